@@ -1,0 +1,1 @@
+"""Quorate: a metadata service for message brokers, built as a plugin framework."""

@@ -1,0 +1,58 @@
+"""`quorate config`: what is in effect, whether it is right, and what a file may say."""
+
+import json
+import tomllib
+
+import click
+
+from quorate.cli.deferred import terminal_of
+
+
+@click.group("config")
+def command() -> None:
+    """Show and check the configuration: a file, the environment, and the defaults."""
+
+
+@command.command("show")
+@click.pass_context
+def show(ctx: click.Context) -> None:
+    """Print the effective configuration with every default, as TOML or as JSON."""
+    from quorate.config import render
+
+    terminal = terminal_of(ctx)
+    document = render(terminal.settings())
+    if terminal.json:
+        terminal.print_json(tomllib.loads(document))
+    else:
+        click.echo(document, nl=False)
+
+
+@command.command("check")
+@click.pass_context
+def check(ctx: click.Context) -> None:
+    """Check the configuration as a node would, and list everything that is wrong."""
+    terminal = terminal_of(ctx)
+    settings = terminal.settings()
+    file = terminal.chosen_config()
+    caution = settings.timing.caution
+    if caution is not None:
+        terminal.warn(caution)
+    terminal.print(
+        [
+            {
+                "file": None if file is None else str(file),
+                "plugins": list(settings.plugins.enabled),
+                "result": "right",
+            }
+        ]
+    )
+
+
+@command.command("schema")
+@click.pass_context
+def schema(ctx: click.Context) -> None:
+    """Print the JSON schema of the file, the sections of all installed plugins included."""
+    from quorate.config import schema as schema_of
+
+    terminal = terminal_of(ctx)
+    click.echo(json.dumps(schema_of(terminal.plugins.section_models()), indent=2))

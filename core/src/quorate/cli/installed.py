@@ -1,0 +1,60 @@
+"""The installed plugins as the command line sees them: sound ones to use, broken ones to name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from quorate.plugin import discovery
+from quorate.plugin.checks import problems_of
+from quorate.plugin.declarations import CliCommand
+from quorate.plugin.declared import Declared, declare
+from quorate.plugin.problems import PluginProblem
+
+
+class UnjudgedSection(BaseModel):
+    """Stands for the section of a broken plugin: whatever it holds is not the user's mistake."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPlugins:
+    """Every installed plugin in the order of the names, with all that is wrong with them."""
+
+    declared: Sequence[Declared]
+    problems: Sequence[PluginProblem]
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The names of those with problems."""
+        return frozenset(problem.plugin for problem in self.problems)
+
+    def problems_of(self, name: str) -> list[PluginProblem]:
+        """Return what is wrong with one plugin."""
+        return [problem for problem in self.problems if problem.plugin == name]
+
+    def cli_commands(self) -> Mapping[str, tuple[Declared, CliCommand]]:
+        """Return what sound plugins add to the command line, by the name of the command."""
+        return {
+            command.name: (plugin, command)
+            for plugin in self.declared
+            if plugin.plugin.name not in self.broken
+            for command in plugin.cli_commands
+        }
+
+    def section_models(self) -> Mapping[str, type[BaseModel] | None]:
+        """Return the model of every plugin's section of the configuration."""
+        models: dict[str, type[BaseModel] | None] = {}
+        for plugin in self.declared:
+            sections = [section.model for section in plugin.sections]
+            sound = sections[0] if sections else None
+            name = plugin.plugin.name
+            models[name] = UnjudgedSection if name in self.broken else sound
+        return models
+
+
+def find() -> InstalledPlugins:
+    """Load every installed plugin and hold them against each other."""
+    declared = [declare(plugin) for plugin in discovery.installed()]
+    return InstalledPlugins(declared=declared, problems=problems_of(declared))

@@ -1,0 +1,185 @@
+"""The entry point of `quorate`: its options, its commands, and the end of every one of them.
+
+Nothing heavy is imported here: `quorate --version` and a usage error answer at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import click
+
+from quorate.cli.deferred import DeferredCommand, adopt, terminal_of
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, Problem, failure, of_plugins
+from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
+
+
+def _own(module: str) -> Callable[[], click.Command]:
+    def load() -> click.Command:
+        command: click.Command = importlib.import_module(f"quorate.cli.{module}").command
+        return command
+
+    return load
+
+
+#: The host's own commands; a plugin's come beside them.
+HOST_COMMANDS: Final = (
+    DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
+    DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
+    DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
+)
+
+
+class RootGroup(click.Group):
+    """The host's commands and those of every sound plugin; none is imported before it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the host's commands and of the plugins'."""
+        self._warn_of_broken(ctx)
+        return sorted([*self.commands, *terminal_of(ctx).plugins.cli_commands()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, or what stands for it until it is called."""
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        found = terminal_of(ctx).plugins.cli_commands().get(cmd_name)
+        if found is None:
+            return None
+        plugin, declared = found
+        owner = f"{plugin.plugin.distribution} {plugin.plugin.version}"
+        load = partial(_load_from_plugin, f"{plugin.plugin.name} ({owner})", declared.load)
+        return DeferredCommand(declared.name, declared.help, load)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called, and load it."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            self._refuse_broken(ctx, args[0])
+        name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, DeferredCommand):
+            command = adopt(command.load())
+        return name, command, rest
+
+    def _refuse_broken(self, ctx: click.Context, name: str) -> None:
+        """Fail when a broken plugin would have had the command that is called."""
+        plugins = terminal_of(ctx).plugins
+        owners = {
+            plugin.plugin.name
+            for plugin in plugins.declared
+            if name in (plugin.plugin.name, *(command.name for command in plugin.cli_commands))
+        }
+        broken = [each for each in plugins.problems if each.plugin in owners]
+        if broken and name not in plugins.cli_commands():
+            raise of_plugins(broken)
+        self._warn_of_broken(ctx)
+
+    def _warn_of_broken(self, ctx: click.Context) -> None:
+        if ctx.resilient_parsing:
+            return
+        terminal = terminal_of(ctx)
+        broken = sorted(terminal.plugins.broken - terminal.warned)
+        terminal.warned.update(broken)
+        for name in broken:
+            terminal.warn(
+                f"plugin {name} is broken and left out; `quorate plugin check {name}` says why"
+            )
+
+
+def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Command:
+    try:
+        command: object = load()
+    except Exception as error:
+        raise failure(
+            ExitCode.PLUGIN,
+            f"{owner}: loading its command raised {type(error).__name__}: {error}",
+            "repair or uninstall the plugin",
+        ) from error
+    if not isinstance(command, click.Command):
+        raise failure(
+            ExitCode.PLUGIN,
+            f"{owner}: its command is a {type(command).__name__}, which is no click command",
+            "return a click command or group from CliCommand.load",
+        )
+    return command
+
+
+@click.group(cls=RootGroup, commands={str(each.name): each for each in HOST_COMMANDS})
+@click.version_option(package_name="quorate", prog_name="quorate", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    envvar="QUORATE_CONFIG",
+    metavar="FILE",
+    help=f"The configuration file; the default is {DEFAULT_CONFIG} in the working directory, if "
+    "there is one. Environment: QUORATE_CONFIG.",
+)
+@click.pass_context
+def root(ctx: click.Context, debug: bool, config_file: Path | None) -> None:
+    """Run and ask Quorate, a metadata service for message brokers."""
+    terminal = terminal_of(ctx)
+    terminal.debug = debug
+    terminal.config_file = config_file
+
+
+@root.result_callback()
+def _end(_: object, **_options: object) -> None:
+    """Keep what a command returns from being taken for an exit code."""
+
+
+adopt(root)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; every failure ends here as a message."""
+    given = list(sys.argv[1:] if args is None else args)
+    terminal = Terminal()
+    try:
+        exit_code = root.main(
+            given or ["--help"], prog_name="quorate", standalone_mode=False, obj=terminal
+        )
+    except Exception as error:  # noqa: BLE001 - a user gets a message, whatever was raised
+        terminal.json = terminal.json or _asks_for_json(given)
+        told = _as_failure(error)
+        terminal.fail(told)
+        return told.exit_code
+    return int(exit_code or ExitCode.OK)
+
+
+def _as_failure(error: Exception) -> Failure:
+    if isinstance(error, Failure):
+        return error
+    told = _of_click(error)
+    told.__cause__ = error
+    return told
+
+
+def _of_click(error: Exception) -> Failure:
+    if isinstance(error, click.Abort):
+        return failure(ExitCode.INTERRUPTED, "interrupted", "run it again if that was a mistake")
+    if isinstance(error, click.UsageError):
+        ctx = error.ctx
+        path = "quorate" if ctx is None else ctx.command_path
+        return failure(ExitCode.USAGE, error.format_message().rstrip("."), f"see `{path} --help`")
+    if isinstance(error, click.ClickException):
+        what = error.format_message()
+        return Failure(ExitCode.FAILED, [Problem(what, {"what": what, "fix": ""})])
+    return failure(
+        ExitCode.FAILED,
+        f"{type(error).__name__}: {error}",
+        "this is a bug; run it again with --debug and report what that shows",
+    )
+
+
+def _asks_for_json(args: Sequence[str]) -> bool:
+    """Tell whether JSON was asked for on a command line that could not be read to its end."""
+    return "--output=json" in args or ("--output", "json") in pairwise(args)

@@ -1,0 +1,102 @@
+"""Writes the distribution of a new plugin from the template in this package."""
+
+import keyword
+import re
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from packaging.version import Version
+
+from quorate.cli import protos
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import failure
+from quorate.plugin.checks import HOST_CLI_COMMANDS
+from quorate.plugin.discovery import RESERVED_NAMES
+from quorate.plugin.markers import PROJECT
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_TEMPLATE: Final = "template"
+_SUFFIX: Final = ".tmpl"
+#: The folder of the template that gets the name of the plugin's package.
+_PACKAGE: Final = "package"
+
+
+def write_plugin(name: str, folder: Path) -> list[Path]:
+    """Write a plugin of that name into a folder below `folder`, and return its files.
+
+    The folder appears complete or not at all.
+    """
+    _check_name(name)
+    target = folder / name
+    if target.exists() or target.is_symlink():
+        raise failure(ExitCode.FAILED, f"{target} exists already", "name another folder or plugin")
+    protos.demand_generator()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as temporary:
+            draft = Path(temporary, name)
+            _render(name, draft)
+            source = protos.source_of(draft)
+            generated = protos.generate(source)
+            protos.write(source, generated)
+            protos.accept(source, generated)
+            draft.rename(target)
+    except OSError as error:
+        raise failure(
+            ExitCode.FAILED,
+            f"{error.filename or folder} cannot be written: {error.strerror or error}",
+            "name a folder that this user can write to",
+        ) from error
+    return sorted(path for path in target.rglob("*") if path.is_file())
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise failure(
+            ExitCode.USAGE,
+            f"{name!r} cannot name a plugin",
+            "use small letters, digits and single underscores, as in storage_engine",
+        )
+    taken = RESERVED_NAMES | HOST_CLI_COMMANDS
+    if name in taken:
+        raise failure(
+            ExitCode.USAGE,
+            f"the name {name!r} is taken by {PROJECT} itself",
+            f"use one that is none of {', '.join(sorted(taken))}",
+        )
+
+
+def _render(name: str, draft: Path) -> None:
+    release = Version(version(PROJECT))
+    package = f"{PROJECT}_{name}"
+    values = {
+        "name": name,
+        "title": "".join(word.capitalize() for word in name.split("_")),
+        "package": package,
+        "distribution": package.replace("_", "-"),
+        "floor": f"{release.major}.{release.minor}",
+        "cap": f"{release.major}.{release.minor + 1}",
+    }
+    for parts, source in _sources(files(PROJECT).joinpath("cli", _TEMPLATE), ()):
+        path = draft.joinpath(*(package if part == _PACKAGE else part for part in parts))
+        path = path.with_name(path.name.removesuffix(_SUFFIX))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = Template(source.read_text(encoding="utf-8")).substitute(values)
+        path.write_text(text, encoding="utf-8")
+
+
+def _sources(
+    folder: Traversable, parts: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Traversable]]:
+    for entry in folder.iterdir():
+        below = (*parts, entry.name)
+        if entry.is_dir():
+            yield from _sources(entry, below)
+        elif entry.name.endswith(_SUFFIX):
+            yield below, entry

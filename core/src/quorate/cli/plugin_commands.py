@@ -1,0 +1,157 @@
+"""`quorate plugin`: what is installed, whether it is sound, and what an author needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quorate.cli.deferred import terminal_of
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, of_plugins, problem
+
+if TYPE_CHECKING:
+    from quorate.cli.installed import InstalledPlugins
+    from quorate.plugin import Controller, Timer
+    from quorate.plugin.declared import Declared
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.group("plugin")
+def command() -> None:
+    """List and check the installed plugins; write a new one."""
+
+
+@command.command("list")
+@click.pass_context
+def list_plugins(ctx: click.Context) -> None:
+    """List the installed plugins and what they declare.
+
+    A plugin is enabled when the configuration says so, broken when something is wrong with it, and
+    available otherwise.
+    """
+    terminal = terminal_of(ctx)
+    enabled = terminal.settings().plugins.enabled
+    rows = [_row(plugin, terminal.plugins, enabled) for plugin in terminal.plugins.declared]
+    if terminal.json:
+        terminal.print(rows)
+    else:
+        terminal.print([_for_people(row) for row in rows])
+
+
+def _row(
+    declared: Declared, plugins: InstalledPlugins, enabled: Sequence[str]
+) -> dict[str, object]:
+    plugin = declared.plugin
+    problems = plugins.problems_of(plugin.name)
+    background: list[Controller | Timer] = [*declared.controllers, *declared.timers]
+    sound = "enabled" if plugin.name in enabled else "available"
+    return {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "state": "broken" if problems else sound,
+        "groups": sorted(group.name for group in declared.groups),
+        "families": sorted(family.name for family in declared.families),
+        "commands": sorted(each.message.DESCRIPTOR.full_name for each in declared.commands),
+        "queries": sorted(each.message.DESCRIPTOR.full_name for each in declared.queries),
+        "controllers": sorted(each.name for each in background),
+        "services": sorted(service.full_name for service in declared.services),
+        "problems": [{"what": problem.what, "fix": problem.fix} for problem in problems],
+    }
+
+
+def _for_people(row: dict[str, object]) -> dict[str, object]:
+    """A row that fits a terminal: three columns, what is declared one below the other."""
+    declares = [
+        "\n  ".join([f"{kind}:", *names])
+        for kind, names in row.items()
+        if isinstance(names, list) and names and kind != "problems"
+    ]
+    problems = row["problems"]
+    if isinstance(problems, list):
+        declares += [f"problem:\n  {each['what']}; {each['fix']}" for each in problems]
+    return {
+        "plugin": f"{row['name']}\n{row['distribution']}\n{row['version']}",
+        "state": row["state"],
+        "declares": declares,
+    }
+
+
+@command.command("check")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.pass_context
+def check(ctx: click.Context, names: tuple[str, ...]) -> None:
+    """Check plugins, all of them if none is named, and list everything that is wrong."""
+    terminal = terminal_of(ctx)
+    plugins = terminal.plugins
+    known = [declared.plugin.name for declared in plugins.declared]
+    missing = sorted(set(names) - set(known))
+    if missing:
+        installed = f"installed are {', '.join(known)}" if known else "none is"
+        raise Failure(
+            ExitCode.PLUGIN,
+            [
+                problem(f"no plugin {name} is installed", f"install it; {installed}")
+                for name in missing
+            ],
+        )
+    wanted = names or known
+    problems = [problem for problem in plugins.problems if problem.plugin in wanted]
+    if problems:
+        raise of_plugins(problems)
+    terminal.print(
+        {
+            "name": declared.plugin.name,
+            "distribution": declared.plugin.distribution,
+            "version": declared.plugin.version,
+            "result": "sound",
+        }
+        for declared in plugins.declared
+        if declared.plugin.name in wanted
+    )
+
+
+@command.command("new")
+@click.argument("name")
+@click.argument("folder", type=FOLDER, default=Path(), metavar="[DIR]")
+@click.pass_context
+def new(ctx: click.Context, name: str, folder: Path) -> None:
+    """Write a small plugin that works into DIR/NAME, as a start for one of your own.
+
+    Needs the extra `dev` of quorate, for the protobuf compiler.
+    """
+    from quorate.cli.new_plugin import write_plugin
+
+    terminal_of(ctx).print({"written": str(path)} for path in write_plugin(name, folder))
+
+
+@command.command("protos")
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option("--check", is_flag=True, help="Write nothing; fail on a difference or a break.")
+@click.option("--accept", is_flag=True, help="Make what the files say now the golden set.")
+@click.pass_context
+def protos(ctx: click.Context, folder: Path, check: bool, accept: bool) -> None:
+    """Generate the protobuf code of the distribution in DIR, beside its .proto files.
+
+    The golden descriptor set of the last release is DIR/tests/golden/<name>.binpb, named after the
+    plugin. Needs the extra `dev` of quorate.
+    """
+    from quorate.cli import protos as pipeline
+
+    if check and accept:
+        raise click.UsageError("--check writes nothing and --accept writes: choose one.", ctx)
+    source = pipeline.source_of(folder)
+    generated = pipeline.generate(source)
+    if check:
+        problems = pipeline.differences(source, generated)
+        if problems:
+            raise Failure(ExitCode.FAILED, problems)
+        return
+    written = pipeline.write(source, generated)
+    if accept:
+        written += pipeline.accept(source, generated)
+    terminal_of(ctx).print({"written": str(path)} for path in written)

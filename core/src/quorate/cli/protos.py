@@ -1,0 +1,223 @@
+"""Generates protobuf code beside its sources, and holds it to the vocabulary of the last release.
+
+Only one generator is taken, so that the same sources give the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, Problem, failure, problem
+from quorate.plugin.markers import PROJECT
+from quorate.plugin.wire import breaking_changes, golden_of
+
+#: Its code loads without a warning under every protobuf from 5.26 on; that of later ones does not.
+GENERATOR: Final = "grpcio-tools"
+GENERATOR_VERSION: Final = "1.65.5"
+
+_GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A distribution that has `.proto` files."""
+
+    folder: Path
+    #: Paths of the `.proto` files below `root`, as they import each other.
+    protos: tuple[str, ...]
+    golden: Path
+
+    @property
+    def root(self) -> Path:
+        """Where imports begin."""
+        return self.folder / "src"
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What the compiler makes of the sources."""
+
+    #: By path below the root.
+    files: Mapping[str, bytes]
+    descriptors: bytes
+
+
+def demand_generator() -> None:
+    """Fail unless the one generator is installed whose code runs everywhere."""
+    try:
+        found = version(GENERATOR)
+    except PackageNotFoundError:
+        raise failure(
+            ExitCode.FAILED,
+            f"{GENERATOR} is not installed",
+            f"install {GENERATOR}=={GENERATOR_VERSION}, or {PROJECT}[dev], which brings it",
+        ) from None
+    if found != GENERATOR_VERSION:
+        raise failure(
+            ExitCode.FAILED,
+            f"{GENERATOR} {found} generates code that warns or fails under older protobuf runtimes",
+            f"install {GENERATOR}=={GENERATOR_VERSION}, in an environment of its own",
+        )
+
+
+def source_of(folder: Path) -> Source:
+    """Return the sources of the distribution in a folder."""
+    root = folder / "src"
+    protos = tuple(sorted(path.relative_to(root).as_posix() for path in root.rglob("*.proto")))
+    if not protos:
+        raise failure(
+            ExitCode.FAILED,
+            f"{root} holds no .proto file",
+            "name the folder of a distribution, the one with pyproject.toml and src",
+        )
+    return Source(folder, protos, folder / "tests" / "golden" / f"{_name(folder)}.binpb")
+
+
+def generate(source: Source) -> Generated:
+    """Run the compiler in a temporary folder and return what it wrote."""
+    demand_generator()
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary, "out")
+        out.mkdir()
+        descriptors = Path(temporary, "descriptors.binpb")
+        _run_protoc(
+            source,
+            [f"--python_out={out}", f"--pyi_out={out}", f"--descriptor_set_out={descriptors}"],
+            source.protos,
+        )
+        declared = FileDescriptorSet.FromString(descriptors.read_bytes())
+        serving = [file.name for file in declared.file if file.service]
+        if serving:
+            _run_protoc(source, [f"--grpc_python_out={out}"], serving)
+        files = {
+            path.relative_to(out).as_posix(): path.read_bytes()
+            for path in sorted(out.rglob("*"))
+            if path.is_file()
+        }
+    return Generated(files, golden_of(declared.file))
+
+
+def write(source: Source, generated: Generated) -> list[Path]:
+    """Bring the generated code beside the sources up to date; return the paths that changed."""
+    changed = []
+    for name, content in generated.files.items():
+        path = source.root / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
+            changed.append(path)
+    for path in _stale(source, generated):
+        path.unlink()
+        changed.append(path)
+    return changed
+
+
+def accept(source: Source, generated: Generated) -> list[Path]:
+    """Make the current descriptors the golden ones; return the path if that changes anything."""
+    if source.golden.is_file() and source.golden.read_bytes() == generated.descriptors:
+        return []
+    source.golden.parent.mkdir(parents=True, exist_ok=True)
+    source.golden.write_bytes(generated.descriptors)
+    return [source.golden]
+
+
+def differences(source: Source, generated: Generated) -> list[Problem]:
+    """Return what the committed code lacks, and what breaks the golden descriptors."""
+    again = f"run `quorate plugin protos {source.folder}`"
+    problems = []
+    for name, content in generated.files.items():
+        path = source.root / name
+        if not path.is_file():
+            problems.append(problem(f"{path} is missing", again))
+        elif path.read_bytes() != content:
+            problems.append(problem(f"{path} is not what its source generates", again))
+    problems += [
+        problem(f"{path} has no source that generates it", again)
+        for path in _stale(source, generated)
+    ]
+    if not source.golden.is_file():
+        problems.append(
+            problem(
+                f"{source.golden} is missing, so that breaking changes cannot be seen",
+                f"run `quorate plugin protos {source.folder} --accept`",
+            )
+        )
+        return problems
+    problems += [
+        problem(
+            f"{change}, against {source.golden}",
+            "undo it, or reserve what was removed; before a release that may break, use --accept",
+        )
+        for change in breaking_changes(source.golden.read_bytes(), generated.descriptors)
+    ]
+    return problems
+
+
+def _stale(source: Source, generated: Generated) -> list[Path]:
+    return sorted(
+        path
+        for ending in _GENERATED
+        for path in source.root.rglob(f"*{ending}")
+        if path.relative_to(source.root).as_posix() not in generated.files
+    )
+
+
+def _run_protoc(source: Source, outputs: Iterable[str], protos: Iterable[str]) -> None:
+    command = [sys.executable, "-m", "grpc_tools.protoc"]
+    command += [f"-I{path}" for path in _include_paths(source.root)]
+    done = subprocess.run(
+        [*command, *outputs, *protos], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        complaints = (done.stderr or done.stdout).strip().splitlines()
+        raise Failure(
+            ExitCode.FAILED,
+            [problem(line, f"mend the file under {source.root}") for line in complaints]
+            or [problem("the compiler failed without a word", "look at the sources")],
+        )
+
+
+def _include_paths(root: Path) -> list[Path]:
+    """Where imports are looked for: here, in quorate, in plugins, in what protobuf and Google ship.
+
+    Nothing is imported for it: a plugin whose code is not generated yet cannot be.
+    """
+    packages = [PROJECT, *(point.module.partition(".")[0] for point in entry_points(group=PROJECT))]
+    found = [root.resolve()]
+    for package in dict.fromkeys(packages):
+        found += [path.parent for path in _locations(package)]
+    found += [path.parent.parent for path in _locations("google.rpc")]
+    found += [path / "_proto" for path in _locations("grpc_tools")]
+    return list(dict.fromkeys(path.resolve() for path in found))
+
+
+def _locations(package: str) -> list[Path]:
+    spec = find_spec(package)
+    return [Path(path) for path in (spec.submodule_search_locations or [])] if spec else []
+
+
+def _name(folder: Path) -> str:
+    """The plugin's name; the distribution's where it has no plugin, or several."""
+    file = folder / "pyproject.toml"
+    try:
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        name: str = project["name"]
+        points: dict[str, str] = project.get("entry-points", {}).get(PROJECT, {})
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        raise failure(
+            ExitCode.FAILED,
+            f"{file} does not name the project: {type(error).__name__}: {error}",
+            "name the folder of a distribution, the one with pyproject.toml and src",
+        ) from error
+    return next(iter(points)) if len(points) == 1 and name != PROJECT else name

@@ -1,0 +1,133 @@
+"""The terminal: in which form answers, warnings and failures reach the user."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import os
+import traceback
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from quorate.cli.failures import Failure, of_configuration
+
+if TYPE_CHECKING:
+    from quorate.cli.installed import InstalledPlugins
+    from quorate.config import Settings
+
+#: Read in the working directory when neither option nor environment names a file.
+DEFAULT_CONFIG = Path("quorate.toml")
+
+
+class Terminal:
+    """The `obj` of every command: the choices of the user, and what they decide.
+
+    Towards plugins it is a `quorate.plugin.console.Console`.
+    """
+
+    def __init__(self) -> None:
+        self.json = False
+        self.debug = False
+        self.config_file: Path | None = None
+        #: The broken plugins that the user has been warned of.
+        self.warned: Final[set[str]] = set()
+
+    @functools.cached_property
+    def plugins(self) -> InstalledPlugins:
+        """The installed plugins; they are imported when this is first asked for."""
+        from quorate.cli import installed
+
+        return installed.find()
+
+    def settings(self) -> Settings:
+        """Return the effective configuration, or fail with all that is wrong with it."""
+        from quorate.config import ConfigError, load
+
+        try:
+            return load(self.chosen_config(), self.plugins.section_models(), os.environ)
+        except ConfigError as error:
+            raise of_configuration(error) from error
+
+    def chosen_config(self) -> Path | None:
+        """Return the configuration file that holds: the named one, or the one that is here."""
+        if self.config_file is None and DEFAULT_CONFIG.exists():
+            return DEFAULT_CONFIG
+        return self.config_file
+
+    def print(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Write rows as a table or as a JSON array."""
+        if self.json:
+            self.print_json(list(rows))
+        else:
+            _print_table(list(rows))
+
+    def print_json(self, value: object) -> None:
+        """Write a value as JSON, whatever form was chosen."""
+        click.echo(_encoded(value))
+
+    def warn(self, sentence: str) -> None:
+        """Tell the user something that does not stop the command."""
+        click.echo(f"warning: {sentence}", err=True)
+
+    def fail(self, failure: Failure) -> None:
+        """Tell the user why the command failed; only in debug mode also from where."""
+        if self.debug:
+            click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
+        if self.json:
+            errors = [problem.parts for problem in failure.problems]
+            body = {"exit_code": int(failure.exit_code), "errors": errors}
+            click.echo(_encoded(body), err=True)
+        else:
+            for problem in failure.problems:
+                click.echo(f"error: {problem.sentence}", err=True)
+
+
+def _print_table(rows: list[Mapping[str, object]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return
+    table = Table()
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+    Console().print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return _text(value)
+    if isinstance(value, list | tuple):
+        return "\n".join(_cell(item) for item in value)
+    if isinstance(value, bool | Mapping):
+        return json.dumps(value, default=_plain, ensure_ascii=False)
+    return str(value)
+
+
+def _encoded(value: object) -> str:
+    return json.dumps(value, indent=2, default=_plain, ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode()

@@ -1,0 +1,49 @@
+"""Configuration: one TOML file, overridden by the environment, checked as a whole.
+
+`load` returns frozen `Settings` or raises one `ConfigError` that lists every problem. The caller
+hands in the sections of the installed plugins, so that nothing here knows what a plugin is.
+"""
+
+from quorate.config.environment import PREFIX
+from quorate.config.problems import ConfigError, ConfigProblem
+from quorate.config.rendering import render, render_defaults, schema
+from quorate.config.sections import (
+    ClusterSection,
+    CoreSections,
+    GroupSection,
+    LimitsSection,
+    NodeSection,
+    PluginsSection,
+    StorageSection,
+    TimingSection,
+    TlsSection,
+    is_loopback,
+    join_address,
+    split_address,
+)
+from quorate.config.settings import PluginModels, Settings, load, section_fault
+
+__all__ = [
+    "PREFIX",
+    "ClusterSection",
+    "ConfigError",
+    "ConfigProblem",
+    "CoreSections",
+    "GroupSection",
+    "LimitsSection",
+    "NodeSection",
+    "PluginModels",
+    "PluginsSection",
+    "Settings",
+    "StorageSection",
+    "TimingSection",
+    "TlsSection",
+    "is_loopback",
+    "join_address",
+    "load",
+    "render",
+    "render_defaults",
+    "schema",
+    "section_fault",
+    "split_address",
+]

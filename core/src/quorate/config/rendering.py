@@ -1,0 +1,135 @@
+"""Configuration as TOML to read and to keep, and its JSON schema."""
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tomlkit
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from quorate.config.sections import CoreSections, PluginsSection
+from quorate.config.settings import PluginModels, Settings, load
+from quorate.config.validation import holds_secret
+
+_WIDTH = 98
+
+
+def render(settings: Settings) -> str:
+    """Return the settings as a commented file that loads to equal ones.
+
+    Secrets and what is not set stand in comments: a masked value that is loaded again would be
+    taken for the secret.
+    """
+    blocks: list[str] = []
+    for name, field in CoreSections.model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, BaseModel):
+            blocks += _section((name,), value)
+        else:
+            blocks.append(_comment(f"[{name}.<name>]\n{field.description}"))
+            for key, section in value.items():
+                blocks += _section((name, key), section)
+    for name, section in settings.plugin_sections.items():
+        blocks += _section(("plugins", name), section)
+    return "\n\n".join(blocks) + "\n"
+
+
+def render_defaults(sections: PluginModels) -> str:
+    """Return the file of all defaults; what a plugin cannot do without stands in comments."""
+    settings = load(None, sections, {})
+    blocks = [render(settings)]
+    for name, model in sections.items():
+        if model is not None and name not in settings.plugin_sections:
+            entries = [
+                _comment(f"{field.description or ''}\n{field.alias or key} =")
+                for key, field in model.model_fields.items()
+                if field.is_required()
+            ]
+            head = _comment(f"{_documentation(model)}\n[{_header(('plugins', name))}]")
+            blocks.append("\n".join([head, *entries]) + "\n")
+    return "\n".join(blocks)
+
+
+def schema(sections: PluginModels) -> dict[str, Any]:
+    """Return the JSON schema of the whole file."""
+    models: list[type[BaseModel]] = [CoreSections, PluginsSection]
+    models += [model for model in sections.values() if model is not None]
+    references, document = models_json_schema(
+        [(model, "validation") for model in models],
+        ref_template="#/$defs/{model}",
+    )
+    definitions = document["$defs"]
+
+    def definition(model: type[BaseModel]) -> str:
+        return str(references[model, "validation"]["$ref"]).removeprefix("#/$defs/")
+
+    empty = {"type": "object", "additionalProperties": False, "description": "Has no settings."}
+    definitions[definition(PluginsSection)]["properties"] |= {
+        name: empty if model is None else dict(references[model, "validation"])
+        for name, model in sections.items()
+    }
+    root = definitions.pop(definition(CoreSections))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **root,
+        "title": "Quorate configuration",
+        "$defs": definitions,
+    }
+
+
+def _section(path: tuple[str, ...], section: BaseModel) -> Iterator[str]:
+    """Yield the block of a section, then those of the sections in it."""
+    values = section.model_dump(mode="json")
+    lines = [_comment(_documentation(type(section))), f"[{_header(path)}]"]
+    below: list[tuple[tuple[str, ...], BaseModel]] = []
+    for name, field in type(section).model_fields.items():
+        key = field.alias or name
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            below.append(((*path, key), value))
+            continue
+        if field.description:
+            lines.append(_comment(field.description))
+        bare = tomlkit.key(key).as_string()
+        if value is None:
+            lines.append(f"# {bare} is not set")
+        elif holds_secret(field.annotation):
+            lines.append(f"# {bare} is a secret and not shown")
+        else:
+            lines.append(f"{bare} = {_inline(values[name])}")
+    yield "\n".join(lines)
+    for inner, value in below:
+        yield from _section(inner, value)
+
+
+def _documentation(model: type[BaseModel]) -> str:
+    return textwrap.dedent(model.__doc__ or model.__name__).strip()
+
+
+def _header(path: tuple[str, ...]) -> str:
+    return ".".join(tomlkit.key(part).as_string() for part in path)
+
+
+def _comment(text: str) -> str:
+    return "\n".join(
+        f"# {line}".rstrip()
+        for paragraph in text.splitlines()
+        for line in textwrap.wrap(paragraph, _WIDTH) or [""]
+    )
+
+
+def _inline(value: Any) -> str:
+    """Write a value on one line; TOML has no null, so that tables go without it."""
+    if isinstance(value, Mapping):
+        pairs = (
+            f"{tomlkit.key(str(key)).as_string()} = {_inline(item)}"
+            for key, item in value.items()
+            if item is not None
+        )
+        inner = ", ".join(pairs)
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    scalar: str = tomlkit.item(value).as_string()
+    return scalar

@@ -1,0 +1,434 @@
+"""The core sections of the file: what may be set, its unit, its default and its limits."""
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+#: A node's HTTP port is its gRPC port plus this, unless it is set.
+HTTP_PORT_DISTANCE: Final = 100
+#: Slots of a group; no group can have more shards.
+SLOTS: Final = 1024
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+#: The type of the errors that `clash` makes.
+CLASH: Final = "clash"
+
+
+def clash(what: str, fix: str, *keys: tuple[str, ...]) -> PydanticCustomError:
+    """Make the error of settings that contradict each other.
+
+    `keys` are relative to the model that raises; the first one that the user has set is blamed.
+    """
+    return PydanticCustomError(CLASH, "{what}", {"what": what, "fix": fix, "keys": keys})
+
+
+def join_address(host: str, port: int) -> str:
+    """Return `host:port`, with an IPv6 host in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Return host and port of `host:port` or `[ipv6]:port`; raise ValueError for anything else."""
+    host, colon, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        if not _is_ipv6(host):
+            raise ValueError("must have an IPv6 address in its brackets, as in [::1]:7401")
+    elif ":" in host:
+        raise ValueError("an IPv6 host stands in brackets, as in [::1]:7401")
+    digits = port.isascii() and port.isdigit()
+    if not colon or not digits or not 1 <= int(port) <= 65535 or not _is_host(host):
+        raise ValueError("must be host:port, as in 127.0.0.1:7401")
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach a listener on `host`; names are not resolved."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_host(host: str) -> bool:
+    return bool(host) and host.isprintable() and not set(host) & set(" /[]@")
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_host(host: str) -> str:
+    if not _is_host(host) or (":" in host and not _is_ipv6(host)):
+        raise ValueError("must be an address or a host name, without a port")
+    return host
+
+
+def _check_address(address: str) -> str:
+    split_address(address)
+    return address
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=64)]
+Host = Annotated[str, AfterValidator(_check_host)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Address = Annotated[str, AfterValidator(_check_address)]
+PositiveInt = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """What every core section shares: it does not change, and refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NodeSection(Section):
+    """This process: its name, where it listens, where it keeps what it must not lose."""
+
+    name: Name = Field(default="node1", description="Name of this node, unique in the cluster.")
+    host: Host = Field(
+        default="127.0.0.1",
+        description="Address that the gRPC and HTTP servers listen on.",
+    )
+    port: Port = Field(default=7401, description="TCP port of gRPC, for clients and for peers.")
+    http_port: Port = Field(
+        default=7401 + HTTP_PORT_DISTANCE,
+        description="TCP port of metrics and health over HTTP; follows `port` at a distance of "
+        f"{HTTP_PORT_DISTANCE} when it is not set.",
+    )
+    dir: Path = Field(
+        default=Path("quorate-data"),
+        description="Directory of the log and the shards' databases; a relative path is taken "
+        "from the working directory.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _http_port_follows(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "http_port" not in values:
+            port = values.get("port")
+            if type(port) is int and 1 <= port <= 65535:
+                return {**values, "http_port": port + HTTP_PORT_DISTANCE}
+        return values
+
+    @field_validator("http_port", mode="before")
+    @classmethod
+    def _http_port_fits(cls, port: Any, info: ValidationInfo) -> Any:
+        if (
+            type(port) is int
+            and port > 65535
+            and info.data.get("port") == port - HTTP_PORT_DISTANCE
+        ):
+            raise clash(
+                f"http_port follows at {port}, beyond 65535",
+                f"choose a port up to {65535 - HTTP_PORT_DISTANCE}, or set node.http_port",
+                ("http_port",),
+                ("port",),
+            )
+        return port
+
+    @field_validator("http_port")
+    @classmethod
+    def _ports_differ(cls, http_port: int, info: ValidationInfo) -> int:
+        if info.data.get("port") == http_port:
+            raise clash(
+                f"gRPC and HTTP cannot share port {http_port}",
+                "choose another http_port, or leave it out",
+                ("http_port",),
+                ("port",),
+            )
+        return http_port
+
+    @property
+    def address(self) -> str:
+        """Where gRPC listens, as `host:port`."""
+        return join_address(self.host, self.port)
+
+    @property
+    def http_address(self) -> str:
+        """Where HTTP listens, as `host:port`."""
+        return join_address(self.host, self.http_port)
+
+
+class ClusterSection(Section):
+    """The cluster that this node belongs to, and how it is founded."""
+
+    token: SecretStr = Field(
+        default=SecretStr("quorate"),
+        min_length=1,
+        description="Shared by all nodes of a cluster and by no other cluster.",
+    )
+    initial_members: Mapping[Name, Address] = Field(
+        default_factory=dict,
+        description='Nodes that found the cluster, each as name = "host:port"; the same on all of '
+        "them. Read once, when the cluster is founded.",
+    )
+
+    @field_validator("initial_members")
+    @classmethod
+    def _addresses_differ(cls, members: Mapping[str, str]) -> Mapping[str, str]:
+        owner: dict[tuple[str, int], str] = {}
+        for name, address in members.items():
+            first = owner.setdefault(split_address(address), name)
+            if first != name:
+                raise clash(
+                    f"{first} and {name} have one address, {address}",
+                    "give every member an address of its own",
+                    ("initial_members", name),
+                )
+        return members
+
+
+class GroupSection(Section):
+    """A Raft group, at the time when its cluster is founded."""
+
+    shards: int = Field(
+        ge=1,
+        le=SLOTS,
+        description="Shards that the group is founded with; later the replicated slot map counts.",
+    )
+
+
+class StorageSection(Section):
+    """Memory and disk of the node's databases; each number is for the whole node."""
+
+    block_cache_bytes: PositiveInt = Field(
+        default=64 * MIB, description="Memory for blocks read from disk, shared by all databases."
+    )
+    write_buffer_bytes: PositiveInt = Field(
+        default=64 * MIB, description="Memory for writes not yet flushed, shared by all databases."
+    )
+    log_tail_entries: PositiveInt = Field(
+        default=10_000, description="Applied log entries that a shard keeps for replicas that lag."
+    )
+    log_tail_bytes: PositiveInt = Field(
+        default=256_000_000, description="Bytes of applied log entries that a shard keeps at most."
+    )
+
+
+class TimingSection(Section):
+    """The clockwork of Raft and of the write path."""
+
+    heartbeat_ms: PositiveInt = Field(
+        default=100, description="Time between two heartbeats of a leader, in milliseconds."
+    )
+    election_min_ms: PositiveInt = Field(
+        default=500,
+        validate_default=True,
+        description="Shortest silence after which a replica calls an election, in ms.",
+    )
+    election_max_ms: PositiveInt = Field(
+        default=1_000,
+        validate_default=True,
+        description="Longest silence after which a replica calls an election, in ms.",
+    )
+    max_linger_ms: int = Field(
+        default=3,
+        ge=0,
+        description="Longest time that a write waits for others to share its entry, in ms.",
+    )
+    write_timeout_ms: PositiveInt = Field(
+        default=30_000, description="Time after which a write is given up, in milliseconds."
+    )
+    slow_write_ms: PositiveInt = Field(
+        default=1_000, description="Time after which a write is reported as slow, in milliseconds."
+    )
+
+    @field_validator("election_min_ms")
+    @classmethod
+    def _election_outlasts_a_heartbeat(cls, election_min_ms: int, info: ValidationInfo) -> int:
+        heartbeat_ms = info.data.get("heartbeat_ms")
+        if heartbeat_ms is not None and election_min_ms < heartbeat_ms:
+            raise clash(
+                f"an election after {election_min_ms} ms comes before the next heartbeat, "
+                f"sent every {heartbeat_ms} ms: no leader would last",
+                "make election_min_ms at least heartbeat_ms, better five times it",
+                ("election_min_ms",),
+                ("heartbeat_ms",),
+            )
+        return election_min_ms
+
+    @field_validator("election_max_ms")
+    @classmethod
+    def _election_range(cls, election_max_ms: int, info: ValidationInfo) -> int:
+        election_min_ms = info.data.get("election_min_ms")
+        if election_min_ms is not None and election_max_ms < election_min_ms:
+            raise clash(
+                f"election_max_ms ({election_max_ms}) is below election_min_ms ({election_min_ms})",
+                "make it larger, better twice election_min_ms",
+                ("election_max_ms",),
+                ("election_min_ms",),
+            )
+        return election_max_ms
+
+    @property
+    def caution(self) -> str | None:
+        """What an accepted but tight pair of heartbeat and election costs; None for a sound one."""
+        if self.election_min_ms >= 3 * self.heartbeat_ms:
+            return None
+        return (
+            f"timing.election_min_ms ({self.election_min_ms}) is under three heartbeats "
+            f"(timing.heartbeat_ms is {self.heartbeat_ms}): a replica asks for an election after "
+            "one or two late heartbeats; pre-votes keep the leader in place, but each one costs "
+            "messages, and a leader that lost its majority leads until three heartbeats passed"
+        )
+
+
+class LimitsSection(Section):
+    """The largest things that the node takes; more is refused before it is logged."""
+
+    key_bytes: PositiveInt = Field(default=4 * KIB, description="Longest key, in bytes.")
+    value_bytes: PositiveInt = Field(default=1 * MIB, description="Longest value, in bytes.")
+    command_bytes: PositiveInt = Field(
+        default=4 * MIB, validate_default=True, description="Largest encoded command, in bytes."
+    )
+    grpc_message_bytes: PositiveInt = Field(
+        default=16 * MIB,
+        validate_default=True,
+        description="Largest gRPC message, received or sent, in bytes.",
+    )
+    batch_items: PositiveInt = Field(default=10_000, description="Most items in one batch.")
+
+    @field_validator("command_bytes")
+    @classmethod
+    def _command_holds_a_row(cls, command_bytes: int, info: ValidationInfo) -> int:
+        row_bytes = info.data.get("key_bytes", 0) + info.data.get("value_bytes", 0)
+        if command_bytes < row_bytes:
+            raise clash(
+                f"a command of {command_bytes} bytes cannot hold the longest key and value, "
+                f"{row_bytes} bytes",
+                "make command_bytes larger, or key_bytes and value_bytes smaller",
+                ("command_bytes",),
+                ("value_bytes",),
+                ("key_bytes",),
+            )
+        return command_bytes
+
+    @field_validator("grpc_message_bytes")
+    @classmethod
+    def _message_holds_a_command(cls, grpc_message_bytes: int, info: ValidationInfo) -> int:
+        command_bytes = info.data.get("command_bytes", 0)
+        if grpc_message_bytes < command_bytes:
+            raise clash(
+                f"a gRPC message of {grpc_message_bytes} bytes cannot hold the largest command, "
+                f"{command_bytes} bytes",
+                "make grpc_message_bytes larger, or command_bytes smaller",
+                ("grpc_message_bytes",),
+                ("command_bytes",),
+            )
+        return grpc_message_bytes
+
+
+class TlsSection(Section):
+    """How clients and peers know whom they talk to."""
+
+    cert_file: Path | None = Field(
+        default=None, description="The node's certificate chain, a PEM file; goes with `key_file`."
+    )
+    key_file: Path | None = Field(
+        default=None,
+        validate_default=True,
+        description="The private key of the certificate, a PEM file.",
+    )
+    ca_file: Path | None = Field(
+        default=None,
+        description="Certificates that peers and clients are checked against, a PEM file.",
+    )
+    insecure: bool = Field(
+        default=False, description="Listen on addresses beyond loopback although TLS is off."
+    )
+
+    @field_validator("key_file")
+    @classmethod
+    def _key_and_certificate(cls, key_file: Path | None, info: ValidationInfo) -> Path | None:
+        if "cert_file" in info.data and (key_file is None) != (info.data["cert_file"] is None):
+            present, absent = (
+                ("cert_file", "key_file") if key_file is None else ("key_file", "cert_file")
+            )
+            raise clash(f"{present} is set without {absent}", f"set {absent} too", (present,))
+        return key_file
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the node is to serve TLS."""
+        return self.cert_file is not None
+
+
+class PluginsSection(Section):
+    """Which plugins serve; each plugin's own settings stand in `[plugins.<name>]`."""
+
+    enabled: tuple[str, ...] = Field(
+        default=(), description="Installed plugins that this node serves."
+    )
+    retired: tuple[str, ...] = Field(
+        default=(), description="Plugins that serve no more although their data is still on disk."
+    )
+
+    @field_validator("enabled", "retired")
+    @classmethod
+    def _named_once(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                raise clash(f"{name!r} is named twice", "name it once", (str(info.field_name),))
+        return names
+
+    @field_validator("retired")
+    @classmethod
+    def _retired_or_enabled(cls, retired: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        both = sorted(set(retired) & set(info.data.get("enabled", ())))
+        if both:
+            raise clash(
+                f"{', '.join(both)} cannot be enabled and retired at once",
+                "take it out of one of the two lists",
+                ("retired",),
+            )
+        return retired
+
+
+class CoreSections(Section):
+    """The whole file but for the plugins' own sections."""
+
+    node: NodeSection = NodeSection()
+    cluster: ClusterSection = ClusterSection()
+    groups: Mapping[Name, GroupSection] = Field(
+        default_factory=dict,
+        description="Raft groups by name, each with its number of shards; a group that is not "
+        "named here has the shards that its plugin declares.",
+    )
+    storage: StorageSection = StorageSection()
+    timing: TimingSection = TimingSection()
+    limits: LimitsSection = LimitsSection()
+    tls: TlsSection = Field(default=TlsSection(), validate_default=True)
+    plugins: PluginsSection = PluginsSection()
+
+    @field_validator("tls")
+    @classmethod
+    def _open_address_needs_tls(cls, tls: TlsSection, info: ValidationInfo) -> TlsSection:
+        node = info.data.get("node")
+        if node is None or is_loopback(node.host) or tls.enabled or tls.insecure:
+            return tls
+        raise clash(
+            f"{node.host} can be reached from other machines, and TLS is off",
+            "set tls.cert_file and tls.key_file, or tls.insecure = true if the network is trusted",
+            ("node", "host"),
+        )

@@ -1,0 +1,242 @@
+"""Loading: one file, the environment above it, and all problems at once."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from quorate.config import environment, positions
+from quorate.config.problems import ConfigError, ConfigProblem
+from quorate.config.sections import (
+    ClusterSection,
+    CoreSections,
+    GroupSection,
+    LimitsSection,
+    NodeSection,
+    PluginsSection,
+    StorageSection,
+    TimingSection,
+    TlsSection,
+)
+from quorate.config.validation import Origins, check, suggestion
+
+M = TypeVar("M", bound=BaseModel)
+
+#: Every installed plugin by name, with the model of its section; None: it has no settings.
+PluginModels = Mapping[str, type[BaseModel] | None]
+
+_CORE_PLUGIN_KEYS = frozenset(PluginsSection.model_fields)
+_SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The configuration in effect; nothing of it changes while the process lives."""
+
+    node: NodeSection
+    cluster: ClusterSection
+    groups: Mapping[str, GroupSection]
+    storage: StorageSection
+    timing: TimingSection
+    limits: LimitsSection
+    tls: TlsSection
+    plugins: PluginsSection
+    #: The sections of plugins by plugin name. One that is neither enabled nor configured is
+    #: missing when its model cannot do without a setting.
+    plugin_sections: Mapping[str, BaseModel]
+
+    def plugin(self, name: str) -> BaseModel:
+        """Return the section of a plugin; LookupError when it has none."""
+        try:
+            return self.plugin_sections[name]
+        except KeyError:
+            raise LookupError(f"plugin {name!r} has no section [plugins.{name}]") from None
+
+    def plugin_section(self, model: type[M]) -> M:
+        """Return the section that is an instance of this very model; LookupError when none is."""
+        for section in self.plugin_sections.values():
+            if type(section) is model:
+                return section
+        raise LookupError(f"no plugin's section has the model {model.__qualname__}")
+
+
+def section_fault(model: type[BaseModel]) -> str | None:
+    """Say why a model cannot be a plugin's section, or None."""
+    if model.model_config.get("extra") != "forbid":
+        return 'must refuse unknown keys: set extra="forbid" in its model_config'
+    if not model.model_config.get("frozen"):
+        return "must not change: set frozen=True in its model_config"
+    names = {field.alias or name for name, field in model.model_fields.items()}
+    undescribed = sorted(name for name, f in model.model_fields.items() if not f.description)
+    if undescribed:
+        return f"must describe every setting: {', '.join(undescribed)} has no description"
+    capitals = sorted(name for name in names if name != name.lower() or "__" in name)
+    if capitals:
+        return f"must name settings in small letters without '__': {', '.join(capitals)}"
+    return None
+
+
+def load(path: Path | None, sections: PluginModels, environ: Mapping[str, str]) -> Settings:
+    """Read the file, lay the environment over it and check all of it; raise ConfigError.
+
+    Without a path there are the defaults and the environment. `sections` names every installed
+    plugin; other names in `[plugins]` are problems.
+    """
+    for name in sorted(_CORE_PLUGIN_KEYS & set(sections)):
+        raise ValueError(f"no plugin can be named {name!r}: [plugins] has a setting of that name")
+    tree: dict[str, Any] = {}
+    lines: Mapping[positions.Path, int] = {}
+    if path is not None:
+        text = _read(path)
+        tree = _parse(path, text)
+        lines = positions.lines(text)
+    found, problems = environment.overrides(environ)
+    applied = [override for override in found if environment.overlay(tree, override)]
+    origins = Origins(
+        file=None if path is None else str(path),
+        lines=lines,
+        variables={override.path: override.variable for override in applied},
+    )
+    settings, faults = _settle(tree, sections, origins)
+    if settings is None or problems or faults:
+        raise ConfigError([*problems, *faults])
+    return settings
+
+
+def _settle(
+    tree: Mapping[str, Any], sections: PluginModels, origins: Origins
+) -> tuple[Settings | None, Sequence[ConfigProblem]]:
+    """Check core and plugins apart, so that neither hides what is wrong with the other."""
+    plugins = tree.get("plugins", {})
+    is_table = isinstance(plugins, dict)
+    core_plugins = (
+        {key: value for key, value in plugins.items() if key in _CORE_PLUGIN_KEYS}
+        if is_table
+        else plugins
+    )
+    core, problems = check(CoreSections, {**tree, "plugins": core_plugins}, (), origins)
+    problems = [_misplaced(problem, sections) for problem in problems]
+    tables = {k: v for k, v in plugins.items() if k not in core_plugins} if is_table else {}
+    enabled = plugins.get("enabled") if is_table else None
+    enabled = enabled if isinstance(enabled, list) else []
+    problems += [
+        origins.problem(
+            ("plugins", "enabled", index),
+            f"no plugin {name!r} is installed",
+            _known(name, sections),
+        )
+        for index, name in enumerate(enabled)
+        if isinstance(name, str) and name not in sections
+    ]
+    problems += [
+        _stray(name, table, sections, origins)
+        for name, table in tables.items()
+        if name not in sections
+    ]
+    plugin_sections: dict[str, BaseModel] = {}
+    for name, model in sections.items():
+        path = ("plugins", name)
+        if model is None:
+            if tables.get(name):
+                problems.append(
+                    origins.problem(path, f"plugin {name!r} has no settings", "remove the section")
+                )
+            continue
+        section, faults = check(model, tables.get(name, {}), path, origins)
+        if section is not None:
+            plugin_sections[name] = section
+        elif name in tables or name in enabled:
+            problems += faults
+    if core is None:
+        return None, problems
+    settings = Settings(
+        node=core.node,
+        cluster=core.cluster,
+        groups=MappingProxyType(dict(core.groups)),
+        storage=core.storage,
+        timing=core.timing,
+        limits=core.limits,
+        tls=core.tls,
+        plugins=core.plugins,
+        plugin_sections=MappingProxyType(plugin_sections),
+    )
+    return settings, problems
+
+
+def _misplaced(problem: ConfigProblem, sections: PluginModels) -> ConfigProblem:
+    """Send `[mqtt]` to `[plugins.mqtt]`."""
+    if problem.what != "unknown section" or problem.key not in sections:
+        return problem
+    return ConfigProblem(
+        file=problem.file,
+        line=problem.line,
+        variable=problem.variable,
+        key=problem.key,
+        what=problem.what,
+        fix=f"did you mean [plugins.{problem.key}]?",
+    )
+
+
+def _stray(name: str, value: object, sections: PluginModels, origins: Origins) -> ConfigProblem:
+    path = ("plugins", name)
+    if isinstance(value, dict):
+        what = f"no plugin {name!r} is installed"
+        return origins.problem(path, what, _known(name, sections))
+    return origins.problem(path, "unknown setting", suggestion(name, _CORE_PLUGIN_KEYS))
+
+
+def _known(name: str, sections: PluginModels) -> str:
+    near = suggestion(name, sections)
+    if near.startswith("did you mean"):
+        return near
+    return "install it, or remove it; `quorate plugin list` shows what is there"
+
+
+def _read(path: Path) -> str:
+    def refuse(what: str, fix: str) -> ConfigError:
+        return ConfigError([ConfigProblem(file=str(path), what=what, fix=fix)])
+
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise refuse(
+            "there is no such file", "give another path, or write one: `quorate config show`"
+        ) from None
+    except IsADirectoryError:
+        raise refuse("is a directory", "give the path of a file") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise refuse(f"cannot be read: {reason}", "let this user read it") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = ConfigProblem(
+            file=str(path),
+            line=line,
+            what=f"byte 0x{content[error.start]:02x} is not UTF-8",
+            fix="save the file as UTF-8",
+        )
+        raise ConfigError([problem]) from None
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error)
+        place = _SYNTAX_PLACE.search(reason)
+        line, column = place.groups() if place else (None, None)
+        problem = ConfigProblem(
+            file=str(path),
+            line=int(line) if line else text.count("\n") + 1,
+            column=int(column) if column else None,
+            what=f"is not TOML: {_SYNTAX_PLACE.sub('', reason).lower()}",
+            fix="mend the line; https://toml.io shows the syntax",
+        )
+        raise ConfigError([problem]) from None

@@ -1,0 +1,352 @@
+"""What the declarations of all plugins must agree on; every disagreement is found in one go."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from quorate.config import section_fault
+from quorate.plugin.declarations import (
+    METADATA_GROUP,
+    ColumnFamily,
+    Command,
+    DataRoute,
+    ExtensionPoint,
+    Query,
+    RaftGroup,
+)
+from quorate.plugin.declared import Declared
+from quorate.plugin.problems import PluginProblem
+
+#: What the command line itself offers below `quorate`.
+HOST_CLI_COMMANDS: Final = frozenset({"completion", "config", "plugin"})
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+Problems = Iterator[PluginProblem]
+
+
+def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
+    """Return everything that is wrong with these plugins, plugin by plugin.
+
+    One mistake is told once: what is missing because a hook failed is no problem of its own.
+    """
+    world = _World(declared)
+    found: list[PluginProblem] = []
+    for plugin in sorted(declared, key=lambda plugin: plugin.plugin.name):
+        found.extend(plugin.problems)
+        for check in _CHECKS:
+            found.extend(check(plugin, world))
+    return found
+
+
+class _World:
+    """What is declared by anybody, so that one plugin can be held against the others."""
+
+    def __init__(self, declared: Sequence[Declared]) -> None:
+        #: Who declares a group, and with how many shards.
+        self.groups: Final[dict[str, list[tuple[str, int]]]] = defaultdict(list)
+        self.families: Final[dict[str, ColumnFamily]] = {}
+        self.points: Final[dict[str, type[object]]] = {}
+        #: (kind, name) to the plugins that declare it, and may.
+        self.owners: Final[dict[tuple[str, str], list[str]]] = defaultdict(list)
+        #: (plugin, hook) for the hooks whose answers are missing.
+        self.failed: Final[set[tuple[str, str]]] = set()
+        for plugin in declared:
+            name = plugin.plugin.name
+            self.failed.update((name, hook) for hook in plugin.failed)
+            for group in plugin.groups:
+                if _can_be_made(group) and group.name != METADATA_GROUP.name:
+                    self.groups[group.name].append((name, group.shards))
+            for kind, item in _claims(plugin):
+                self.owners[kind, item].append(name)
+        # Who usurps a name does not hide what its owner declares under it: the owner's comes last.
+        for rightful in (False, True):
+            for plugin in declared:
+                for family in plugin.families:
+                    if _is_named_after(plugin, family.name) == rightful:
+                        self.families[family.name] = family
+                for point in plugin.points:
+                    if _is_named_after(plugin, point.name) == rightful and _tells_types_apart(
+                        point
+                    ):
+                        self.points[point.name] = point.type
+
+    def may_declare(self, plugin: str, hook: str) -> bool:
+        """Whether that plugin may have meant to declare what is missing, and failed to."""
+        return (plugin, hook) in self.failed
+
+
+def _owned(plugin: Declared) -> Iterator[tuple[str, str, bool]]:
+    """Kind and name of what is named after its plugin, and whether it is."""
+    kinds: Mapping[str, Iterable[Any]] = {
+        "column family": plugin.families,
+        "cache": plugin.caches,
+        "controller": plugin.controllers,
+        "timer": plugin.timers,
+        "extension point": plugin.points,
+    }
+    for kind, items in kinds.items():
+        for item in items:
+            yield kind, item.name, _is_named_after(plugin, item.name)
+    for metric in plugin.metrics:
+        noun = metric.name.removeprefix(f"quorate_{plugin.plugin.name}_")
+        yield "metric", metric.name, noun != metric.name and bool(_NAME.fullmatch(noun))
+
+
+def _claims(plugin: Declared) -> Iterator[tuple[str, str]]:
+    """Every name that may be declared only once; a stray name claims nothing."""
+    yield from ((kind, name) for kind, name, owned in _owned(plugin) if owned)
+    yield from (("command", _name(command)) for command in plugin.commands)
+    yield from (("query", _name(query)) for query in plugin.queries)
+    yield from (("service", service.full_name) for service in plugin.services)
+    yield from (
+        ("command-line command", command.name)
+        for command in plugin.cli_commands
+        if command.name not in HOST_CLI_COMMANDS
+    )
+    yield from (("extension", f"{each.name} of {each.point}") for each in plugin.extensions)
+
+
+def _names_once(plugin: Declared, world: _World) -> Problems:
+    for kind, name in sorted(set(_claims(plugin))):
+        owners = world.owners[kind, name]
+        others = sorted(set(owners) - {plugin.plugin.name})
+        if others:
+            yield plugin.plugin.problem(
+                f"{kind} {name} is also declared by {' and '.join(others)}",
+                "rename it in one of them, or leave one of them disabled",
+            )
+        elif len(owners) > 1:
+            yield plugin.plugin.problem(
+                f"{kind} {name} is declared {len(owners)} times", "keep one of them"
+            )
+
+
+def _names_owned(plugin: Declared, _: _World) -> Problems:
+    for kind, name, owned in _owned(plugin):
+        if not owned:
+            form = "quorate_{}_<noun>_<unit>" if kind == "metric" else "{}.<noun>"
+            yield plugin.plugin.problem(
+                f"{kind} {name} is not named after the plugin",
+                f"name it {form.format(plugin.plugin.name)}, in small letters",
+            )
+    for command in plugin.cli_commands:
+        if command.name in HOST_CLI_COMMANDS:
+            yield plugin.plugin.problem(
+                f"command-line command {command.name} is the host's own", "give it another name"
+            )
+
+
+def _groups(plugin: Declared, world: _World) -> Problems:
+    own = plugin.plugin.name
+    for group in plugin.groups:
+        if not _can_be_made(group):
+            yield plugin.plugin.problem(
+                f"group {group.name!r} with shards={group.shards} cannot be made",
+                "name it in small letters and give it at least one shard",
+            )
+        elif group.name == METADATA_GROUP.name and group != METADATA_GROUP:
+            yield plugin.plugin.problem(
+                f"group {group.name} is declared with shards={group.shards}, and the host gives it "
+                f"shards={METADATA_GROUP.shards}",
+                f"declare RaftGroup(name={group.name!r}), or leave it out",
+            )
+    for name in sorted({group.name for group in plugin.groups}):
+        shards = world.groups.get(name, [])
+        if len({count for _, count in shards}) > 1:
+            settings = " and ".join(f"shards={count} by {owner}" for owner, count in shards)
+            yield plugin.plugin.problem(
+                f"group {name} is declared with {settings}", "declare it equally everywhere"
+            )
+    users: list[tuple[str, Any]] = [
+        *((f"column family {family.name}", family) for family in plugin.families),
+        *((f"cache {cache.name}", cache) for cache in plugin.caches),
+        *((f"controller {controller.name}", controller) for controller in plugin.controllers),
+        *((f"timer {timer.name}", timer) for timer in plugin.timers),
+        *((f"command {_name(command)}", command) for command in plugin.commands),
+        *((f"query {_name(query)}", query) for query in plugin.queries),
+    ]
+    declared = {METADATA_GROUP.name, *world.groups, *(group.name for group in plugin.groups)}
+    for user, item in users:
+        if item.group not in declared and not (
+            world.may_declare(own, "quorate_raft_groups")
+            or world.may_declare(item.group, "quorate_raft_groups")
+        ):
+            yield plugin.plugin.problem(
+                f"{user} is in group {item.group}, which nobody declares",
+                f"return RaftGroup(name={item.group!r}) from quorate_raft_groups, "
+                "or correct the name",
+            )
+
+
+def _commands(plugin: Declared, world: _World) -> Problems:
+    routed = Counter(_name(route) for route in plugin.routes)
+    for command in plugin.commands:
+        name = _name(command)
+        if (command.shard_key is None) == (command.items is None):
+            found = "neither" if command.shard_key is None else "both"
+            yield plugin.plugin.problem(
+                f"command {name} has {found} of shard_key and items",
+                "give it shard_key, or items when it is a batch",
+            )
+        if not command.examples:
+            yield plugin.plugin.problem(
+                f"command {name} has no examples", "give it at least one, for the conformance kit"
+            )
+        strangers = {type(each) for each in command.examples} - {command.message}
+        for stranger in sorted(strangers, key=lambda stranger: stranger.__name__):
+            yield plugin.plugin.problem(
+                f"an example of command {name} is a {stranger.__name__}",
+                "give examples of the command's own message",
+            )
+        if name not in routed and "quorate_data_routes" not in plugin.failed:
+            yield plugin.plugin.problem(
+                f"command {name} has no data route", "return a DataRoute for it"
+            )
+        if routed[name] > 1:
+            yield plugin.plugin.problem(
+                f"command {name} has {routed[name]} data routes", "keep one of them"
+            )
+
+
+def _routes(plugin: Declared, world: _World) -> Problems:
+    groups = {_name(command): command.group for command in plugin.commands}
+    for route in plugin.routes:
+        name = _name(route)
+        if name in groups:
+            yield from _reads(plugin, world, f"data route {name}", groups[name], route.reads)
+        elif "quorate_commands" not in plugin.failed:
+            yield plugin.plugin.problem(
+                f"data route {name} has no command", "return a Command for it, from the same plugin"
+            )
+
+
+def _queries(plugin: Declared, world: _World) -> Problems:
+    for query in plugin.queries:
+        name = _name(query)
+        if query.shard_key is None and query.order is None:
+            yield plugin.plugin.problem(
+                f"query {name} runs on all shards and has no order",
+                "give it shard_key, or order to merge its answers by",
+            )
+        yield from _reads(plugin, world, f"query {name}", query.group, query.reads)
+
+
+def _reads(
+    plugin: Declared, world: _World, reader: str, group: str, reads: Sequence[str]
+) -> Problems:
+    for wanted in reads:
+        family = world.families.get(wanted)
+        if family is None:
+            if not _owner_failed(world, wanted):
+                yield plugin.plugin.problem(
+                    f"{reader} reads column family {wanted}, which nobody declares",
+                    "correct the name, or enable the plugin that owns it",
+                )
+        elif family.group != group and not family.mirrored:
+            yield plugin.plugin.problem(
+                f"{reader} in group {group} reads column family {wanted} of group {family.group}",
+                "read families of the own group, or mirrored ones",
+            )
+
+
+def _rows(plugin: Declared, world: _World) -> Problems:
+    """Whoever follows the rows of a family needs one that exists and has rows to follow."""
+    followers: list[tuple[str, Sequence[str]]] = [
+        *((f"cache {cache.name}", cache.families) for cache in plugin.caches),
+        *((f"controller {each.name}", each.wake_on) for each in plugin.controllers),
+    ]
+    for follower, families in followers:
+        for wanted in families:
+            family = world.families.get(wanted)
+            if family is None:
+                if not _owner_failed(world, wanted):
+                    yield plugin.plugin.problem(
+                        f"{follower} follows column family {wanted}, which nobody declares",
+                        "correct the name, or enable the plugin that owns it",
+                    )
+            elif family.row is None:
+                yield plugin.plugin.problem(
+                    f"{follower} follows column family {wanted}, which has no row message",
+                    "follow a family that is declared with its row message",
+                )
+    for family in plugin.families:
+        if family.mirrored and family.group != METADATA_GROUP.name:
+            yield plugin.plugin.problem(
+                f"column family {family.name} of group {family.group} is mirrored",
+                f"mirror families of group {METADATA_GROUP.name} alone",
+            )
+        if family.row is None and (family.mirrored or family.previous):
+            yield plugin.plugin.problem(
+                f"column family {family.name} is private, and is mirrored or keeps previous values",
+                "give it a row message",
+            )
+
+
+def _extension_types(plugin: Declared, world: _World) -> Problems:
+    for point in plugin.points:
+        if not _tells_types_apart(point):
+            yield plugin.plugin.problem(
+                f"extension point {point.name} has the protocol {point.type.__name__}, which "
+                "isinstance refuses",
+                "mark the protocol with @runtime_checkable",
+            )
+    for extension in plugin.extensions:
+        wanted = world.points.get(extension.point, object)
+        if not isinstance(extension.value, wanted):
+            yield plugin.plugin.problem(
+                f"extension {extension.name} of {extension.point} is a "
+                f"{type(extension.value).__name__}",
+                f"give a {wanted.__name__}",
+            )
+
+
+def _config_section(plugin: Declared, _: _World) -> Problems:
+    if len(plugin.sections) > 1:
+        yield plugin.plugin.problem(
+            f"{len(plugin.sections)} config sections are declared", "declare one model"
+        )
+    for section in plugin.sections:
+        if fault := section_fault(section.model):
+            yield plugin.plugin.problem(
+                f"the config section {section.model.__name__} is not usable", f"it {fault}"
+            )
+
+
+def _owner_failed(world: _World, family: str) -> bool:
+    return world.may_declare(family.partition(".")[0], "quorate_column_families")
+
+
+def _is_named_after(plugin: Declared, name: str) -> bool:
+    owner, _, noun = name.partition(".")
+    return owner == plugin.plugin.name and bool(_NAME.fullmatch(noun))
+
+
+def _can_be_made(group: RaftGroup) -> bool:
+    return group.shards >= 1 and bool(_NAME.fullmatch(group.name))
+
+
+def _tells_types_apart(point: ExtensionPoint) -> bool:
+    try:
+        isinstance(None, point.type)
+    except TypeError:
+        return False
+    return True
+
+
+def _name(declaration: Command[Any] | DataRoute[Any] | Query[Any]) -> str:
+    return str(declaration.message.DESCRIPTOR.full_name)
+
+
+_CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (
+    _names_once,
+    _names_owned,
+    _groups,
+    _commands,
+    _routes,
+    _queries,
+    _rows,
+    _extension_types,
+    _config_section,
+)

@@ -1,0 +1,241 @@
+"""What a plugin can declare. Every type is frozen: a plugin declares, the host does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+
+from google.protobuf.message import Message
+from pydantic import BaseModel
+
+from quorate.plugin.node import CacheView, NodeApi, ShardRef
+from quorate.plugin.transaction import Reader, Txn
+
+if TYPE_CHECKING:
+    import click
+    import grpc
+
+M = TypeVar("M", bound=Message)
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+
+#: The shard key of a domain whose rows are needed together.
+CONSTANT_KEY: Final = b""
+
+
+def constant_key(_: object) -> bytes:
+    """Send every command of a domain to one shard, because its rows are needed together."""
+    return CONSTANT_KEY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaftGroup:
+    """A named set of shards. Plugins may declare the same group, if they declare it equally."""
+
+    name: str
+    #: How many shards a new cluster gives the group; `[groups.<name>] shards` overrides it.
+    shards: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFamily:
+    """A kind of rows in the shards of a group."""
+
+    #: `<plugin>.<plural noun>`.
+    name: str
+    group: str
+    #: Set: rows are watched, listed and exported as this message. None: a private index.
+    row: type[Message] | None = None
+    #: The shard key of a row's key; None: every row belongs to the constant shard key.
+    shard_key: Callable[[bytes], bytes] | None = None
+    #: A small family of `metadata` that the host copies into every shard whose handlers read it.
+    mirrored: bool = False
+    #: Events carry the value before the change.
+    previous: bool = False
+    #: The host keeps an exact count of the rows.
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """The range that a command or query touches, for roles to be checked on."""
+
+    tenant: str
+    prefix: bytes = b""
+    write: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Items(Generic[M, I]):
+    """How the host splits a batch command over shards; its reply is `quorate.v1.BatchReply`."""
+
+    get: Callable[[M], Sequence[I]]
+    shard_key: Callable[[I], bytes]
+    #: A command like the given one, with these items in place of its own.
+    make: Callable[[M, Sequence[I]], M]
+    #: What a batch must not name twice; None: items may repeat.
+    key: Callable[[I], bytes] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(Generic[M]):
+    """A write. The message's full name is its identity in the log for ever."""
+
+    message: type[M]
+    group: str
+    #: At least one; the conformance kit applies them.
+    examples: tuple[M, ...]
+    #: Exactly one of `shard_key` and `items` is set.
+    shard_key: Callable[[M], bytes] | None = None
+    items: Items[M, Any] | None = None
+    #: Stateless; raises `Invalid`. It runs on every way in, and again on the leader.
+    validate: Callable[[M], None] | None = None
+    #: May come from a client through `CommandService`; an internal command never does.
+    public: bool = False
+    access: Callable[[M], Access] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataRoute(Generic[M]):
+    """Binds a command to the synchronous, deterministic handler that applies it."""
+
+    message: type[M]
+    apply: Callable[[Txn, M], Message | None]
+    #: Families that the handler reads and its plugin does not own in the group: those of other
+    #: plugins in the same group, and mirrored ones.
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(Generic[M]):
+    """A read that runs where the rows are."""
+
+    message: type[M]
+    group: str
+    run: Callable[[Reader, M], Iterable[Message]]
+    #: None: it runs on all shards of the group, and the answers are merged by `order`.
+    shard_key: Callable[[M], bytes] | None = None
+    #: The key by which answers of several shards are merged; needed when `shard_key` is None.
+    order: Callable[[Any], bytes] | None = None
+    reads: tuple[str, ...] = ()
+    access: Callable[[M], Access] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """Deadlines in logical time: the host proposes `due(keys)` when they have come."""
+
+    #: `<plugin>.<noun>`; the name that `Txn.schedule` is given.
+    name: str
+    group: str
+    #: Builds the command for keys that are due; its handler re-checks each one's deadline.
+    due: Callable[[Sequence[bytes]], Message]
+    batch: int = 1_000
+    #: A heartbeat: a leader that is new or was stalled first waits one full TTL.
+    liveness: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """A background task that runs on the leader alone, and changes state only by proposing."""
+
+    #: `<plugin>.<noun and gerund>`.
+    name: str
+    group: str
+    run_once: Callable[[NodeApi, ShardRef], Coroutine[Any, Any, None]]
+    interval_s: float | Callable[[NodeApi], float]
+    scope: Literal["first_shard", "each_shard"] = "first_shard"
+    #: Families, of any group, whose changes run the controller at once.
+    wake_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """Hot rows in memory, on every node, always rebuildable from their families."""
+
+    #: `<plugin>.<noun>`.
+    name: str
+    group: str
+    families: tuple[str, ...]
+    factory: Callable[[], CacheView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A measurement that the plugin reports through `NodeApi.count` and `NodeApi.observe`."""
+
+    #: `quorate_<plugin>_<noun>_<unit>`.
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSection:
+    """The model of `[plugins.<name>]`: a frozen pydantic model that forbids unknown keys."""
+
+    model: type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcService:
+    """A gRPC service that every node serves."""
+
+    #: The full name of the service, as in its `.proto` file.
+    full_name: str
+    #: The generated `add_XServicer_to_server`.
+    add_to_server: Callable[[Any, grpc.Server], None]
+    servicer: Callable[[NodeApi], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CliCommand:
+    """A command, mostly a group of them, below `quorate`; loaded only when it is called."""
+
+    name: str
+    help: str
+    load: Callable[[], click.Command]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionPoint:
+    """Something that this plugin takes from others."""
+
+    #: `<plugin>.<plural noun>`.
+    name: str
+    type: type[object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """Something that this plugin gives to an extension point; unread when nobody declares it."""
+
+    point: str
+    name: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a `Table`."""
+
+    name: str
+    type: Literal["string", "binary", "int", "long", "double", "boolean"]
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """How a family's rows look as a table: the type of the extension point `spark.tables`."""
+
+    family: str
+    columns: tuple[Column, ...]
+    #: The names of the columns that make up the key, in the key's order.
+    key: tuple[str, ...]
+    to_item: Callable[[Mapping[str, object]], Message]
+    from_row: Callable[[bytes, bytes], Mapping[str, object]]
+
+
+#: The group that every cluster has, whichever plugins are enabled.
+METADATA_GROUP: Final = RaftGroup(name="metadata")

@@ -1,0 +1,223 @@
+"""Asks each plugin for its declarations, through hooks that are typed here and nowhere else."""
+
+import difflib
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+import pluggy
+
+from quorate.plugin import hookspecs
+from quorate.plugin.declarations import (
+    Cache,
+    CliCommand,
+    ColumnFamily,
+    Command,
+    ConfigSection,
+    Controller,
+    DataRoute,
+    Extension,
+    ExtensionPoint,
+    GrpcService,
+    Metric,
+    Query,
+    RaftGroup,
+    Timer,
+)
+from quorate.plugin.discovery import Plugin
+from quorate.plugin.fields import misfits
+from quorate.plugin.markers import PROJECT
+from quorate.plugin.node import NodeApi
+from quorate.plugin.problems import PluginProblem
+
+D = TypeVar("D")
+
+Lifespan = Callable[[NodeApi], AbstractAsyncContextManager[None]]
+
+#: Order is a field of a declaration where it matters, never an option of an implementation.
+_REFUSED_OPTIONS: Final = (
+    "tryfirst",
+    "trylast",
+    "hookwrapper",
+    "wrapper",
+    "optionalhook",
+    "specname",
+)
+_LIFESPAN: Final = "quorate_lifespan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """All that one plugin declares."""
+
+    plugin: Plugin
+    groups: tuple[RaftGroup, ...] = ()
+    families: tuple[ColumnFamily, ...] = ()
+    commands: tuple[Command[Any], ...] = ()
+    routes: tuple[DataRoute[Any], ...] = ()
+    queries: tuple[Query[Any], ...] = ()
+    caches: tuple[Cache, ...] = ()
+    controllers: tuple[Controller, ...] = ()
+    timers: tuple[Timer, ...] = ()
+    services: tuple[GrpcService, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    sections: tuple[ConfigSection, ...] = ()
+    cli_commands: tuple[CliCommand, ...] = ()
+    points: tuple[ExtensionPoint, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+    lifespan: Lifespan | None = None
+    problems: tuple[PluginProblem, ...] = ()
+    #: The hooks whose answer is missing or was cut: what depends on them cannot be judged.
+    failed: frozenset[str] = frozenset()
+
+
+def declare(plugin: Plugin) -> Declared:
+    """Call the plugin's hooks, once each; what fails is among the `problems` of the answer.
+
+    The order of the calls is that of the reference; `quorate_lifespan` is left to the node.
+    """
+    if plugin.module is None:
+        return Declared(plugin=plugin, problems=plugin.problems, failed=frozenset(hook_names()))
+    hooks = _Hooks(plugin, plugin.module)
+    groups = hooks.ask("quorate_raft_groups", RaftGroup)
+    families = hooks.ask("quorate_column_families", ColumnFamily)
+    commands = hooks.ask("quorate_commands", Command)
+    routes = hooks.ask("quorate_data_routes", DataRoute)
+    queries = hooks.ask("quorate_queries", Query)
+    caches = hooks.ask("quorate_caches", Cache)
+    controllers = hooks.ask("quorate_controllers", Controller, Timer)
+    services = hooks.ask("quorate_grpc_services", GrpcService)
+    metrics = hooks.ask("quorate_metrics", Metric)
+    sections = hooks.ask("quorate_config_sections", ConfigSection)
+    cli_commands = hooks.ask("quorate_cli_commands", CliCommand)
+    extensions = hooks.ask("quorate_extensions", ExtensionPoint, Extension)
+    return Declared(
+        plugin=plugin,
+        groups=_only(RaftGroup, groups),
+        families=_only(ColumnFamily, families),
+        commands=_only(Command, commands),
+        routes=_only(DataRoute, routes),
+        queries=_only(Query, queries),
+        caches=_only(Cache, caches),
+        controllers=_only(Controller, controllers),
+        timers=_only(Timer, controllers),
+        services=_only(GrpcService, services),
+        metrics=_only(Metric, metrics),
+        sections=_only(ConfigSection, sections),
+        cli_commands=_only(CliCommand, cli_commands),
+        points=_only(ExtensionPoint, extensions),
+        extensions=_only(Extension, extensions),
+        lifespan=hooks.lifespan if _LIFESPAN in hooks.implemented else None,
+        problems=(*plugin.problems, *hooks.problems),
+        failed=frozenset(hooks.failed),
+    )
+
+
+def hook_names() -> tuple[str, ...]:
+    """Return the names of the hooks, in the order of the reference."""
+    return tuple(name for name in vars(hookspecs) if name.startswith(f"{PROJECT}_"))
+
+
+class _Hooks:
+    """The hook implementations of one plugin: each is registered, and later called, alone."""
+
+    def __init__(self, plugin: Plugin, module: ModuleType) -> None:
+        self.plugin: Final = plugin
+        self.problems: Final[list[PluginProblem]] = []
+        self.implemented: Final[set[str]] = set()
+        self.failed: Final[set[str]] = set()
+        self._host: Final = pluggy.PluginManager(PROJECT)
+        self._host.add_hookspecs(hookspecs)
+        for name in dir(module):
+            self._take(module, name)
+
+    def ask(self, hook: str, *kinds: type[object]) -> tuple[object, ...]:
+        """Call one hook and return those items of its answer that are usable."""
+        if hook not in self.implemented:
+            return ()
+        try:
+            answer = self._call(hook)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a hook raises is reported
+            self._fail(
+                hook, f"{hook} raised {type(error).__name__}: {error}", "repair the hook", error
+            )
+            return ()
+        wanted = "a list or tuple of " + " and ".join(kind.__name__ for kind in kinds)
+        if not isinstance(answer, Sequence) or isinstance(answer, str | bytes):
+            self._fail(hook, f"{hook} returned {type(answer).__name__}", f"return {wanted}")
+            return ()
+        usable = []
+        for item in answer:
+            if not isinstance(item, kinds):
+                what = f"{hook} returned an item of type {type(item).__name__}"
+                self._fail(hook, what, f"return {wanted}")
+            elif wrong := list(misfits(item)):
+                for what, fix in wrong:
+                    self._fail(hook, f"{hook}: {what}", fix)
+            else:
+                usable.append(item)
+        return tuple(usable)
+
+    def lifespan(self, node: NodeApi) -> AbstractAsyncContextManager[None]:
+        """Call the one hook that a node calls; raises `PluginProblem` for a wrong answer."""
+        answer = self._call(_LIFESPAN, node=node)
+        if not isinstance(answer, AbstractAsyncContextManager):
+            raise self.plugin.problem(
+                f"{_LIFESPAN} returned {type(answer).__name__}",
+                "decorate it with @asynccontextmanager",
+            )
+        return answer
+
+    def _take(self, module: ModuleType, name: str) -> None:
+        """Register an attribute of the module, if it is or was meant to be a hook."""
+        function = getattr(module, name)
+        options = self._host.parse_hookimpl_opts(module, name)
+        if options is None:
+            if name in hook_names() and callable(function):
+                self._fail(name, f"{name} is not marked as a hook", "decorate it with @hookimpl")
+            return
+        if refused := [option for option in _REFUSED_OPTIONS if options.get(option)]:
+            what = f"{name} uses the hook option {' and '.join(refused)}"
+            self._fail(options["specname"] or name, what, "use plain @hookimpl")
+        elif name not in hook_names():
+            near = difflib.get_close_matches(name, hook_names(), n=1)
+            meant = (
+                f"did you mean {near[0]}?" if near else f"the hooks are {', '.join(hook_names())}"
+            )
+            self._fail(
+                near[0] if near else name, f"{name} is not a hook", f"rename or remove it; {meant}"
+            )
+        elif inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            fix = "decorate it with @asynccontextmanager" if name == _LIFESPAN else "use plain def"
+            self._fail(name, f"{name} is an async function", fix)
+        else:
+            # Registered alone: pluggy stops at the first implementation that it refuses.
+            alone = ModuleType(module.__name__)
+            setattr(alone, name, function)
+            try:
+                self._host.register(alone, name=name)
+            except pluggy.PluginValidationError:
+                arguments = ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
+                self._fail(
+                    name,
+                    f"{name}{inspect.signature(function)} asks for more than the hook gives",
+                    f"define it as {name}({arguments})",
+                )
+            else:
+                self.implemented.add(name)
+
+    def _call(self, hook: str, **arguments: object) -> object:
+        answers: list[object] = getattr(self._host.hook, hook)(**arguments)
+        # pluggy leaves out an answer that is None.
+        return answers[0] if answers else None
+
+    def _fail(self, hook: str, what: str, fix: str, cause: BaseException | None = None) -> None:
+        self.failed.add(hook)
+        self.problems.append(self.plugin.problem(what, fix, cause))
+
+
+def _only(kind: type[D], items: Sequence[object]) -> tuple[D, ...]:
+    return tuple(item for item in items if isinstance(item, kind))

@@ -1,0 +1,134 @@
+"""Finds the installed plugins: the entry points of group `quorate`, imported one by one."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import Distribution, EntryPoint, entry_points, version
+from itertools import groupby
+from types import ModuleType
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from quorate.plugin.markers import PROJECT
+from quorate.plugin.problems import PluginProblem
+
+#: Names that `[plugins]` and the families of the host use themselves.
+RESERVED_NAMES: Final = frozenset({"core", "raft", "enabled", "retired"})
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """An installed plugin: its identity, and its module if that can be used."""
+
+    name: str
+    distribution: str
+    version: str
+    #: None when the plugin cannot be used; `problems` then says why.
+    module: ModuleType | None
+    problems: tuple[PluginProblem, ...] = ()
+
+    def problem(self, what: str, fix: str, cause: BaseException | None = None) -> PluginProblem:
+        """Return a problem of this plugin; `cause` is what its code raised."""
+        problem = PluginProblem(self.name, self.distribution, self.version, what, fix)
+        problem.__cause__ = cause
+        return problem
+
+
+def installed() -> tuple[Plugin, ...]:
+    """Import every installed plugin, in the order of their names."""
+    return discover(entry_points(group=PROJECT), core_version=version(PROJECT))
+
+
+def discover(points: Iterable[EntryPoint], *, core_version: str) -> tuple[Plugin, ...]:
+    """Import the plugins of these entry points, in the order of their names.
+
+    One that cannot be used is returned with its problems: nothing is left out, nothing raises.
+    """
+    by_name = sorted(points, key=lambda point: (point.name, _owner(point)))
+    return tuple(
+        _load(list(claims), core_version)
+        for _, claims in groupby(by_name, key=lambda point: point.name)
+    )
+
+
+def _load(claims: Sequence[EntryPoint], core_version: str) -> Plugin:
+    """Import a plugin, unless it is known beforehand that it cannot be used."""
+    point = claims[0]
+    distribution, release = _owner(point)
+    plugin = Plugin(name=point.name, distribution=distribution, version=release, module=None)
+    problems = [
+        *_name_problems(plugin, claims),
+        *_version_problems(plugin, point.dist, core_version),
+    ]
+    if problems:
+        return replace(plugin, problems=tuple(problems))
+    try:
+        module = point.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import raises is reported
+        problem = plugin.problem(
+            f"importing {point.value} raised {type(error).__name__}: {error}",
+            f"repair the import, or uninstall {distribution}",
+            cause=error,
+        )
+        return replace(plugin, problems=(problem,))
+    if not isinstance(module, ModuleType):
+        problem = plugin.problem(
+            f"the entry point {point.value} is a {type(module).__name__} and no module",
+            f"let it name the module that holds the hooks: {point.name} = {point.module!r}",
+        )
+        return replace(plugin, problems=(problem,))
+    return replace(plugin, module=module)
+
+
+def _name_problems(plugin: Plugin, claims: Sequence[EntryPoint]) -> Iterator[PluginProblem]:
+    if len(claims) > 1:
+        owners = " and ".join(" ".join(_owner(claim)) for claim in claims)
+        yield plugin.problem(
+            f"the name is claimed by {owners}", "uninstall all but one of the distributions"
+        )
+    if plugin.name in RESERVED_NAMES or not _NAME.fullmatch(plugin.name):
+        yield plugin.problem(
+            f"the entry point's name {plugin.name!r} cannot name a plugin",
+            "use small letters, digits and _, and none of " + ", ".join(sorted(RESERVED_NAMES)),
+        )
+
+
+def _version_problems(
+    plugin: Plugin, dist: Distribution | None, core_version: str
+) -> Iterator[PluginProblem]:
+    for line in (dist.requires if dist is not None else None) or []:
+        try:
+            wanted = Requirement(line)
+        except InvalidRequirement as error:
+            yield plugin.problem(
+                f"its metadata requires {line!r}, which is no requirement",
+                f"reinstall {plugin.distribution}",
+                cause=error,
+            )
+            continue
+        if (
+            canonicalize_name(wanted.name) == PROJECT
+            and (wanted.marker is None or wanted.marker.evaluate())
+            and not wanted.specifier.contains(core_version, prereleases=True)
+        ):
+            yield plugin.problem(
+                f"it needs {PROJECT} {wanted.specifier}, and this is {PROJECT} {core_version}",
+                f"install a release of {plugin.distribution} made for {PROJECT} {core_version}",
+            )
+
+
+def _owner(point: EntryPoint) -> tuple[str, str]:
+    """Return the distribution and version; metadata that was damaged may hold neither."""
+    if point.dist is None:
+        return "unknown", "unknown"
+    return _told(point.dist, "Name"), _told(point.dist, "Version")
+
+
+def _told(dist: Distribution, key: str) -> str:
+    metadata = dist.metadata
+    # Its type has no `get` before Python 3.12.
+    return metadata[key] if key in metadata else "unknown"  # noqa: SIM401

@@ -1,0 +1,158 @@
+"""The thirteen hooks of a plugin.
+
+Each is called once, at boot, in the order of the plugins' names, one implementation at a time, so
+that every answer and every error has an owner. All are pure and do no I/O, except the lifespan.
+On a node they are called for the plugins that the configuration enables; the command line and the
+client call those of every installed plugin.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from quorate.plugin.declarations import (
+    Cache,
+    CliCommand,
+    ColumnFamily,
+    Command,
+    ConfigSection,
+    Controller,
+    DataRoute,
+    Extension,
+    ExtensionPoint,
+    GrpcService,
+    Metric,
+    Query,
+    RaftGroup,
+    Timer,
+)
+from quorate.plugin.markers import hookspec
+from quorate.plugin.node import NodeApi
+
+# Vocabulary: what the plugin stores, and the words for changing and reading it.
+
+
+@hookspec
+def quorate_raft_groups() -> Sequence[RaftGroup]:
+    """Return the Raft groups that the plugin's rows live in.
+
+    Equal declarations of several plugins merge. Refused: two different declarations of one name.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_column_families() -> Sequence[ColumnFamily]:
+    """Return the column families that the plugin owns.
+
+    Refused: a name that does not begin with the plugin's own, and an undeclared group.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_commands() -> Sequence[Command[Any]]:
+    """Return the vocabulary of writes: enough to propose, also where no replica is.
+
+    Refused: a message that another plugin declares, a command without examples, without a data
+    route, and with both or neither of `shard_key` and `items`.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_data_routes() -> Sequence[DataRoute[Any]]:
+    """Return the handlers that apply the commands, on every replica.
+
+    Refused: a route without a command, a second route, and `reads` of a family that is neither in
+    the command's group nor mirrored.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_queries() -> Sequence[Query[Any]]:
+    """Return the vocabulary of reads.
+
+    Refused: a message that is declared twice, and a query over all shards without an `order`.
+    """
+    raise NotImplementedError
+
+
+# Behaviour: what the plugin does on a node.
+
+
+@hookspec
+def quorate_caches() -> Sequence[Cache]:
+    """Return the caches that the host keeps up on every node.
+
+    Refused: a family that no plugin declares or that has no `row`.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_controllers() -> Sequence[Controller | Timer]:
+    """Return the background tasks and timers that run on leaders.
+
+    Refused: a name that does not begin with the plugin's own, and an undeclared group.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_grpc_services() -> Sequence[GrpcService]:
+    """Return the gRPC services that every node serves.
+
+    Refused: a full name that another plugin declares.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_metrics() -> Sequence[Metric]:
+    """Return the metrics that the plugin reports.
+
+    Refused: a name that does not begin with `quorate_<plugin>_`.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
+    """Hold what the plugin needs for as long as the node serves.
+
+    Called on a node alone, after the catalog is frozen; entered before the first call is served,
+    left after the last one. An exception on entering stops the start.
+    """
+    raise NotImplementedError
+
+
+# Surroundings: what the plugin adds to the file, to the command line and to other plugins.
+
+
+@hookspec
+def quorate_config_sections() -> Sequence[ConfigSection]:
+    """Return the model of the plugin's section `[plugins.<name>]`, if it has one.
+
+    Refused: more than one, and a model that is not frozen or does not forbid unknown keys.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    """Return the commands that the plugin adds below `quorate`.
+
+    Refused: a name that the command line or another plugin has.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    """Return what the plugin offers to, and takes from, other plugins.
+
+    Refused: a point that is declared twice, and an extension that is not of the point's type.
+    """
+    raise NotImplementedError

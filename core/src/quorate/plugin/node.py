@@ -1,0 +1,115 @@
+"""What servicers and controllers hold: the node, as a plugin may see it."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from google.protobuf.message import Message
+from pydantic import BaseModel
+
+from quorate.plugin.transaction import Event
+
+R = TypeVar("R", bound=Message)
+T = TypeVar("T")
+ModelT = TypeVar("ModelT", bound=BaseModel)
+CacheT = TypeVar("CacheT", bound="CacheView")
+
+Consistency = Literal["linearizable", "stale"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRef:
+    """A shard, and the term in which this node leads it: what a controller acts for."""
+
+    group: str
+    shard: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRef:
+    """Names one operation of an exactly-once session."""
+
+    session: int
+    sequence: int
+    lowest_unanswered: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedEvent:
+    """An event as a watcher gets it; `token` resumes the watch right behind it.
+
+    `event` is None for a bookmark (the token alone moves on) and when `resync` is set: history was
+    lost to this watcher, which must list again.
+    """
+
+    event: Event | None
+    revision: int
+    token: bytes
+    resync: bool = False
+
+
+class CacheView(Protocol):
+    """A cache of rows that the host feeds: reset, then every row, then every change in order."""
+
+    def reset(self) -> None:
+        """Forget everything; the rows follow."""
+
+    def put(self, family: str, key: bytes, row: bytes) -> None:
+        """Take a row that is new or was changed."""
+
+    def delete(self, family: str, key: bytes) -> None:
+        """Forget a row."""
+
+
+class NodeApi(Protocol):
+    """The node that hosts a plugin. Routing, forwarding, barriers and splitting are the host's:
+    a servicer works the same on a node that holds no replica of the shard."""
+
+    def config(self, model: type[ModelT]) -> ModelT:
+        """Return this plugin's section of the configuration file."""
+
+    def cache(self, kind: type[CacheT]) -> CacheT:
+        """Return the cache of that type which a plugin declared."""
+
+    def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
+        """Return what plugins give to an extension point, by the extension's name."""
+
+    def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
+        """Add to a declared counter."""
+
+    def observe(self, metric: str, value: float, **labels: str) -> None:
+        """Record a value in a declared histogram, or set a declared gauge."""
+
+    async def propose(
+        self,
+        command: Message,
+        reply: type[R],
+        *,
+        session: SessionRef | None = None,
+        if_leader: ShardRef | None = None,
+    ) -> R:
+        """Validate, route and replicate a command; return its handler's reply once it is durable.
+
+        `if_leader` fences the command: it is refused when that term has passed. Raises `Invalid`
+        before anything is logged, `Rejected` when the handler refused. A handler that returns None
+        is answered with an empty `reply`.
+        """
+
+    def query(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> AsyncIterator[R]:
+        """Run a declared query where its rows are, and yield its answers in key order."""
+
+    def watch(
+        self, family: str, *, prefix: bytes = b"", token: bytes = b""
+    ) -> AsyncIterator[WatchedEvent]:
+        """Yield the changes of a family's rows under a key prefix.
+
+        Without a token the watch begins with the current rows, and goes on without a gap.
+        """

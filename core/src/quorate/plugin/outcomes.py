@@ -1,0 +1,25 @@
+"""The two ways in which plugin code says no; any other exception is a bug of the plugin."""
+
+from typing import Final
+
+
+class Rejected(Exception):
+    """Raised by a data-route handler: the command's writes are dropped, its caller gets `code`.
+
+    A refusal is a normal, replicated outcome: every replica reaches the same one. `code` is a name
+    in capitals, a canonical gRPC status (`NOT_FOUND`) or a reason of the plugin's own (`FENCED`).
+    """
+
+    def __init__(self, code: str, message: str = "") -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.code: Final = code
+        self.message: Final = message
+
+
+class Invalid(Exception):
+    """Raised by a command's `validate`: the message is refused before anything is logged."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field: Final = field
+        self.reason: Final = reason

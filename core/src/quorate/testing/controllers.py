@@ -1,0 +1,74 @@
+"""What a controller promises: it proposes and never writes, and comes to an end of proposing."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.plugin import SessionRef, ShardRef
+from quorate.testing.node import MemoryNode
+
+M = TypeVar("M", bound=Message)
+
+#: So often may a controller change the state before it must have nothing left to propose.
+ROUNDS: Final = 10
+
+
+class WatchedNode(MemoryNode):
+    """A node that notes changes of its shards that no proposal made."""
+
+    written_directly = False
+    _known: str | None = None
+
+    async def propose(
+        self,
+        command: Message,
+        reply: type[M],
+        *,
+        session: SessionRef | None = None,
+        if_leader: ShardRef | None = None,
+    ) -> M:
+        """Propose as any node does, with a look at the shards before and after."""
+        self.look()
+        try:
+            return await super().propose(command, reply, session=session, if_leader=if_leader)
+        finally:
+            self._known = self.digest()
+
+    def look(self) -> None:
+        """Note whether the shards changed since the last look or proposal."""
+        found = self.digest()
+        if self._known not in (None, found):
+            self.written_directly = True
+        self._known = found
+
+
+async def faults(node: WatchedNode, plugin: str) -> list[str]:
+    """Return what is wrong with the plugin's controllers, on what the node holds."""
+    found = []
+    for controller in node.catalog.declared[plugin].controllers:
+        fault = await _fault(node, controller.name)
+        if fault:
+            found.append(f"controller {controller.name} {fault}")
+    return found
+
+
+async def _fault(node: WatchedNode, name: str) -> str:
+    for _ in range(ROUNDS):
+        node.look()
+        node.written_directly = False
+        before, proposed = node.digest(), len(node.proposals)
+        try:
+            await node.run_controller(name)
+        except Exception as error:  # noqa: BLE001 - whatever it raises is a finding
+            return f"raised {type(error).__name__}: {error}"
+        node.look()
+        if node.written_directly:
+            return "changed rows without a proposal; a controller changes state by proposing alone"
+        new = [each.DESCRIPTOR.full_name for each in node.proposals[proposed:]]
+        if not new:
+            return ""
+        if node.digest() == before:
+            return f"proposes {', '.join(new)}, which changes nothing: it must see that first"
+    return f"still proposes after {ROUNDS} runs; it must have nothing to do on a converged state"

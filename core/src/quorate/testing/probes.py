@@ -1,0 +1,97 @@
+"""Routes of a catalog that note what their handlers do, or break them on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from google.protobuf.message import Message
+
+from quorate.plugin import Txn, UndeclaredFamilyError
+from quorate.plugin.catalog import Catalog
+
+Apply = Callable[[Txn, Any], Message | None]
+
+
+@dataclass(slots=True)
+class Doings:
+    """What one handler did, whether or not it came to its end."""
+
+    command: Message
+    #: Families and keys that were written or deleted.
+    written: list[tuple[str, bytes]] = field(default_factory=list)
+    #: What was said to it about families that it may not name.
+    undeclared: list[str] = field(default_factory=list)
+
+
+def wrapped(catalog: Catalog, wrap: Callable[[Apply], Apply]) -> Catalog:
+    """Return the same catalog, each handler replaced by what `wrap` makes of it."""
+    routes = {
+        name: replace(route, apply=wrap(route.apply)) for name, route in catalog.routes.items()
+    }
+    return replace(catalog, routes=routes)
+
+
+def probed(catalog: Catalog, noted: list[Doings]) -> Catalog:
+    """Return the same catalog, with handlers whose doings are added to `noted`."""
+
+    def wrap(apply: Apply) -> Apply:
+        def noting(txn: Txn, command: Message) -> Message | None:
+            doings = Doings(command)
+            noted.append(doings)
+            return apply(cast("Txn", _NotingTxn(txn, doings)), command)
+
+        return noting
+
+    return wrapped(catalog, wrap)
+
+
+def raising(catalog: Catalog, error: Exception) -> Catalog:
+    """Return the same catalog, with handlers that do all their work and raise then."""
+
+    def wrap(apply: Apply) -> Apply:
+        def raising_at_the_end(txn: Txn, command: Message) -> Message | None:
+            apply(txn, command)
+            raise error
+
+        return raising_at_the_end
+
+    return wrapped(catalog, wrap)
+
+
+class _NotingTxn:
+    """A transaction that notes what is written, and which families are refused."""
+
+    _MOST_IN_RANGE: Final = 10_000
+
+    def __init__(self, txn: Txn, doings: Doings) -> None:
+        self._txn: Final = txn
+        self._doings: Final = doings
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._txn, name)
+        return self._watched(found) if callable(found) else found
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        self._doings.written.append((family, key))
+        self._watched(self._txn.put)(family, key, value)
+
+    def delete(self, family: str, key: bytes) -> None:
+        self._doings.written.append((family, key))
+        self._watched(self._txn.delete)(family, key)
+
+    def delete_range(self, family: str, start: bytes, end: bytes) -> None:
+        rows = self._watched(self._txn.scan)(family, start, end, limit=self._MOST_IN_RANGE)
+        self._doings.written.extend((family, row.key) for row in rows)
+        self._watched(self._txn.delete_range)(family, start, end)
+
+    def _watched(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return method(*args, **kwargs)
+            except UndeclaredFamilyError as error:
+                self._doings.undeclared.append(str(error))
+                raise
+
+        return call

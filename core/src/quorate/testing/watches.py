@@ -1,0 +1,109 @@
+"""What happened in the shards of a group, kept for whoever watches."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import count
+from typing import Final, NamedTuple
+
+from quorate.plugin import Event, RowEvent, WatchedEvent
+from quorate.testing.shard import MemoryShard
+
+_generations: Final = count(1)
+
+
+class _Happened(NamedTuple):
+    revision: int
+    event: Event
+
+
+class History:
+    """The events of one group's shards. A token names its generation and a revision a shard."""
+
+    def __init__(self, shards: Sequence[MemoryShard]) -> None:
+        self._shards: Final = shards
+        self._generation: Final = next(_generations)
+        self._format: Final = struct.Struct(f">Q{len(shards)}Q")
+        self._happened: Final[dict[int, list[_Happened]]] = {each.number: [] for each in shards}
+        #: By shard, the newest revision whose events are no longer here.
+        self._forgotten: Final[dict[int, int]] = {each.number: 0 for each in shards}
+        self._arrival = asyncio.Event()
+
+    def add(self, shard: int, revision: int, events: Sequence[Event]) -> None:
+        """Take what a command brought about, and wake whoever waits for it."""
+        self._happened[shard].extend(_Happened(revision, event) for event in events)
+        self._wake()
+
+    def forget(self) -> None:
+        """Lose all events up to now: whoever has not seen them must list again."""
+        for shard in self._shards:
+            if self._happened[shard.number]:
+                self._forgotten[shard.number] = self._happened[shard.number][-1].revision
+                self._happened[shard.number].clear()
+        self._wake()
+
+    async def watch(self, family: str, prefix: bytes, token: bytes) -> AsyncIterator[WatchedEvent]:
+        """Yield the current rows and a bookmark, or begin behind the token; then every change."""
+        seen = self._revisions_of(token)
+        if seen is None and token:
+            yield self._resync()
+            return
+        if seen is None:
+            seen = {shard.number: shard.revision for shard in self._shards}
+            for row, revision in self._rows(family, prefix):
+                yield WatchedEvent(event=row, revision=revision, token=b"")
+            yield WatchedEvent(event=None, revision=max(seen.values()), token=self._token(seen))
+        while True:
+            arrival = self._arrival
+            for shard, revision in seen.items():
+                if revision < self._forgotten[shard]:
+                    yield self._resync()
+                    return
+                # Grouped by revision: a token can stand only behind a whole command.
+                news = [each for each in self._happened[shard] if each.revision > revision]
+                for at, happened in enumerate(news):
+                    following = news[at + 1].revision if at + 1 < len(news) else None
+                    if following != happened.revision:
+                        seen[shard] = happened.revision
+                    if _concerns(happened.event, family, prefix):
+                        yield WatchedEvent(
+                            event=happened.event,
+                            revision=happened.revision,
+                            token=self._token(seen),
+                        )
+            await arrival.wait()
+
+    def _rows(self, family: str, prefix: bytes) -> list[tuple[RowEvent, int]]:
+        return [
+            (RowEvent(family=family, key=row.key, value=row.value), row.revision)
+            for shard in self._shards
+            for row in shard.layer.contents().families.get(family, ())
+            if row.key.startswith(prefix)
+        ]
+
+    def _token(self, seen: Mapping[int, int]) -> bytes:
+        return self._format.pack(self._generation, *(seen[each.number] for each in self._shards))
+
+    def _revisions_of(self, token: bytes) -> dict[int, int] | None:
+        if len(token) != self._format.size:
+            return None
+        generation, *revisions = self._format.unpack(token)
+        if generation != self._generation:
+            return None
+        return {
+            shard.number: revision for shard, revision in zip(self._shards, revisions, strict=True)
+        }
+
+    @staticmethod
+    def _resync() -> WatchedEvent:
+        return WatchedEvent(event=None, revision=0, token=b"", resync=True)
+
+    def _wake(self) -> None:
+        self._arrival.set()
+        self._arrival = asyncio.Event()
+
+
+def _concerns(event: Event, family: str, prefix: bytes) -> bool:
+    return isinstance(event, RowEvent) and event.family == family and event.key.startswith(prefix)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from core.tests.cli.conftest import Install, Run
+
+TORN = "raise ImportError('no shelf')"
+MISSPELT = """
+from quorate.plugin import *
+@hookimpl
+def quorate_comands():
+    return []
+@hookimpl
+def quorate_column_families():
+    return [ColumnFamily(name="other.rows", group="nowhere")]
+"""
+
+
+def test_list_tells_all_that_a_plugin_declares(run: Run, install: Install) -> None:
+    install("notes")
+
+    ran = run("plugin", "list", "--output", "json")
+
+    assert (ran.code, ran.err) == (0, "")
+    listed = {plugin["name"]: plugin for plugin in json.loads(ran.out)}
+    assert listed["notes"] == {
+        "name": "notes",
+        "distribution": "quorate-notes",
+        "version": "1.2.3",
+        "state": "available",
+        "groups": ["notes"],
+        "families": ["notes.rows"],
+        "commands": ["google.protobuf.StringValue"],
+        "queries": ["google.protobuf.BytesValue"],
+        "controllers": ["notes.expiry", "notes.keeping"],
+        "services": ["notes.v1.NoteService"],
+        "problems": [],
+    }
+
+
+def test_list_as_a_table_fits_a_terminal(run: Run, install: Install) -> None:
+    install("notes")
+    install("torn", TORN)
+
+    out = run("plugin", "list").out
+
+    assert max(map(len, out.splitlines())) <= 100
+    assert "  google.protobuf.StringValue " in out
+    assert "importing torn_plugin raised" in out
+
+
+def test_list_takes_the_state_from_the_configuration(run: Run, install: Install) -> None:
+    install("notes")
+    install("torn", TORN)
+    Path("quorate.toml").write_text('[plugins]\nenabled = ["notes", "torn"]\n')
+
+    ran = run("plugin", "list", "--output", "json")
+
+    states = {plugin["name"]: plugin["state"] for plugin in json.loads(ran.out)}
+    assert ran.code == 0
+    assert states["notes"] == "enabled"
+    assert states["torn"] == "broken"
+
+
+def test_list_fails_on_a_wrong_configuration(run: Run) -> None:
+    Path("quorate.toml").write_text('[plugins]\nenabled = ["nots"]\n')
+
+    assert run("plugin", "list").code == 3
+
+
+def test_check_is_content_with_a_sound_plugin(run: Run, install: Install) -> None:
+    install("notes")
+    install("torn", TORN)
+
+    ran = run("plugin", "check", "notes", "--output", "json")
+
+    assert ran.code == 0
+    assert json.loads(ran.out) == [
+        {"name": "notes", "distribution": "quorate-notes", "version": "1.2.3", "result": "sound"}
+    ]
+
+
+def test_check_tells_all_problems_of_all_plugins_at_once(run: Run, install: Install) -> None:
+    install("misspelt", MISSPELT)
+    install("notes")
+    install("old", "", requires="quorate<0.0.1")
+    install("torn", TORN)
+
+    ran = run("plugin", "check", "--output", "json")
+
+    assert ran.code == 4
+    errors = json.loads(ran.err)["errors"]
+    told = [(error["plugin"], error["what"].split(";")[0]) for error in errors]
+    assert ("misspelt", "quorate_comands is not a hook") in told
+    assert ("misspelt", "column family other.rows is not named after the plugin") in told
+    assert ("torn", "importing torn_plugin raised ImportError: no shelf") in told
+    assert "old" in {plugin for plugin, _ in told}
+    assert "notes" not in {plugin for plugin, _ in told}
+    for error in errors:
+        assert error["distribution"] == f"quorate-{error['plugin']}"
+        assert error["version"] == "1.2.3"
+        assert error["fix"]
+
+
+def test_check_for_people_has_a_line_for_each_problem(run: Run, install: Install) -> None:
+    install("misspelt", MISSPELT)
+
+    ran = run("plugin", "check", "misspelt")
+
+    assert ran.code == 4
+    lines = ran.err.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("error: misspelt (quorate-misspelt 1.2.3): ") for line in lines)
+
+
+def test_check_of_a_plugin_that_is_not_there_names_those_that_are(
+    run: Run, install: Install
+) -> None:
+    install("notes")
+
+    ran = run("plugin", "check", "nots")
+
+    assert ran.code == 4
+    assert ran.err.startswith("error: no plugin nots is installed; install it; installed are ")
+    assert "notes" in ran.err
+
+
+def test_protos_cannot_check_and_accept(run: Run) -> None:
+    ran = run("plugin", "protos", ".", "--check", "--accept")
+
+    assert ran.code == 2
+    assert "choose one" in ran.err
+
+
+@pytest.mark.parametrize(
+    "name", ["plugin", "config", "core", "enabled", "Notes", "1st", "a-b", "class"]
+)
+def test_new_refuses_a_bad_name(run: Run, name: str) -> None:
+    ran = run("plugin", "new", name)
+
+    assert ran.code == 2
+    assert name in ran.err
+    assert list(Path().iterdir()) == []

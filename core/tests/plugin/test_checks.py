@@ -1,0 +1,850 @@
+"""Every way in which a plugin can be wrong, each alone and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+import pytest
+from google.protobuf.message import Message
+from google.protobuf.wrappers_pb2 import StringValue
+from pydantic import BaseModel, ConfigDict
+from quorate.plugin import (
+    Cache,
+    CliCommand,
+    ColumnFamily,
+    Command,
+    ConfigSection,
+    Controller,
+    DataRoute,
+    Extension,
+    ExtensionPoint,
+    GrpcService,
+    Items,
+    Metric,
+    NodeApi,
+    Query,
+    RaftGroup,
+    Timer,
+    constant_key,
+    hookimpl,
+)
+from quorate.plugin.problems import PluginErrors
+
+if TYPE_CHECKING:
+    from core.tests.plugin.conftest import Site
+
+#: Installs what is wrong, in plugins that no other case names, and returns every expected problem.
+Wrong = Callable[["Site"], list[str]]
+CASES: list[Wrong] = []
+
+
+def wrong(case: Wrong) -> Wrong:
+    CASES.append(case)
+    return case
+
+
+def of(plugin: str, text: str) -> str:
+    """A problem of a plugin that `Site.add` installed."""
+    return f"{plugin} (acme-{plugin} 1.2.3): {text}"
+
+
+def command(message: type[Message], **changed: Any) -> Command[Message]:
+    fields = {"group": "metadata", "examples": (message(),), "shard_key": constant_key, **changed}
+    return Command(message=message, **fields)
+
+
+def route(message: type[Message], *reads: str) -> DataRoute[Message]:
+    return DataRoute(message=message, apply=lambda _, __: None, reads=reads)
+
+
+def query(message: type[Message], **changed: Any) -> Query[Message]:
+    fields = {"group": "metadata", "run": lambda _, __: [], "shard_key": constant_key, **changed}
+    return Query(message=message, **fields)
+
+
+def controller(name: str, *wake_on: str, group: str = "metadata") -> Controller:
+    async def idle(_node: object, _shard: object) -> None: ...
+
+    return Controller(name=name, group=group, run_once=idle, interval_s=1, wake_on=wake_on)
+
+
+def timer(name: str, group: str = "metadata") -> Timer:
+    return Timer(name=name, group=group, due=lambda _: StringValue())
+
+
+def cache(name: str, *families: str, group: str = "metadata") -> Cache:
+    return Cache(name=name, group=group, families=families, factory=lambda: None)  # type: ignore[arg-type, return-value]
+
+
+def service(full_name: str) -> GrpcService:
+    return GrpcService(full_name=full_name, add_to_server=print, servicer=lambda _: object())
+
+
+def cli_command(name: str) -> CliCommand:
+    return CliCommand(name=name, help="Greet.", load=lambda: click.Command(name))
+
+
+def metric(name: str) -> Metric:
+    return Metric(name=name, kind="counter", help="Things that were counted.")
+
+
+def _around() -> Callable[[], Any]:
+    def around() -> Any:
+        return (yield)
+
+    return around
+
+
+def failing() -> object:
+    raise LookupError("no such thing")
+
+
+# What discovery finds.
+
+
+@wrong
+def import_error(site: Site) -> list[str]:
+    site.source("unimportable", "import no_such_module_anywhere")
+    site.distribution("acme-unimportable", {"unimportable": "unimportable"})
+    ask = site.message("acme.unimportable.v1.Ask")
+    reads = ["unimportable.rows"]
+    # Whoever builds on it is right to.
+    site.add(
+        "unimportable_user",
+        quorate_column_families=[ColumnFamily(name="unimportable_user.rows", group="unimportable")],
+        quorate_queries=[query(ask, reads=(*reads,))],
+        quorate_caches=[cache("unimportable_user.hot", *reads)],
+        quorate_controllers=[controller("unimportable_user.work", *reads)],
+        quorate_extensions=[Extension(point="unimportable.points", name="a", value=1)],
+    )
+    return [
+        of(
+            "unimportable",
+            "importing unimportable raised ModuleNotFoundError: No module named "
+            "'no_such_module_anywhere'; repair the import, or uninstall acme-unimportable",
+        )
+    ]
+
+
+@wrong
+def two_distributions_under_one_name(site: Site) -> list[str]:
+    site.add("twin", quorate_column_families=[ColumnFamily(name="stray", group="nowhere")])
+    site.distribution("other-twin", {"twin": "in_memory_twin"}, version="7.0")
+    return [
+        of(
+            "twin",
+            "the name is claimed by acme-twin 1.2.3 and other-twin 7.0; "
+            "uninstall all but one of the distributions",
+        )
+    ]
+
+
+@wrong
+def a_core_version_out_of_range(site: Site) -> list[str]:
+    site.add("future", requires=["quorate>=3,<4"], quorate_commands=failing)
+    return [
+        of(
+            "future",
+            "it needs quorate <4,>=3, and this is quorate 0.1.0; "
+            "install a release of acme-future made for quorate 0.1.0",
+        )
+    ]
+
+
+@wrong
+def a_name_that_cannot_name_a_plugin(site: Site) -> list[str]:
+    site.add("raft", quorate_commands=failing)
+    return [
+        of(
+            "raft",
+            "the entry point's name 'raft' cannot name a plugin; "
+            "use small letters, digits and _, and none of core, enabled, raft, retired",
+        )
+    ]
+
+
+# What the hooks themselves show.
+
+
+@wrong
+def a_misspelt_hook(site: Site) -> list[str]:
+    greet = site.message("acme.misspelt.v1.Greet")
+    site.add("misspelt", quorate_comands=[command(greet)], quorate_data_routes=[route(greet)])
+    return [
+        of(
+            "misspelt",
+            "quorate_comands is not a hook; rename or remove it; did you mean quorate_commands?",
+        )
+    ]
+
+
+@wrong
+def a_hook_that_resembles_none(site: Site) -> list[str]:
+    site.add("estranged", frobnicate=[])
+    return [
+        of(
+            "estranged",
+            "frobnicate is not a hook; rename or remove it; the hooks are quorate_raft_groups, "
+            "quorate_column_families, quorate_commands, quorate_data_routes, quorate_queries, "
+            "quorate_caches, quorate_controllers, quorate_grpc_services, quorate_metrics, "
+            "quorate_lifespan, quorate_config_sections, quorate_cli_commands, quorate_extensions",
+        )
+    ]
+
+
+@wrong
+def an_unmarked_function_with_a_hooks_name(site: Site) -> list[str]:
+    greet = site.message("acme.unmarked.v1.Greet")
+    site.add("unmarked", {"quorate_data_routes": list}, quorate_commands=[command(greet)])
+    return [
+        of("unmarked", "quorate_data_routes is not marked as a hook; decorate it with @hookimpl")
+    ]
+
+
+@wrong
+def hooks_that_raise(site: Site) -> list[str]:
+    def leaving() -> object:
+        raise SystemExit(4)
+
+    greet = site.message("acme.raising.v1.Greet")
+    families = [ColumnFamily(name="raising.rows", group="unraised")]
+    site.add(
+        "raising",
+        quorate_raft_groups=failing,
+        quorate_column_families=families,
+        quorate_commands=leaving,
+        quorate_data_routes=[route(greet, "raising.rows")],
+    )
+    return [
+        of("raising", "quorate_raft_groups raised LookupError: no such thing; repair the hook"),
+        of("raising", "quorate_commands raised SystemExit: 4; repair the hook"),
+    ]
+
+
+@wrong
+def families_that_are_missing_because_their_hook_raised(site: Site) -> list[str]:
+    greet = site.message("acme.familyless.v1.Greet")
+    site.add(
+        "familyless",
+        quorate_column_families=failing,
+        quorate_commands=[command(greet)],
+        quorate_data_routes=[route(greet, "familyless.rows")],
+        quorate_controllers=[controller("familyless.work", "familyless.rows")],
+    )
+    return [
+        of(
+            "familyless",
+            "quorate_column_families raised LookupError: no such thing; repair the hook",
+        )
+    ]
+
+
+@wrong
+def wrong_return_types(site: Site) -> list[str]:
+    def spelt_out() -> object:
+        yield metric("quorate_returning_things_total")
+
+    site.add(
+        "returning",
+        quorate_raft_groups=lambda: None,
+        quorate_column_families=lambda: {"returning.rows": None},
+        quorate_controllers=lambda: "returning.work",
+        quorate_metrics=spelt_out,
+    )
+    return [
+        of("returning", f"{hook} returned {what}; return a list or tuple of {wanted}")
+        for hook, what, wanted in [
+            ("quorate_raft_groups", "NoneType", "RaftGroup"),
+            ("quorate_column_families", "dict", "ColumnFamily"),
+            ("quorate_controllers", "str", "Controller and Timer"),
+            ("quorate_metrics", "generator", "Metric"),
+        ]
+    ]
+
+
+@wrong
+def wrong_item_types(site: Site) -> list[str]:
+    greet = site.message("acme.mixed.v1.Greet")
+    site.add(
+        "mixed",
+        # The right ones among them count: nothing is said of the family's group.
+        quorate_raft_groups=[RaftGroup(name="mixed"), "mixed_more"],
+        quorate_column_families=[ColumnFamily(name="mixed.rows", group="mixed")],
+        quorate_commands=[greet, 7],
+        quorate_data_routes=[route(greet)],
+    )
+    return [
+        of("mixed", f"{hook} returned an item of type {what}; return a list or tuple of {wanted}")
+        for hook, what, wanted in [
+            ("quorate_raft_groups", "str", "RaftGroup"),
+            ("quorate_commands", type(greet).__name__, "Command"),
+            ("quorate_commands", "int", "Command"),
+        ]
+    ]
+
+
+@wrong
+def fields_of_the_wrong_type(site: Site) -> list[str]:
+    greet = site.message("acme.misfit.v1.Greet")
+    text: Any = "hello"
+    site.add(
+        "misfit",
+        quorate_raft_groups=[RaftGroup(name="misfit", shards=text)],
+        quorate_column_families=[ColumnFamily(name="misfit.rows", group="misfit", row=text)],
+        quorate_commands=[command(greet, examples=["a list"], group=None)],
+        quorate_data_routes=[DataRoute(message=greet, apply=text)],
+        quorate_queries=[query(Message)],
+        quorate_config_sections=[ConfigSection(model=text)],
+        quorate_extensions=[ExtensionPoint(name="misfit.points", type=text)],
+    )
+    return [
+        of("misfit", text)
+        for text in [
+            "quorate_raft_groups: a RaftGroup has shards='hello'; give it shards: int",
+            "quorate_column_families: a ColumnFamily has row='hello'; "
+            "give it row: type[Message] | None",
+            "quorate_commands: a Command has group=None; give it group: str",
+            "quorate_commands: a Command has examples=['a list']; give it examples: tuple[M, ...]",
+            "quorate_data_routes: a DataRoute has apply='hello'; "
+            "give it apply: Callable[[Txn, M], Message | None]",
+            f"quorate_queries: a Query has message={Message!r}; give it message: type[M]",
+            "quorate_config_sections: a ConfigSection has model='hello'; "
+            "give it model: type[BaseModel]",
+            "quorate_extensions: a ExtensionPoint has type='hello'; give it type: type[object]",
+        ]
+    ]
+
+
+@wrong
+def wrong_hook_arguments(site: Site) -> list[str]:
+    def demanding(node: object, more: int) -> list[object]:
+        return [node, more]
+
+    greet = site.message("acme.demanding.v1.Greet")
+    site.add(
+        "demanding",
+        {
+            "quorate_commands": hookimpl(demanding),
+            "quorate_lifespan": hookimpl(lambda application: application),
+        },
+        quorate_data_routes=[route(greet)],
+    )
+    return [
+        of("demanding", f"{hook} asks for more than the hook gives; define it as {right}")
+        for hook, right in [
+            (
+                "quorate_commands(node: 'object', more: 'int') -> 'list[object]'",
+                "quorate_commands()",
+            ),
+            ("quorate_lifespan(application)", "quorate_lifespan(node)"),
+        ]
+    ]
+
+
+@wrong
+def forbidden_hook_options(site: Site) -> list[str]:
+    greet = site.message("acme.optional.v1.Greet")
+
+    site.add(
+        "optional",
+        {
+            "quorate_caches": hookimpl(tryfirst=True)(lambda: []),
+            "quorate_column_families": hookimpl(wrapper=True, trylast=True)(_around()),
+            "quorate_queries": hookimpl(optionalhook=True)(lambda: []),
+            "the_commands": hookimpl(specname="quorate_commands")(lambda: []),
+            "quorate_metrics": hookimpl(hookwrapper=True)(_around()),
+        },
+        quorate_data_routes=[route(greet, "optional.rows")],
+    )
+    return [
+        of("optional", f"{hook} uses the hook option {option}; use plain @hookimpl")
+        for hook, option in [
+            ("quorate_caches", "tryfirst"),
+            ("quorate_column_families", "trylast and wrapper"),
+            ("quorate_metrics", "hookwrapper"),
+            ("quorate_queries", "optionalhook"),
+            ("the_commands", "specname"),
+        ]
+    ]
+
+
+@wrong
+def async_hooks(site: Site) -> list[str]:
+    async def later() -> list[object]:
+        return []
+
+    async def living(node: NodeApi) -> AsyncIterator[None]:
+        yield None
+
+    site.add("waiting", {"quorate_commands": hookimpl(later), "quorate_lifespan": hookimpl(living)})
+    return [
+        of("waiting", "quorate_commands is an async function; use plain def"),
+        of(
+            "waiting",
+            "quorate_lifespan is an async function; decorate it with @asynccontextmanager",
+        ),
+    ]
+
+
+# Names.
+
+
+@wrong
+def names_outside_the_prefix(site: Site) -> list[str]:
+    site.add(
+        "rambling",
+        quorate_column_families=[
+            ColumnFamily(name=name, group="metadata")
+            for name in (
+                "healthy.greetings",
+                "rows",
+                "other.rows",
+                "rambling.Rows",
+                "rambling.a.b",
+                "rambling_too.rows",
+            )
+        ],
+        quorate_caches=[cache("cached")],
+        quorate_controllers=[controller("healthy.greeting"), timer("rambling.")],
+        quorate_extensions=[
+            ExtensionPoint(name="words", type=str),
+            ExtensionPoint(name="healthy.words", type=int),
+        ],
+        quorate_metrics=[
+            metric("greetings_total"),
+            metric("quorate_rambling"),
+            # A name that is not the plugin's clashes with nobody's.
+            metric("quorate_healthy_greetings_total"),
+        ],
+    )
+    dotted = [
+        ("column family", "healthy.greetings"),
+        ("column family", "rows"),
+        ("column family", "other.rows"),
+        ("column family", "rambling.Rows"),
+        ("column family", "rambling.a.b"),
+        ("column family", "rambling_too.rows"),
+        ("cache", "cached"),
+        ("controller", "healthy.greeting"),
+        ("timer", "rambling."),
+        ("extension point", "words"),
+        ("extension point", "healthy.words"),
+    ]
+    metrics = ["greetings_total", "quorate_rambling", "quorate_healthy_greetings_total"]
+    return [
+        *(
+            of(
+                "rambling",
+                f"{kind} {name} is not named after the plugin; "
+                "name it rambling.<noun>, in small letters",
+            )
+            for kind, name in dotted
+        ),
+        *(
+            of(
+                "rambling",
+                f"metric {name} is not named after the plugin; "
+                "name it quorate_rambling_<noun>_<unit>, in small letters",
+            )
+            for name in metrics
+        ),
+    ]
+
+
+@wrong
+def a_cli_command_of_the_host(site: Site) -> list[str]:
+    names = ("usurper", "usurper_too")
+    for name in names:
+        site.add(name, quorate_cli_commands=[cli_command("plugin"), cli_command(name)])
+    text = "command-line command plugin is the host's own; give it another name"
+    return [of(name, text) for name in names]
+
+
+@wrong
+def one_name_in_two_plugins(site: Site) -> list[str]:
+    greet, ask = site.message("acme.shared.v1.Greet"), site.message("acme.shared.v1.Ask")
+    for name in ("sharer", "sharer_x"):
+        site.add(
+            name,
+            quorate_commands=[command(greet)],
+            quorate_data_routes=[route(greet)],
+            quorate_queries=[query(ask)],
+            quorate_grpc_services=[service("acme.shared.v1.GreetService")],
+            quorate_cli_commands=[cli_command("share")],
+            quorate_extensions=[Extension(point="spare.points", name="share", value=1)],
+        )
+    clashes = [
+        "command acme.shared.v1.Greet",
+        "command-line command share",
+        "extension share of spare.points",
+        "query acme.shared.v1.Ask",
+        "service acme.shared.v1.GreetService",
+    ]
+    fix = "rename it in one of them, or leave one of them disabled"
+    return [
+        *(of("sharer", f"{clash} is also declared by sharer_x; {fix}") for clash in clashes),
+        *(of("sharer_x", f"{clash} is also declared by sharer; {fix}") for clash in clashes),
+    ]
+
+
+@wrong
+def one_metric_that_is_named_after_two_plugins(site: Site) -> list[str]:
+    for name in ("meter", "meter_x"):
+        site.add(name, quorate_metrics=[metric("quorate_meter_x_total")])
+    return [
+        of(
+            one,
+            f"metric quorate_meter_x_total is also declared by {other}; "
+            "rename it in one of them, or leave one of them disabled",
+        )
+        for one, other in [("meter", "meter_x"), ("meter_x", "meter")]
+    ]
+
+
+@wrong
+def one_name_twice_in_a_plugin(site: Site) -> list[str]:
+    greet = site.message("acme.doubled.v1.Greet")
+    site.add(
+        "doubled",
+        quorate_column_families=[ColumnFamily(name="doubled.rows", group="metadata")] * 3,
+        quorate_commands=[command(greet)],
+        quorate_data_routes=[route(greet), route(greet)],
+    )
+    return [
+        of("doubled", "column family doubled.rows is declared 3 times; keep one of them"),
+        of("doubled", "command acme.doubled.v1.Greet has 2 data routes; keep one of them"),
+    ]
+
+
+# Groups.
+
+
+@wrong
+def groups_with_different_settings(site: Site) -> list[str]:
+    site.add("narrow", quorate_raft_groups=[RaftGroup(name="contested", shards=1)])
+    site.add("wide", quorate_raft_groups=[RaftGroup(name="contested", shards=9)])
+    text = (
+        "group contested is declared with shards=1 by narrow and shards=9 by wide; "
+        "declare it equally everywhere"
+    )
+    return [of("narrow", text), of("wide", text)]
+
+
+@wrong
+def a_group_of_the_host_with_other_settings(site: Site) -> list[str]:
+    # The healthy plugin declares it too, rightly.
+    site.add("greedy", quorate_raft_groups=[RaftGroup(name="metadata", shards=2)])
+    return [
+        of(
+            "greedy",
+            "group metadata is declared with shards=2, and the host gives it shards=1; "
+            "declare RaftGroup(name='metadata'), or leave it out",
+        )
+    ]
+
+
+@wrong
+def groups_that_cannot_be_made(site: Site) -> list[str]:
+    site.add("vague_not", quorate_raft_groups=[RaftGroup(name="empty", shards=1)])
+    site.add(
+        "vague", quorate_raft_groups=[RaftGroup(name="Vague"), RaftGroup(name="empty", shards=0)]
+    )
+    return [
+        of(
+            "vague",
+            f"group {group} cannot be made; "
+            "name it in small letters and give it at least one shard",
+        )
+        for group in ("'Vague' with shards=1", "'empty' with shards=0")
+    ]
+
+
+@wrong
+def undeclared_groups(site: Site) -> list[str]:
+    greet, ask = site.message("acme.lost.v1.Greet"), site.message("acme.lost.v1.Ask")
+    site.add(
+        "lost",
+        quorate_column_families=[ColumnFamily(name="lost.rows", group="nowhere")],
+        quorate_caches=[cache("lost.hot", group="nowhere")],
+        quorate_controllers=[
+            controller("lost.work", group="nowhere"),
+            timer("lost.expiry", "nowhere"),
+        ],
+        quorate_commands=[command(greet, group="nowhere")],
+        quorate_data_routes=[route(greet)],
+        quorate_queries=[query(ask, group="nowhere")],
+    )
+    return [
+        of(
+            "lost",
+            f"{user} is in group nowhere, which nobody declares; "
+            "return RaftGroup(name='nowhere') from quorate_raft_groups, or correct the name",
+        )
+        for user in [
+            "column family lost.rows",
+            "cache lost.hot",
+            "controller lost.work",
+            "timer lost.expiry",
+            "command acme.lost.v1.Greet",
+            "query acme.lost.v1.Ask",
+        ]
+    ]
+
+
+# Commands, routes and queries.
+
+
+@wrong
+def commands_and_routes_that_do_not_match(site: Site) -> list[str]:
+    said, done = site.message("acme.uneven.v1.Said"), site.message("acme.uneven.v1.Done")
+    site.add("uneven", quorate_commands=[command(said)], quorate_data_routes=[route(done)])
+    return [
+        of("uneven", "command acme.uneven.v1.Said has no data route; return a DataRoute for it"),
+        of(
+            "uneven",
+            "data route acme.uneven.v1.Done has no command; "
+            "return a Command for it, from the same plugin",
+        ),
+    ]
+
+
+@wrong
+def a_route_in_another_plugin_than_its_command(site: Site) -> list[str]:
+    greet = site.message("acme.split.v1.Greet")
+    site.add("split_a", quorate_commands=[command(greet)])
+    site.add("split_b", quorate_data_routes=[route(greet)])
+    return [
+        of("split_a", "command acme.split.v1.Greet has no data route; return a DataRoute for it"),
+        of(
+            "split_b",
+            "data route acme.split.v1.Greet has no command; "
+            "return a Command for it, from the same plugin",
+        ),
+    ]
+
+
+@wrong
+def both_or_neither_of_shard_key_and_items(site: Site) -> list[str]:
+    both, neither = (
+        site.message("acme.undecided.v1.Both"),
+        site.message("acme.undecided.v1.Neither"),
+    )
+    items: Items[Message, bytes] = Items(
+        get=lambda _: [], shard_key=constant_key, make=lambda message, _: message
+    )
+    site.add(
+        "undecided",
+        quorate_commands=[command(both, items=items), command(neither, shard_key=None)],
+        quorate_data_routes=[route(both), route(neither)],
+    )
+    fix = "give it shard_key, or items when it is a batch"
+    return [
+        of("undecided", f"command acme.undecided.v1.{name} of shard_key and items; {fix}")
+        for name in ("Both has both", "Neither has neither")
+    ]
+
+
+@wrong
+def no_examples_and_examples_of_another_type(site: Site) -> list[str]:
+    bare, odd = site.message("acme.speechless.v1.Bare"), site.message("acme.speechless.v1.Odd")
+    site.add(
+        "speechless",
+        quorate_commands=[
+            command(bare, examples=()),
+            command(odd, examples=(odd(), StringValue(), StringValue(), bare())),
+        ],
+        quorate_data_routes=[route(bare), route(odd)],
+    )
+    return [
+        of("speechless", text)
+        for text in [
+            "command acme.speechless.v1.Bare has no examples; "
+            "give it at least one, for the conformance kit",
+            "an example of command acme.speechless.v1.Odd is a Bare; "
+            "give examples of the command's own message",
+            "an example of command acme.speechless.v1.Odd is a StringValue; "
+            "give examples of the command's own message",
+        ]
+    ]
+
+
+@wrong
+def a_query_over_all_shards_without_an_order(site: Site) -> list[str]:
+    ask, sorted_ask = site.message("acme.chaotic.v1.Ask"), site.message("acme.chaotic.v1.AskSorted")
+    site.add(
+        "chaotic",
+        quorate_queries=[
+            query(ask, shard_key=None),
+            query(sorted_ask, shard_key=None, order=constant_key),
+        ],
+    )
+    return [
+        of(
+            "chaotic",
+            "query acme.chaotic.v1.Ask runs on all shards and has no order; "
+            "give it shard_key, or order to merge its answers by",
+        )
+    ]
+
+
+@wrong
+def reads_of_what_is_not_there_or_elsewhere(site: Site) -> list[str]:
+    greet, ask = site.message("acme.nosy.v1.Greet"), site.message("acme.nosy.v1.Ask")
+    reads = ("healthy.greetings", "healthy.people", "healthy.rubbish", "nobody.rows")
+    site.add(
+        "nosy",
+        quorate_commands=[command(greet)],
+        quorate_data_routes=[route(greet, *reads)],
+        quorate_queries=[query(ask, reads=reads)],
+    )
+    return [
+        of("nosy", f"{reader} {text}")
+        for reader in ("data route acme.nosy.v1.Greet", "query acme.nosy.v1.Ask")
+        for text in [
+            "in group metadata reads column family healthy.greetings of group healthy; "
+            "read families of the own group, or mirrored ones",
+            "reads column family healthy.rubbish, which nobody declares; "
+            "correct the name, or enable the plugin that owns it",
+            "reads column family nobody.rows, which nobody declares; "
+            "correct the name, or enable the plugin that owns it",
+        ]
+    ]
+
+
+# Families and those who follow them.
+
+
+@wrong
+def followers_of_what_has_no_rows(site: Site) -> list[str]:
+    families = ("healthy.greetings", "healthy.by_age", "nobody.rows")
+    site.add(
+        "follower",
+        quorate_caches=[cache("follower.hot", *families)],
+        quorate_controllers=[controller("follower.work", *families)],
+    )
+    return [
+        of("follower", f"{follower} follows column family {text}")
+        for follower in ("cache follower.hot", "controller follower.work")
+        for text in [
+            "healthy.by_age, which has no row message; "
+            "follow a family that is declared with its row message",
+            "nobody.rows, which nobody declares; "
+            "correct the name, or enable the plugin that owns it",
+        ]
+    ]
+
+
+@wrong
+def families_with_settings_that_exclude_each_other(site: Site) -> list[str]:
+    site.add(
+        "contrary",
+        quorate_raft_groups=[RaftGroup(name="contrary")],
+        quorate_column_families=[
+            ColumnFamily(name="contrary.far", group="contrary", row=StringValue, mirrored=True),
+            ColumnFamily(name="contrary.bare", group="metadata", mirrored=True),
+            ColumnFamily(name="contrary.past", group="contrary", previous=True),
+        ],
+    )
+    private = "is private, and is mirrored or keeps previous values; give it a row message"
+    return [
+        of(
+            "contrary",
+            "column family contrary.far of group contrary is mirrored; "
+            "mirror families of group metadata alone",
+        ),
+        of("contrary", f"column family contrary.bare {private}"),
+        of("contrary", f"column family contrary.past {private}"),
+    ]
+
+
+# Extensions and configuration.
+
+
+@wrong
+def an_extension_of_the_wrong_type(site: Site) -> list[str]:
+    site.add(
+        "mistaken",
+        quorate_extensions=[
+            Extension(point="healthy.words", name="seven", value=7),
+            Extension(point="healthy.words", name="hi", value="Hi"),
+        ],
+    )
+    return [of("mistaken", "extension seven of healthy.words is a int; give a str")]
+
+
+@wrong
+def a_point_with_a_protocol_that_cannot_be_checked(site: Site) -> list[str]:
+    class Speaker(Protocol):
+        def speak(self) -> str: ...
+
+    site.add(
+        "opaque",
+        quorate_extensions=[
+            ExtensionPoint(name="opaque.speakers", type=Speaker),
+            Extension(point="opaque.speakers", name="one", value=1),
+        ],
+    )
+    return [
+        of(
+            "opaque",
+            "extension point opaque.speakers has the protocol Speaker, which isinstance refuses; "
+            "mark the protocol with @runtime_checkable",
+        )
+    ]
+
+
+@wrong
+def bad_config_sections(site: Site) -> list[str]:
+    class Loose(BaseModel):
+        model_config = ConfigDict(frozen=True)
+
+    class Melting(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+    site.add("unsettled", quorate_config_sections=[ConfigSection(model=Loose)])
+    site.add("soft", quorate_config_sections=[ConfigSection(model=Melting)] * 2)
+    return [
+        of("soft", "2 config sections are declared; declare one model"),
+        *[
+            of(
+                "soft",
+                "the config section Melting is not usable; "
+                "it must not change: set frozen=True in its model_config",
+            )
+        ]
+        * 2,
+        of(
+            "unsettled",
+            "the config section Loose is not usable; "
+            'it must refuse unknown keys: set extra="forbid" in its model_config',
+        ),
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_a_wrong_plugin_is_told_apart_and_nothing_else_is_said(site: Site, case: Wrong) -> None:
+    site.add_whole("healthy")
+    expected = case(site)
+    assert site.problems() == expected
+
+
+def test_everything_that_is_wrong_is_found_in_one_go(site: Site) -> None:
+    site.add_whole("healthy")
+    expected = [problem for case in CASES for problem in case(site)]
+    assert sorted(site.problems()) == sorted(expected)
+    with pytest.raises(PluginErrors, match=f"^{len(expected)} plugin problems found"):
+        site.catalog()
+
+
+def test_a_plugin_that_declares_everything_rightly_has_no_problems(site: Site) -> None:
+    site.add_whole("healthy")
+    site.add_whole("hearty")
+    assert list(site.catalog().declared) == ["healthy", "hearty"]
+
+
+def test_equal_declarations_of_a_group_merge(site: Site) -> None:
+    for name in ("left", "right"):
+        site.add(name, quorate_raft_groups=[RaftGroup(name="shared", shards=4)])
+    assert site.catalog().groups["shared"] == RaftGroup(name="shared", shards=4)

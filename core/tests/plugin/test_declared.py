@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from quorate.plugin import NodeApi, hookimpl, hookspecs
+from quorate.plugin.catalog import build
+from quorate.plugin.declared import declare, hook_names
+from quorate.plugin.problems import PluginProblem
+
+if TYPE_CHECKING:
+    from core.tests.plugin.conftest import Site
+
+#: The order in which a plugin's hooks are called is part of the plugin API.
+ORDER = [
+    "quorate_raft_groups",
+    "quorate_column_families",
+    "quorate_commands",
+    "quorate_data_routes",
+    "quorate_queries",
+    "quorate_caches",
+    "quorate_controllers",
+    "quorate_grpc_services",
+    "quorate_metrics",
+    "quorate_config_sections",
+    "quorate_cli_commands",
+    "quorate_extensions",
+]
+
+
+def test_every_hook_is_called_once_plugin_by_plugin_and_the_lifespan_is_not(site: Site) -> None:
+    fired: list[tuple[str, str]] = []
+
+    def recording(plugin: str, hook: str) -> Any:
+        def answer() -> list[object]:
+            fired.append((plugin, hook))
+            return []
+
+        return answer
+
+    plugins = ["melon", "apple", "zebra"]
+    for plugin in plugins:
+        # Named in another order than they are called in.
+        answers = {hook: recording(plugin, hook) for hook in sorted(hook_names(), reverse=True)}
+        site.add(plugin, {}, requires=(), **answers)
+    found = site.plugins()
+    assert fired == []
+    build(found[::-1])
+    assert fired == [(plugin, hook) for plugin in sorted(plugins) for hook in ORDER]
+
+
+def test_there_are_thirteen_hooks_and_each_has_a_specification() -> None:
+    assert sorted(hook_names()) == sorted([*ORDER, "quorate_lifespan"])
+    assert all(getattr(hookspecs, f"{hook}").quorate_spec for hook in hook_names())
+
+
+def test_a_plugin_without_hooks_declares_nothing(site: Site) -> None:
+    site.add("silent")
+    declared = declare(site.plugins()[0])
+    assert (declared.problems, declared.failed, declared.lifespan) == ((), frozenset(), None)
+    assert [*declared.families, *declared.commands, *declared.extensions] == []
+
+
+def test_what_hooks_raise_is_the_cause_of_the_problem(site: Site) -> None:
+    error = LookupError("no such thing")
+
+    def raising() -> object:
+        raise error
+
+    site.add("raising", quorate_caches=raising)
+    (problem,) = declare(site.plugins()[0]).problems
+    assert problem.__cause__ is error
+
+
+def test_an_interrupt_in_a_hook_is_no_problem_of_the_plugin(site: Site) -> None:
+    def interrupted() -> object:
+        raise KeyboardInterrupt
+
+    site.add("slow", quorate_caches=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        declare(site.plugins()[0])
+
+
+def test_a_plugin_that_cannot_be_used_has_no_answers_at_all(site: Site) -> None:
+    site.distribution("acme-gone", {"gone": "no_such_module_anywhere"})
+    declared = declare(site.plugins()[0])
+    assert declared.failed == frozenset(hook_names())
+    assert len(declared.problems) == 1
+
+
+async def test_the_lifespan_is_given_the_node(site: Site) -> None:
+    seen: list[object] = []
+
+    @hookimpl
+    @asynccontextmanager
+    async def living(node: NodeApi) -> AsyncIterator[None]:
+        seen.append(node)
+        yield
+        seen.append("left")
+
+    site.add("alive", {"quorate_lifespan": living})
+    lifespan = site.catalog().declared["alive"].lifespan
+    assert lifespan is not None
+    node = cast("NodeApi", object())
+    async with lifespan(node):
+        assert seen == [node]
+    assert seen == [node, "left"]
+
+
+def test_a_lifespan_that_is_none_is_told_with_its_plugin(site: Site) -> None:
+    site.add("hollow", {"quorate_lifespan": hookimpl(lambda node: None)})
+    lifespan = site.catalog().declared["hollow"].lifespan
+    assert lifespan is not None
+    with pytest.raises(PluginProblem) as caught:
+        lifespan(cast("NodeApi", object()))
+    assert str(caught.value) == (
+        "hollow (acme-hollow 1.2.3): quorate_lifespan returned NoneType; "
+        "decorate it with @asynccontextmanager"
+    )
+
+
+def test_a_hook_may_be_imported_from_elsewhere_and_take_defaults(site: Site) -> None:
+    site.add("lenient", {"quorate_caches": hookimpl(lambda more=(): list(more)), "quorate_x": 1})
+    assert declare(site.plugins()[0]).problems == ()

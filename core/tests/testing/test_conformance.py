@@ -1,0 +1,451 @@
+"""Checks the checker: a plugin that keeps every promise passes, and each breach is found."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorSet, UninterpretedOption
+from google.protobuf.message import Message
+from quorate.plugin import Command, Rejected, Txn, keys
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.wire import golden_of
+from quorate.testing import PluginConformance, logs
+from quorate.testing.layers import Layer
+from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState
+from quorate.testing.vocabulary import files_of
+
+CHECKS = [name for name, _ in inspect.getmembers(PluginConformance) if name.startswith("test_")]
+V1 = "kit_sample.v1"
+OTHERS_KEY = keys.pack("somebody else")
+
+Break = Callable[[Catalog], Catalog]
+
+
+class Wrong(Exception):
+    """A check has failed; the text is the sentence that an author would read."""
+
+
+def run_check(check: str, catalog: Catalog, **attributes: Any) -> None:
+    named = {"__module__": __name__, "plugin": "sample", "catalog": catalog}
+    kind = type("TestSample", (PluginConformance,), {**named, **attributes})
+    try:
+        getattr(kind(), check)()
+    except (AssertionError, pytest.fail.Exception) as error:
+        raise Wrong(str(error)) from error
+
+
+@pytest.fixture
+def golden(plugins_on_path: None, tmp_path: Path) -> str:
+    path = tmp_path / "sample.binpb"
+    path.write_bytes(golden_of(files_of([V1])))
+    return str(path)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_plugin_that_keeps_its_promises_passes(check: str, catalog: Catalog, golden: str) -> None:
+    run_check(check, catalog, golden=golden)
+
+
+def handled(name: str, apply: Callable[[Txn, Any], Any]) -> Break:
+    """Put another handler in the place of a command's own."""
+
+    def change(catalog: Catalog) -> Catalog:
+        full_name = f"{V1}.{name}"
+        route = replace(catalog.routes[full_name], apply=apply)
+        return replace(catalog, routes={**catalog.routes, full_name: route})
+
+    return change
+
+
+def declared(**changes: Callable[[Any], Any]) -> Break:
+    """Change what the plugin's hooks returned, field by field."""
+
+    def change(catalog: Catalog) -> Catalog:
+        sample = catalog.declared["sample"]
+        changed = {name: of(getattr(sample, name)) for name, of in changes.items()}
+        controllers = changed.get("controllers", sample.controllers)
+        commands: Sequence[Command[Any]] = changed.get("commands", sample.commands)
+        return replace(
+            catalog,
+            declared={"sample": replace(sample, **changed)},
+            commands={each.message.DESCRIPTOR.full_name: each for each in commands},
+            controllers={each.name: each for each in controllers},
+        )
+
+    return change
+
+
+def with_first(**changes: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    return lambda items: (replace(items[0], **changes), *items[1:])
+
+
+def swallow_undeclared(txn: Txn, _: Any) -> None:
+    try:
+        txn.get("other.rows", b"k")
+    except Exception:  # noqa: BLE001 - a plugin that hides what it is told
+        return
+
+
+def refuse_with_the_time(txn: Txn, command: Any) -> None:
+    raise Rejected(str(time.perf_counter_ns()))
+
+
+class Memory:
+    """State that is in no column family."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def count(self, txn: Txn, command: Any) -> None:
+        self.seen += 1
+        txn.put("sample.sizes", keys.pack(command.owner), str(self.seen).encode())
+
+    def remember_refusals(self, txn: Txn, command: Any) -> None:
+        if command.owner == "nobody":
+            self.seen += 1
+            raise Rejected("NOT_FOUND")
+        txn.put("sample.sizes", keys.pack(0, command.owner), str(self.seen).encode())
+
+
+def one_item_short(txn: Txn, command: Any) -> Message:
+    reply: Any = import_module("quorate.v1.batch_pb2").BatchReply
+    return reply(items=len(command.notes) - 1)  # type: ignore[no-any-return]
+
+
+def first_item_only(txn: Txn, command: Any) -> Message:
+    reply: Any = import_module("quorate.v1.batch_pb2").BatchReply(items=len(command.notes))
+    for item in range(1, len(command.notes)):
+        reply.refusals.add(item=item, code="LATE")
+    return reply  # type: ignore[no-any-return]
+
+
+def not_kept_up(catalog: Catalog) -> Catalog:
+    class Deaf:
+        def __init__(self) -> None:
+            self.rows: set[bytes] = set()
+
+        def reset(self) -> None:
+            self.rows.clear()
+
+        def put(self, family: str, key: bytes, row: bytes) -> None:
+            self.rows.add(key)
+
+        def delete(self, family: str, key: bytes) -> None:
+            """Forget nothing."""
+
+    cache = replace(catalog.caches["sample.texts"], factory=Deaf)
+    return replace(declared(caches=lambda _: (cache,))(catalog), caches={cache.name: cache})
+
+
+async def write_directly(node: Any, shard: Any) -> None:
+    node._shards["sample"][0].layer.schedule("sample.expiry", b"k", None)
+    node._shards["sample"][0].layer.advance_sequence("direct")
+
+
+async def propose_for_ever(node: Any, shard: Any) -> None:
+    pb = import_module(f"{V1}.notes_pb2")
+    await node.propose(pb.WriteNote(owner=f"owner {len(node.proposals)}"), pb.Note)
+
+
+async def propose_what_is_there(node: Any, shard: Any) -> None:
+    pb = import_module(f"{V1}.notes_pb2")
+    reply = import_module("quorate.v1.batch_pb2").BatchReply
+    await node.propose(pb.WriteNotes(notes=[pb.WriteNote(owner="z", ttl_ms=0)]), reply)
+
+
+def not_encodable(catalog: Catalog) -> Catalog:
+    unfinished = UninterpretedOption.NamePart
+    command = replace(
+        catalog.commands[f"{V1}.WriteNote"], message=unfinished, examples=(unfinished(),)
+    )
+    return declared(commands=lambda _: (command,))(catalog)
+
+
+def refuse(_: Any) -> None:
+    raise ValueError("no such owner")
+
+
+BREACHES: list[tuple[str, Break, str]] = [
+    (
+        "test_the_catalog_builds",
+        declared(families=with_first(name="stranger.notes")),
+        "column family stranger.notes is not named after the plugin",
+    ),
+    (
+        "test_commands_have_routes_and_examples",
+        declared(routes=lambda routes: routes[1:]),
+        "without a data route: ['kit_sample.v1.WriteNote']",
+    ),
+    (
+        "test_commands_have_routes_and_examples",
+        declared(commands=with_first(examples=())),
+        "the commands ['kit_sample.v1.WriteNote'] have no examples",
+    ),
+    (
+        "test_examples_survive_the_wire",
+        not_encodable,
+        "google.protobuf.UninterpretedOption.NamePart cannot be encoded and decoded",
+    ),
+    (
+        "test_examples_are_valid",
+        declared(commands=with_first(validate=refuse)),
+        "validate refuses the kit_sample.v1.WriteNote: ValueError('no such owner')",
+    ),
+    (
+        "test_examples_are_valid",
+        declared(commands=with_first(shard_key=lambda command: command.owner)),
+        "the shard key of the kit_sample.v1.WriteNote is not bytes: {'ada'}",
+    ),
+    (
+        "test_examples_meet_no_bug",
+        handled("EraseNote", lambda txn, _: vars(Memory)["owner"]),
+        "command kit_sample.v1.EraseNote failed at index 4 with KeyError: 'owner'",
+    ),
+    (
+        "test_only_declared_families_are_touched",
+        handled("EraseNote", lambda txn, _: txn.put("other.rows", b"k", b"")),
+        "kit_sample.v1.EraseNote touches what it does not declare: column family other.rows",
+    ),
+    (
+        "test_only_declared_families_are_touched",
+        handled("EraseNote", swallow_undeclared),
+        "kit_sample.v1.EraseNote touches what it does not declare: column family other.rows",
+    ),
+    (
+        "test_a_command_writes_only_its_own_shard_key",
+        handled("EraseNote", lambda txn, _: txn.put("sample.notes", OTHERS_KEY, b"")),
+        "kit_sample.v1.EraseNote writes key b'\\x02somebody else\\x00' of sample.notes, whose",
+    ),
+    (
+        "test_a_command_writes_only_its_own_shard_key",
+        handled("EraseNote", lambda txn, _: txn.delete("sample.notes", OTHERS_KEY)),
+        "kit_sample.v1.EraseNote writes key b'\\x02somebody else\\x00' of sample.notes, whose",
+    ),
+    (
+        "test_a_command_writes_only_its_own_shard_key",
+        handled("EraseNote", lambda txn, _: txn.delete_range("sample.sizes", b"", b"\xff")),
+        "kit_sample.v1.EraseNote writes key",
+    ),
+    (
+        "test_playing_again_makes_no_difference",
+        handled("EraseNote", Memory().count),
+        "a handler remembers something outside its transaction: in the rows",
+    ),
+    (
+        "test_playing_again_makes_no_difference",
+        handled("EraseNote", refuse_with_the_time),
+        "a handler remembers something outside its transaction: first at command 3",
+    ),
+    (
+        "test_batching_makes_no_difference",
+        handled("EraseNote", Memory().count),
+        "the shard of sample depends on how its log is batched: batches of [5] and of [1, 4]",
+    ),
+    (
+        "test_replay_from_any_index_gives_the_same_state",
+        handled("EraseNote", Memory().count),
+        "the shard of sample that goes on from the state after 0 commands ends elsewhere",
+    ),
+    (
+        "test_a_refusal_leaves_no_trace_in_later_commands",
+        handled("EraseNote", Memory().remember_refusals),
+        "a command that was refused in sample changes what later ones write",
+    ),
+    (
+        "test_batches_answer_every_item",
+        handled("WriteNotes", one_item_short),
+        "the batch kit_sample.v1.WriteNotes: it was not answered item by item",
+    ),
+    (
+        "test_batches_answer_every_item",
+        handled("WriteNotes", first_item_only),
+        "an item depends on others of another shard key",
+    ),
+    (
+        "test_caches_rebuilt_are_caches_kept_up",
+        not_kept_up,
+        "cache sample.texts holds",
+    ),
+    (
+        "test_controllers_propose_and_converge",
+        declared(controllers=with_first(run_once=write_directly)),
+        "controller sample.note_erasing changed rows without a proposal",
+    ),
+    (
+        "test_controllers_propose_and_converge",
+        declared(controllers=with_first(run_once=propose_for_ever)),
+        "controller sample.note_erasing still proposes after 10 runs",
+    ),
+    (
+        "test_controllers_propose_and_converge",
+        declared(controllers=with_first(run_once=propose_what_is_there)),
+        "controller sample.note_erasing proposes kit_sample.v1.WriteNotes, which changes nothing",
+    ),
+    (
+        "test_controllers_propose_and_converge",
+        declared(controllers=with_first(run_once=None)),
+        "controller sample.note_erasing raised TypeError",
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "breach", "said"), BREACHES)
+def test_a_breach_is_found(check: str, breach: Break, said: str, catalog: Catalog) -> None:
+    with pytest.raises(Wrong) as found:
+        run_check(check, breach(catalog))
+    assert said in str(found.value)
+
+
+class LaxShard(MemoryShard):
+    """A shard that keeps what a handler wrote before it refused, and skips unknown commands."""
+
+    def _run(self, batch: Layer, command: Any) -> Outcome:
+        outcome = super()._run(batch, command)
+        batch.advance_sequence("tried")
+        return outcome
+
+    def _check(self, entries: Sequence[Entry]) -> None:
+        """Let everything through."""
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("test_a_refusal_writes_nothing", "was refused (NOT_FOUND: nobody), and wrote"),
+        ("test_a_handler_that_fails_at_its_end_writes_nothing", "raised Rejected('KIT: after"),
+        ("test_a_refusal_leaves_no_trace_in_later_commands", "changes what later ones write"),
+    ],
+)
+def test_a_floor_that_keeps_what_was_refused_is_found(
+    check: str, said: str, catalog: Catalog
+) -> None:
+    def new_shard(_: Any, catalog: Catalog, group: str, state: ShardState | None) -> MemoryShard:
+        return LaxShard(catalog, group, state=state)
+
+    with pytest.raises(Wrong) as found:
+        run_check(check, catalog, new_shard=new_shard)
+    assert said in str(found.value)
+
+
+def test_a_floor_that_writes_before_it_meets_an_unknown_command_is_found(catalog: Catalog) -> None:
+    class Hasty(MemoryShard):
+        def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+            self.layer.advance_sequence("hasty")
+            return super().apply(entries)
+
+    with pytest.raises(Wrong, match="wrote something of an entry that holds an unknown command"):
+        run_check(
+            "test_an_unknown_command_is_refused_loudly",
+            catalog,
+            new_shard=lambda _, catalog, group, state: Hasty(catalog, group, state=state),
+        )
+
+
+def test_a_floor_that_depends_on_batches_is_found(catalog: Catalog) -> None:
+    class Counting(MemoryShard):
+        def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+            self.layer.advance_sequence("batches")
+            return super().apply(entries)
+
+    with pytest.raises(Wrong, match="depends on how its log is batched"):
+        run_check(
+            "test_batching_makes_no_difference",
+            catalog,
+            new_shard=lambda _, catalog, group, state: Counting(catalog, group, state=state),
+        )
+
+
+UNSTEADY = {
+    "hash_seed": "str({*command.owner, 'q', 'w', 'e', 'r'})",
+    "zone": "str(time.localtime(0).tm_hour)",
+    "locale": "os.environ['LC_ALL']",
+    "clock": "str(time.time_ns())",
+}
+
+
+@pytest.fixture
+def module_of(
+    plugins_on_path: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str], ModuleType]:
+    """Make plugin modules from source: other processes import them by name."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def make(name: str, source: str) -> ModuleType:
+        (tmp_path / f"{name}.py").write_text(f"from kit_sample.plugin import *\n{source}")
+        return import_module(name)
+
+    return make
+
+
+@pytest.mark.parametrize("kind", UNSTEADY)
+def test_a_handler_that_sees_its_environment_is_found(
+    kind: str, module_of: Any, catalog_of_module: Any
+) -> None:
+    source = f"""
+import os, time
+from kit_sample.plugin import DataRoute, SIZES, hookimpl, note_key, pb
+from kit_sample.plugin import quorate_data_routes as own
+
+def unsteady(txn, command):
+    txn.put(SIZES, note_key(command.owner), {UNSTEADY[kind]}.encode())
+
+@hookimpl
+def quorate_data_routes():
+    return [DataRoute(message=pb.WriteNote, apply=unsteady), *own()[1:]]
+"""
+    with pytest.raises(Wrong, match="the handlers depend on more than transaction and command"):
+        run_check(
+            "test_the_environment_makes_no_difference",
+            catalog_of_module(module_of(f"kit_unsteady_{kind}", source)),
+        )
+
+
+@pytest.mark.parametrize("needed", ["rocksdict", "sortedcontainers"])
+def test_a_module_that_needs_an_extra_is_found(
+    needed: str, module_of: Any, catalog_of_module: Any
+) -> None:
+    module = module_of(f"kit_needs_{needed}", f"import {needed}\n")
+    with pytest.raises(Wrong, match=f"{needed} is not part of the base install"):
+        run_check("test_plugin_module_imports_with_the_base_install", catalog_of_module(module))
+
+
+def test_a_wire_without_golden_says_how_to_write_it(catalog: Catalog) -> None:
+    with pytest.raises(Wrong, match="write it with: quorate plugin protos DIR --accept"):
+        run_check("test_the_wire_is_unchanged", catalog)
+
+
+def test_a_wire_that_breaks_is_found(catalog: Catalog, golden: str) -> None:
+    older = FileDescriptorSet.FromString(Path(golden).read_bytes())
+    older.file[0].message_type[0].field[1].number = 9
+    Path(golden).write_bytes(older.SerializeToString())
+    with pytest.raises(Wrong, match=r"WriteNote\.text was removed, and its number 9"):
+        run_check("test_the_wire_is_unchanged", catalog, golden=golden)
+
+
+def test_a_log_of_strangers_is_refused(catalog: Catalog) -> None:
+    empty = import_module("google.protobuf.empty_pb2").Empty()
+    with pytest.raises(Wrong, match="commands that nobody declares"):
+        run_check("test_examples_meet_no_bug", catalog, log=lambda _: [empty])
+
+
+def test_the_log_is_the_examples_twice_over(catalog: Catalog) -> None:
+    kind = type("TestSample", (PluginConformance,), {"plugin": "sample", "catalog": catalog})
+    examples = [e for c in catalog.declared["sample"].commands for e in c.examples]
+    assert kind().log() == examples * 2
+
+
+def test_five_entries_are_divided_in_sixteen_ways() -> None:
+    entries = [Entry(index=index, commands=()) for index in range(1, 13)]
+    five = logs.cut(entries, 5)
+    divisions = [tuple(len(batch) for batch in division) for division in logs.divisions(five)]
+    assert len(five) == 5
+    assert len(set(divisions)) == len(divisions) == 16
+    assert {sum(division) for division in divisions} == {5}

@@ -1,0 +1,65 @@
+"""Writes the reference of the hooks out of their specifications: `python docs/render_hooks.py`."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from quorate.plugin import hookspecs
+
+DOCS: Final = Path(__file__).parent
+PAGE: Final = DOCS / "reference" / "hooks.md"
+EXAMPLE: Final = DOCS.parent / "examples" / "greeting" / "src" / "quorate_greeting" / "plugin.py"
+#: What stands above this line in the page is written by hand.
+MARKER: Final = "<!-- Below this line: written by docs/render_hooks.py, not by hand. -->"
+
+_SECTION: Final = re.compile(r"# (?P<title>\w+): (?P<what>.+)")
+
+
+def render() -> str:
+    """Return the page as it ought to be."""
+    opening, marker, _ = PAGE.read_text().partition(MARKER)
+    if not marker:
+        raise SystemExit(f"{PAGE}: the line {MARKER!r} is missing; put it above the first hook")
+    return "\n".join([f"{opening}{MARKER}", *_reference()])
+
+
+def _reference() -> Iterator[str]:
+    source = inspect.getsource(hookspecs)
+    lines = source.splitlines()
+    shown = {node.name for node in _functions(EXAMPLE.read_text())}
+    at = 0
+    for hook in _functions(source):
+        for line in lines[at : hook.lineno]:
+            if section := _SECTION.fullmatch(line):
+                what = section["what"]
+                yield f"\n## {section['title']}\n\n{what[0].upper()}{what[1:]}"
+        at = hook.lineno
+        yield from _entry(hook, hook.name in shown)
+
+
+def _entry(hook: ast.FunctionDef, shown: bool) -> Iterator[str]:
+    names = ", ".join(argument.arg for argument in hook.args.args)
+    assert hook.returns is not None
+    yield f"\n### `{hook.name}({names})`\n"
+    yield "```python"
+    yield f"def {hook.name}({ast.unparse(hook.args)}) -> {ast.unparse(hook.returns)}"
+    yield "```\n"
+    yield inspect.cleandoc(ast.get_docstring(hook) or "")
+    if shown:
+        yield f"\n```{{literalinclude}} {_relative(EXAMPLE)}"
+        yield f":language: python\n:pyobject: {hook.name}\n```"
+
+
+def _relative(path: Path) -> str:
+    return f"../../{path.relative_to(DOCS.parent).as_posix()}"
+
+
+def _functions(source: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render() + "\n")

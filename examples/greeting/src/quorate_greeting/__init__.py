@@ -1,0 +1,1 @@
+"""Greets people: a complete plugin for Quorate, as a third party would write it."""

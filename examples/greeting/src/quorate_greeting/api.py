@@ -1,0 +1,14 @@
+"""What other plugins may import: they add salutations to the extension point of this one."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Salutation:
+    """A way to greet; `wording` holds `{name}` where the name goes."""
+
+    wording: str
+
+    def text(self, name: str) -> str:
+        """Return what is said to a person of this name."""
+        return self.wording.replace("{name}", name)

@@ -1,0 +1,35 @@
+"""The command group `quorate greeting`; what needs no cluster."""
+
+import click
+from quorate.plugin import Console
+
+from quorate_greeting.api import Salutation
+from quorate_greeting.salutations import WORDINGS
+
+
+@click.group()
+def greeting() -> None:
+    """See how people are greeted."""
+
+
+@greeting.command()
+@click.pass_obj
+def salutations(console: Console) -> None:
+    """List the salutations that the plugin brings."""
+    console.print([{"salutation": name, "wording": wording} for name, wording in WORDINGS.items()])
+
+
+@greeting.command()
+@click.argument("name")
+@click.option(
+    "--salutation",
+    type=click.Choice(list(WORDINGS)),
+    default="hello",
+    show_default=True,
+    help="How to greet.",
+)
+@click.pass_obj
+def salute(console: Console, name: str, salutation: str) -> None:
+    """Show what is said to NAME."""
+    text = Salutation(WORDINGS[salutation]).text(name)
+    console.print([{"salutation": salutation, "name": name, "text": text}])

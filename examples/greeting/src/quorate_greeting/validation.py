@@ -1,0 +1,37 @@
+"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+
+from typing import Final
+
+from quorate.plugin import Invalid
+
+from quorate_greeting.v1.commands_pb2 import ForgetCommand, SayHelloBatchCommand, SayHelloCommand
+
+LONGEST_NAME: Final = 100
+
+
+def check_hello(command: SayHelloCommand, path: str = "") -> None:
+    """Refuse a hello that names nobody, has no words or would wear off at once."""
+    _check_name(f"{path}town", command.town)
+    _check_name(f"{path}name", command.name)
+    _check_name(f"{path}salutation", command.salutation)
+    if command.ttl_ms == 0:
+        raise Invalid(f"{path}ttl_ms", "must be at least 1")
+
+
+def check_hellos(command: SayHelloBatchCommand) -> None:
+    """Refuse a batch with a wrong hello, and say which one it is."""
+    for position, hello in enumerate(command.hellos):
+        check_hello(hello, f"hellos[{position}].")
+
+
+def check_forget(command: ForgetCommand) -> None:
+    """Refuse to forget nobody."""
+    _check_name("town", command.town)
+    _check_name("name", command.name)
+
+
+def _check_name(field: str, name: str) -> None:
+    if not name.strip():
+        raise Invalid(field, "must not be empty")
+    if len(name) > LONGEST_NAME:
+        raise Invalid(field, f"must have at most {LONGEST_NAME} characters, not {len(name)}")

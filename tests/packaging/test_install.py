@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.packaging.conftest import Distribution, Environment
+
+SERVER_ONLY = ("rocksdict", "pysyncobj", "grpc_tools", "pytest", "uvloop")
+
+
+def test_the_base_install_runs_the_cli(
+    environment: Callable[[], Environment], distributions: dict[str, Distribution]
+) -> None:
+    base = environment()
+    base.install()
+
+    assert distributions["quorate"].version in base.run("quorate", "--version")
+    json.loads(base.run("quorate", "plugin", "list", "--output", "json"))
+    assert [module for module in SERVER_ONLY if base.finds(module)] == []
+
+
+def test_a_plugin_installs_alone_and_leaves_no_trace(
+    environment: Callable[[], Environment], distributions: dict[str, Distribution]
+) -> None:
+    for name, distribution in distributions.items():
+        if name == "quorate":
+            continue
+        alone = environment()
+        alone.install(str(distribution.wheel))
+
+        listed = {p["name"]: p for p in plugins(alone)}
+        plugin = name.removeprefix("quorate-").replace("-", "_")
+        assert listed[plugin]["version"] == distribution.version
+        assert [module for module in SERVER_ONLY if alone.finds(module)] == []
+
+        alone.run("python", "-m", "pip", "uninstall", "-q", "-y", name)
+        assert plugin not in {p["name"] for p in plugins(alone)}
+
+
+def plugins(environment: Environment) -> list[dict[str, object]]:
+    listed = json.loads(environment.run("quorate", "plugin", "list", "--output", "json"))
+    assert isinstance(listed, list)
+    return listed

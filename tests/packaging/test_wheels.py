@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+from packaging.metadata import Metadata
+
+if TYPE_CHECKING:
+    from tests.packaging.conftest import Distribution
+
+
+def test_versions_are_in_lockstep(distributions: dict[str, Distribution]) -> None:
+    assert {d.version for d in distributions.values()} == {distributions["quorate"].version}
+
+
+def test_a_wheel_holds_types_and_licence_and_no_tests(
+    distributions: dict[str, Distribution],
+) -> None:
+    for distribution in distributions.values():
+        with ZipFile(distribution.wheel) as wheel:
+            names = wheel.namelist()
+            [metadata_name] = [n for n in names if n.endswith(".dist-info/METADATA")]
+            metadata = Metadata.from_email(wheel.read(metadata_name))
+        package = distribution.name.replace("-", "_")
+        assert f"{package}/py.typed" in names
+        assert metadata.license_expression == "Apache-2.0"
+        tops = {n.split("/")[0] for n in names}
+        assert tops == {package, metadata_name.split("/")[0]}
+
+
+def test_generated_code_travels_with_its_source_and_types(
+    distributions: dict[str, Distribution],
+) -> None:
+    for distribution in distributions.values():
+        with ZipFile(distribution.wheel) as wheel:
+            names = set(wheel.namelist())
+        stems = {n.removesuffix("_pb2.py") for n in names if n.endswith("_pb2.py")}
+        assert stems, f"{distribution.name} holds no generated code"
+        missing = {f"{s}.proto" for s in stems} | {f"{s}_pb2.pyi" for s in stems}
+        assert missing - names == set()
+
+
+def test_a_plugin_depends_on_the_base_install_of_one_minor(
+    distributions: dict[str, Distribution],
+) -> None:
+    for name, distribution in distributions.items():
+        if name == "quorate":
+            continue
+        with ZipFile(distribution.wheel) as wheel:
+            [metadata_name] = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
+            requirements = Metadata.from_email(wheel.read(metadata_name)).requires_dist or []
+        [core] = [r for r in requirements if r.name == "quorate" and r.marker is None]
+        assert core.extras == set()
+        assert {s.operator for s in core.specifier} == {">=", "<"}
