@@ -1,0 +1,1 @@
+"""Agreement on a log of bytes: Raft on PySyncObj, made safe."""

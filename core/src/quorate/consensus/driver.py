@@ -1,0 +1,120 @@
+"""Drives one replica on the event loop: by messages, proposals, syncs and time, never polling."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from quorate.consensus.messages import Entry, Message, Peer
+from quorate.consensus.reads import ReadOutcome
+from quorate.consensus.refusals import RefusedError
+from quorate.consensus.replica import Replica
+
+#: The entries applied in one go: other shards get their turn in between.
+APPLY_BYTES: Final = 1 << 20
+
+
+class Host(Protocol):
+    """What a driver needs of the node around it. Nothing here may block."""
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Put messages on their way; those that cannot go are dropped."""
+
+    def sync(self) -> None:
+        """See to it that what was written to the log becomes durable, then call `synced`."""
+
+    def apply(self, entries: Sequence[Entry]) -> None:
+        """Apply entries in one batch, with the last index in it."""
+
+    def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
+        """Take reads that were answered."""
+
+    def snapshots_needed(self, peers: Sequence[Peer]) -> None:
+        """Send snapshots to followers whose entries were cut."""
+
+    def stopped(self, error: Exception) -> None:
+        """Take note that the replica stopped for good, and why."""
+
+
+class Driver:
+    """Runs turns: each takes everything that the replica has to give, in a fixed order."""
+
+    def __init__(self, replica: Replica, host: Host, loop: asyncio.AbstractEventLoop) -> None:
+        self.replica: Final = replica
+        self._host: Final = host
+        self._loop: Final = loop
+        self._turn: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._sync_asked = 0
+        self._stopped = False
+
+    def wake(self) -> None:
+        """Run a turn soon: something was given to the replica."""
+        if self._turn is None and not self._stopped:
+            self._turn = self._loop.call_soon(self._run)
+
+    def call(self, act: Callable[[], object]) -> None:
+        """Give something to the replica; a replica that must stop does so here.
+
+        A `RefusedError` is the caller's.
+        """
+        if self._stopped:
+            return
+        try:
+            act()
+        except RefusedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
+            self._stop(error)
+        else:
+            self.wake()
+
+    def stop(self) -> None:
+        """Run no more turns."""
+        self._stopped = True
+        for handle in (self._turn, self._timer):
+            if handle is not None:
+                handle.cancel()
+
+    def _run(self) -> None:
+        self._turn = None
+        try:
+            self._take_turn()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
+            self._stop(error)
+
+    def _take_turn(self) -> None:
+        replica = self.replica
+        if replica.clock() >= replica.deadline:
+            replica.tick()
+        self._host.send(replica.take_messages())
+        self._ask_sync()
+        entries = replica.take_committed(APPLY_BYTES)
+        if entries:
+            self._host.apply(entries)
+            replica.applied_to(entries[-1].index)
+            self.wake()
+        outcomes = replica.take_reads()
+        if outcomes:
+            self._host.reads(outcomes)
+        needed = replica.take_snapshots_needed()
+        if needed:
+            self._host.snapshots_needed(needed)
+        self._set_timer()
+
+    def _ask_sync(self) -> None:
+        written = self.replica.log.journal.written
+        if written > self._sync_asked:
+            self._sync_asked = written
+            self._host.sync()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._stopped:
+            return
+        delay = max(0.0, self.replica.deadline - self.replica.clock())
+        self._timer = self._loop.call_later(delay, self.wake)
+
+    def _stop(self, error: Exception) -> None:
+        self.stop()
+        self._host.stopped(error)

@@ -1,0 +1,206 @@
+"""The one place that knows PySyncObj's private names: its state, under the names of the paper.
+
+`Inherited` keeps PySyncObj's construction, state, accessors and seams. Every method of it that
+decides something is replaced by `Replica` (marked with `@replaces`) or closed here.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeVar
+
+import pysyncobj
+from pysyncobj.node import Node
+from pysyncobj.syncobj import _RAFT_STATE
+
+from quorate.consensus.log import RaftLog
+from quorate.consensus.messages import Peer
+from quorate.consensus.outbox import Outbox
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FOLLOWER: Final = _RAFT_STATE.FOLLOWER
+CANDIDATE: Final = _RAFT_STATE.CANDIDATE
+LEADER: Final = _RAFT_STATE.LEADER
+ROLE_NAMES: Final = {FOLLOWER: "follower", CANDIDATE: "candidate", LEADER: "leader"}
+
+_PREFIX: Final = "_SyncObj__"
+
+#: What this replica takes from PySyncObj as it is: construction, state, seams and accessors.
+KEPT: Final = (
+    "__getCurrentLogIndex",
+    "__getCurrentLogTerm",
+    "__init__",
+    "__onSetCodeVersion",
+    "__setCurrentTerm",
+    "__setState",
+    "_destroy",
+    "_doDestroy",
+    "_getConf",
+    "_getEncryptor",
+    "_getLeader",
+    "_getRaftLogSize",
+    "_getTerm",
+    "_isLeader",
+    "conf",
+    "destroy",
+    "encryptor",
+    "otherNodes",
+    "raftCommitIndex",
+    "raftCurrentTerm",
+    "raftLastApplied",
+    "selfNode",
+)
+
+#: What PySyncObj offers and this replica does not: it proposes bytes to leaders alone, changes
+#: whole configurations, takes snapshots out of band, and runs on nobody's thread.
+CLOSED: Final = (
+    "__applyLogEntries",
+    "__callErrCallback",
+    "__changeCluster",
+    "__connectedToAnyone",
+    "__deleteEntriesFrom",
+    "__deleteEntriesTo",
+    "__doApplyCommand",
+    "__doChangeCluster",
+    "__getEntries",
+    "__getPrevLogIndexTerm",
+    "__loadDumpFile",
+    "__onLeaderChanged",
+    "__onNodeConnected",
+    "__onNodeDisconnected",
+    "__onReadonlyNodeConnected",
+    "__onReadonlyNodeDisconnected",
+    "__parseChangeClusterRequest",
+    "__sendNextNodeIdx",
+    "__setCodeVersion",
+    "__tryLogCompaction",
+    "__updateClusterConfiguration",
+    "_addNodeToCluster",
+    "_applyCommand",
+    "_autoTickThread",
+    "_checkCommandsToApply",
+    "_forceLogCompaction",
+    "_getFuncName",
+    "_getStatus",
+    "_isReady",
+    "_printStatus",
+    "_removeNodeFromCluster",
+    "_setCodeVersion",
+    "_transferLeadership",
+    "addNodeToCluster",
+    "addOnTickCallback",
+    "destroy_synchronous",
+    "doTick",
+    "forceLogCompaction",
+    "getCodeVersion",
+    "getStatus",
+    "hasQuorum",
+    "isNodeConnected",
+    "isReady",
+    "printStatus",
+    "readonlyNodes",
+    "removeNodeFromCluster",
+    "removeOnTickCallback",
+    "setCodeVersion",
+    "tick_thread_alive",
+    "transferLeadership",
+    "waitBinded",
+    "waitReady",
+)
+
+
+class NotOfferedError(Exception):
+    """A method of PySyncObj was called that this replica does not offer."""
+
+
+def replaces(name: str) -> Callable[[F], F]:
+    """Mark the method that stands in for PySyncObj's method `name`, private ones included."""
+
+    def mark(method: F) -> F:
+        method.replaces = name  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def mangled(name: str) -> str:
+    """Return the attribute under which PySyncObj finds its own `__name`."""
+    return name.replace("__", _PREFIX, 1) if name.startswith("__") else name
+
+
+def _state(name: str) -> Any:
+    attribute = mangled(name)
+
+    def write(self: object, value: object) -> None:
+        setattr(self, attribute, value)
+
+    return property(operator.attrgetter(attribute), write)
+
+
+class Inherited(pysyncobj.SyncObj):
+    """PySyncObj's state and accessors, and none of its decisions."""
+
+    role: int = _state("__raftState")
+    term: int = _state("__raftCurrentTerm")
+    voted_for: Peer | None = _state("__votedForNodeId")
+    leader: Peer | None = _state("__raftLeader")
+    commit: int = _state("__raftCommitIndex")
+    applied: int = _state("__raftLastApplied")
+    election_deadline: float = _state("__raftElectionDeadline")
+    heartbeat_deadline: float = _state("__newAppendEntriesTime")
+    #: The first index of the own term: reads and membership changes wait for its commit.
+    noop_index: int | None = _state("__noopIDx")
+    log: RaftLog = _state("__raftLog")
+    outbox: Outbox = _state("__transport")
+
+    #: Its constructor looks at every attribute before it has set this one.
+    _SyncObj__newAppendEntriesTime = 0.0
+
+    def __init_subclass__(cls) -> None:
+        for name, method in list(vars(cls).items()):
+            replaced = getattr(method, "replaces", None)
+            if replaced is not None:
+                setattr(cls, mangled(replaced), _standing_in(name))
+
+    def __init__(self, me: Peer, log: RaftLog) -> None:
+        # PySyncObj checks these settings and asks for no more of them: time is `Timing`'s.
+        settings = pysyncobj.SyncObjConf(autoTick=False, dynamicMembershipChange=True)
+        super().__init__(Node(me.node), [], settings, transport=Outbox())
+        # The constructor read an empty journal of its own; this is the real one, read again.
+        self.log = log
+        self.term = max(log.getCurrentTerm(), log.last.term)
+        # A vote belongs to the term that it was saved with.
+        self.voted_for = log.getVotedForNodeId() if self.term == log.getCurrentTerm() else None
+
+    def set_hard_state(self, term: int, voted_for: Peer | None) -> None:
+        """Adopt a term and a vote, and write them."""
+        getattr(self, mangled("__setCurrentTerm"))(term, voted_for)
+
+    def set_role(self, role: int) -> None:
+        """Become follower, candidate or leader."""
+        getattr(self, mangled("__setState"))(role)
+
+    def set_members(self, peers: tuple[Peer, ...]) -> None:
+        """Tell PySyncObj's accessors who the others are."""
+        others = {Node(peer.node) for peer in peers if Node(peer.node) != self.selfNode}
+        setattr(self, mangled("__otherNodes"), others)
+
+
+def _standing_in(name: str) -> Callable[..., Any]:
+    """Look the replacement up at the call, so that a subclass of it counts."""
+
+    def stand_in(self: object, *arguments: object, **named: object) -> Any:
+        return getattr(self, name)(*arguments, **named)
+
+    return stand_in
+
+
+def _close(name: str) -> Callable[..., NoReturn]:
+    def closed(self: object, *arguments: object, **named: object) -> NoReturn:
+        raise NotOfferedError(f"{name} of PySyncObj is not offered; see docs/explanation/consensus")
+
+    return closed
+
+
+for _name in CLOSED:
+    setattr(Inherited, mangled(_name), _close(_name))

@@ -1,0 +1,74 @@
+"""The port to a shard's log on disk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from quorate.consensus.messages import Entry, Peer
+
+
+class HardState(NamedTuple):
+    """What a replica must remember of its promises: its term, and for whom it voted in it."""
+
+    term: int
+    voted_for: Peer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the log."""
+
+    index: int
+    term: int
+
+
+class Journal(Protocol):
+    """One shard's log. Writes are ordered and unsynced: a crash keeps some beginning of them.
+
+    `written` numbers the writes of all shards that share the node's log; what was written up to a
+    number is durable once the log was synced with that number read before the sync began.
+    """
+
+    @property
+    def sentinel(self) -> Position:
+        """The position right before the first entry: (0, 0), or where the log was cut."""
+
+    @property
+    def last(self) -> Position:
+        """The last position; the sentinel when there are no entries."""
+
+    @property
+    def hard_state(self) -> HardState:
+        """The newest hard state that was saved."""
+
+    @property
+    def written(self) -> int:
+        """The number of this shard's newest write; 0 before the first one."""
+
+    def term_of(self, index: int) -> int | None:
+        """Return the term at an index, the sentinel's too; None where the log holds nothing."""
+
+    def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
+        """Return entries from `first` to `last`, at least one, as many as weigh `max_bytes`.
+
+        Raises `JournalDamagedError` when an entry does not read back as it was written.
+        """
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write entries that follow the last one."""
+
+    def truncate_from(self, index: int) -> None:
+        """Drop the entries at and above an index."""
+
+    def compact_to(self, index: int) -> None:
+        """Drop the entries at and below an index, which becomes the sentinel."""
+
+    def reset(self, position: Position) -> None:
+        """Drop every entry; the position becomes the sentinel."""
+
+    def save_hard_state(self, state: HardState) -> None:
+        """Write the hard state."""
+
+
+class JournalDamagedError(Exception):
+    """The log on disk is not what was written; the replica must not go on with it."""

@@ -1,0 +1,162 @@
+"""What replicas say to each other, and the entries that they agree on."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Literal, NamedTuple
+
+Lane = Literal["control", "bulk"]
+
+
+class Peer(NamedTuple):
+    """A replica's identity: its node, and the number drawn when its directory was made.
+
+    A node whose disk was lost comes back under its name with another number: it is a stranger.
+    """
+
+    node: str
+    replica: int
+
+    def __str__(self) -> str:
+        return f"{self.node}#{self.replica:016x}"
+
+
+class EntryKind(IntEnum):
+    """What an entry is to consensus; only the payload of a command means anything above it."""
+
+    NOOP = 1
+    COMMAND = 2
+    CONFIG = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One position of the log."""
+
+    index: int
+    term: int
+    kind: EntryKind
+    payload: bytes
+
+
+#: What an entry weighs beside its payload, in memory and on the wire.
+ENTRY_OVERHEAD: Final = 32
+
+
+def weight(entry: Entry) -> int:
+    """Return the bytes that an entry counts for in every limit."""
+    return len(entry.payload) + ENTRY_OVERHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class RequestVote:
+    """A candidate asks for a vote; `pre`: it asks whether it would get one."""
+
+    last_index: int
+    last_term: int
+    pre: bool
+    #: The leader asked for this election: stickiness does not stand in its way.
+    transfer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VoteReply:
+    """The answer to a vote or pre-vote that was asked for in term `for_term`."""
+
+    granted: bool
+    pre: bool
+    for_term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Entries that follow the one at `prev_index`; the only message of the bulk lane."""
+
+    prev_index: int
+    prev_term: int
+    entries: tuple[Entry, ...]
+    commit: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendReply:
+    """The answer to an append; `prev_index` names the append that is answered.
+
+    Success: the follower holds the leader's log up to `match`, durably. Else its log ends or
+    differs: `hint_index` is the first index of the conflicting term, or its end + 1.
+    """
+
+    success: bool
+    prev_index: int
+    match: int
+    hint_index: int = 0
+    hint_term: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The leader lives. `commit` is never beyond what the follower is known to hold."""
+
+    commit: int
+    #: The newest read round; an answer that carries it confirms that round.
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReply:
+    """The answer to a heartbeat; `match` repeats the newest success of this term."""
+
+    round: int
+    match: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutNow:
+    """The leader hands over: campaign at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """A follower asks its leader for a read index."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReply:
+    """The answer: an index that is safe to read at once applied, or 0 for none."""
+
+    token: int
+    index: int
+
+
+Body = (
+    RequestVote
+    | VoteReply
+    | Append
+    | AppendReply
+    | Heartbeat
+    | HeartbeatReply
+    | TimeoutNow
+    | ReadRequest
+    | ReadReply
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A body with the identity and the term of its sender.
+
+    In a pre-vote request, and in its granting, `term` is the one that the candidate would stand in.
+    """
+
+    source: Peer
+    target: Peer
+    term: int
+    #: The index of the configuration that the sender acts under.
+    config_index: int
+    body: Body
+
+
+def lane(body: Body) -> Lane:
+    """Return the stream that a body travels on: votes and heartbeats are never behind entries."""
+    return "bulk" if isinstance(body, Append) else "control"

@@ -1,0 +1,1 @@
+"""The one door to RocksDB, and its twin in memory."""

@@ -1,0 +1,1 @@
+"""The Raft log of a node: one database for all its shards."""

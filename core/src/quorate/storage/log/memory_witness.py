@@ -1,0 +1,39 @@
+"""Witnesses for tests and simulation, which survive a crash just as files do."""
+
+from random import Random
+from typing import Final
+
+from quorate.storage.log.witness import Mark
+
+
+class MemoryWitnesses:
+    """Outlives the process; a power loss takes back or tears what was not synced."""
+
+    def __init__(self) -> None:
+        #: Per shard, the durable mark and those that were written over it; None is a torn one.
+        self._versions: Final[dict[str, list[Mark | None]]] = {}
+
+    def read(self, shard: str) -> Mark | None:
+        """Return a shard's mark; None when it is missing or torn."""
+        return self._versions.get(shard, [None])[-1]
+
+    def write(self, shard: str, mark: Mark) -> None:
+        """Set a shard's mark, unsynced."""
+        versions = self._versions.setdefault(shard, [None])
+        versions.append(mark)
+        if len(versions) > 8:
+            del versions[1]
+
+    def sync(self, shard: str) -> None:
+        """Make a shard's mark durable."""
+        versions = self._versions.setdefault(shard, [None])
+        del versions[:-1]
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def lose_power(self, rng: Random) -> None:
+        """Each mark falls back to any that was written since it was synced, or is torn."""
+        for versions in self._versions.values():
+            if len(versions) > 1:
+                versions[:] = [rng.choice([*versions, None])]

@@ -1,0 +1,85 @@
+"""The log of a node: one database, in which each of its shards has a journal."""
+
+from typing import Final
+
+from quorate.storage.engine.port import Batch, Engine, EngineError
+from quorate.storage.log.shard_journal import FAMILY, ShardJournal
+from quorate.storage.log.witness import Witnesses
+
+__all__ = ["FAMILY", "NodeLog"]
+
+
+class NodeLog:
+    """Writes in order and unsynced; one sync makes durable what all shards wrote before it.
+
+    Whoever syncs calls `begin_sync`, then `sync`, in whatever thread, then `synced` with the
+    number that `begin_sync` gave. After a failed write or sync nothing is written any more:
+    what the files hold is in doubt, and a second attempt may succeed without them.
+    """
+
+    def __init__(self, engine: Engine, witnesses: Witnesses) -> None:
+        self._engine: Final = engine
+        self._witnesses: Final = witnesses
+        self._journals: Final[dict[str, ShardJournal]] = {}
+        self._unsynced: Final[dict[str, ShardJournal]] = {}
+        self._written = 0
+        self._failure: EngineError | None = None
+
+    @property
+    def written(self) -> int:
+        """The number of the newest write."""
+        return self._written
+
+    def journal(self, shard: str, applied: int = 0) -> ShardJournal:
+        """Open the journal of a shard, once.
+
+        Raises `JournalDamagedError` when it does not reach the shard's witness or the index that
+        its state machine has applied, or holds anything that was not written.
+        """
+        if shard in self._journals:
+            raise ValueError(f"the journal of shard {shard} is open already")
+        opened = ShardJournal(shard, self._engine, self._witnesses, self._write, applied)
+        self._journals[shard] = opened
+        return opened
+
+    def begin_sync(self) -> int:
+        """Return the number of the newest write: the sync that begins now covers it."""
+        return self._written
+
+    def sync(self) -> None:
+        """Make durable what was written before; blocks, off the GIL."""
+        self._refuse_after_failure()
+        try:
+            self._engine.flush_wal()
+        except EngineError as error:
+            self._failure = error
+            raise
+
+    def synced(self, sequence: int) -> None:
+        """Take note that every write up to this number is durable, and tell the witnesses."""
+        for shard, journal in list(self._unsynced.items()):
+            if journal.synced(sequence):
+                del self._unsynced[shard]
+
+    def close(self) -> None:
+        """Close the witnesses and the database."""
+        self._witnesses.close()
+        self._engine.close()
+
+    def _write(self, journal: ShardJournal, batch: Batch) -> int:
+        self._refuse_after_failure()
+        try:
+            self._engine.write(batch, patient=True)
+        except EngineError as error:
+            self._failure = error
+            raise
+        self._written += 1
+        self._unsynced[journal.shard] = journal
+        return self._written
+
+    def _refuse_after_failure(self) -> None:
+        if self._failure is not None:
+            raise EngineError(
+                "The node's log takes no writes after one that failed: restart the node, which"
+                f" checks the log, when the cause is gone: {self._failure}"
+            )

@@ -1,0 +1,250 @@
+"""One shard's part of the node's log."""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from quorate.consensus.journal import HardState, Position
+from quorate.consensus.messages import Entry, weight
+from quorate.storage.engine.port import Batch, DamagedError, Engine
+from quorate.storage.log.records import Records, SavedState
+from quorate.storage.log.witness import Mark, Witnesses
+
+#: All shards share one family: an idle one would hold back the deletion of old files.
+FAMILY: Final = "log"
+
+
+class _Run(NamedTuple):
+    """Entries from `first` on, up to the next run, are of one term."""
+
+    first: int
+    term: int
+
+
+class ShardJournal:
+    """Implements `quorate.consensus.journal.Journal`; holds no entries in memory."""
+
+    def __init__(
+        self,
+        shard: str,
+        engine: Engine,
+        witnesses: Witnesses,
+        write: Callable[["ShardJournal", Batch], int],
+        applied: int,
+    ) -> None:
+        self.shard: Final = shard
+        self._engine: Final = engine
+        self._witnesses: Final = witnesses
+        self._write: Final = write
+        self._records: Final = Records(shard)
+        self._sentinel = Position(0, 0)
+        self._last_index = 0
+        self._runs: list[_Run] = []
+        self._saved = SavedState(0, HardState(0, None))
+        self._written = 0
+        #: Writes that may not be durable: (sequence, what a witness may say once it is).
+        self._unsynced: Final[deque[tuple[int, Mark]]] = deque()
+        self._load()
+        self._mark = witnesses.read(shard) or Mark(0, 0)
+        self._check_end(applied)
+
+    @property
+    def sentinel(self) -> Position:
+        """The position right before the first entry."""
+        return self._sentinel
+
+    @property
+    def last(self) -> Position:
+        """The last position; the sentinel when there are no entries."""
+        if not self._runs:
+            return self._sentinel
+        return Position(self._last_index, self._runs[-1].term)
+
+    @property
+    def hard_state(self) -> HardState:
+        """The newest hard state that was saved."""
+        return self._saved.state
+
+    @property
+    def written(self) -> int:
+        """The number of this shard's newest write since the log was opened; 0 before it."""
+        return self._written
+
+    def term_of(self, index: int) -> int | None:
+        """Return the term at an index, the sentinel's too; None where the log holds nothing."""
+        if index == self._sentinel.index:
+            return self._sentinel.term
+        if not self._sentinel.index < index <= self._last_index:
+            return None
+        return self._runs[bisect_right(self._runs, index, key=_first_of) - 1].term
+
+    def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
+        """Return entries from `first` to `last`, at least one, as many as weigh `max_bytes`."""
+        if not self._sentinel.index < first <= last <= self._last_index:
+            raise ValueError(
+                f"shard {self.shard} was asked for entries {first} to {last} and holds"
+                f" {self._sentinel.index + 1} to {self._last_index}"
+            )
+        records, room = self._records, max_bytes
+        taken: list[Entry] = []
+        rows = self._engine.iterate(FAMILY, records.entry_key(first), records.entry_key(last + 1))
+        try:
+            for key, value in rows:
+                entry = records.decode_entry(key, value)
+                if entry.index != first + len(taken):
+                    raise records.damaged(f"lacks entry {first + len(taken)}")
+                room -= weight(entry)
+                if room < 0 and taken:
+                    return taken
+                taken.append(entry)
+        except DamagedError as error:
+            raise records.damaged(
+                f"cannot be read behind index {first + len(taken) - 1}"
+            ) from error
+        if len(taken) <= last - first:
+            raise records.damaged(f"lacks entry {first + len(taken)}")
+        return taken
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write entries that follow the last one."""
+        records, batch, last = self._records, Batch(), self.last
+        runs: list[_Run] = []
+        for entry in entries:
+            if entry.index != last.index + 1 or entry.term < last.term:
+                raise ValueError(f"{entry.index, entry.term} does not follow {last}")
+            if entry.term != last.term or (not self._runs and not runs):
+                runs.append(_Run(entry.index, entry.term))
+            last = Position(entry.index, entry.term)
+            key = records.entry_key(entry.index)
+            batch.put(FAMILY, key, records.encode_entry(key, entry))
+        self._change(batch)
+        self._runs += runs
+        self._last_index = last.index
+        self._note()
+
+    def truncate_from(self, index: int) -> None:
+        """Drop the entries at and above an index."""
+        if not self._sentinel.index < index <= self._last_index:
+            raise ValueError(f"shard {self.shard} holds no entry {index} to drop")
+        self._lower_to(index - 1)
+        batch = Batch()
+        self._drop(batch, index, self._last_index)
+        self._change(batch)
+        self._last_index = index - 1
+        while self._runs and self._runs[-1].first >= index:
+            self._runs.pop()
+        self._note()
+
+    def compact_to(self, index: int) -> None:
+        """Drop the entries at and below an index, which becomes the sentinel."""
+        term = self.term_of(index)
+        if term is None:
+            raise ValueError(f"shard {self.shard} holds no entry {index} to cut at")
+        if index == self._sentinel.index:
+            return
+        sentinel, batch = Position(index, term), Batch()
+        batch.put(FAMILY, self._records.sentinel_key, self._records.encode_sentinel(sentinel))
+        self._drop(batch, self._sentinel.index + 1, index)
+        self._change(batch)
+        self._sentinel = sentinel
+        # The run of the sentinel stays, so that the last one is always that of the last position.
+        del self._runs[: bisect_right(self._runs, index, key=_first_of) - 1]
+        self._note()
+
+    def reset(self, position: Position) -> None:
+        """Drop every entry; the position becomes the sentinel."""
+        self._lower_to(position.index)
+        batch = Batch()
+        if self._last_index > self._sentinel.index:
+            self._drop(batch, self._sentinel.index + 1, self._last_index)
+        batch.put(FAMILY, self._records.sentinel_key, self._records.encode_sentinel(position))
+        self._change(batch)
+        self._sentinel, self._last_index = position, position.index
+        self._runs.clear()
+        self._note()
+
+    def save_hard_state(self, state: HardState) -> None:
+        """Write the hard state."""
+        saved, batch = SavedState(self._saved.number + 1, state), Batch()
+        batch.put(FAMILY, self._records.hard_state_key, self._records.encode_hard_state(saved))
+        self._change(batch)
+        self._saved = saved
+        self._note()
+
+    def synced(self, sequence: int) -> bool:
+        """Tell the witness that writes up to this number are durable; True if that was all."""
+        mark = None
+        while self._unsynced and self._unsynced[0][0] <= sequence:
+            mark = self._unsynced.popleft()[1]
+        if mark is not None and mark != self._mark:
+            self._witnesses.write(self.shard, mark)
+            self._mark = mark
+        return not self._unsynced
+
+    def _change(self, batch: Batch) -> None:
+        self._written = self._write(self, batch)
+
+    def _note(self) -> None:
+        self._unsynced.append((self._written, Mark(self._last_index, self._saved.number)))
+
+    def _drop(self, batch: Batch, first: int, last: int) -> None:
+        batch.delete_range(
+            FAMILY, self._records.entry_key(first), self._records.entry_key(last + 1)
+        )
+
+    def _lower_to(self, index: int) -> None:
+        """Let no witness, now or after a sync that is under way, ask for more than `index`.
+
+        The log may lose its end as soon as that is written, synced or not; the witness must be
+        lower before, for good.
+        """
+        for place, (sequence, mark) in enumerate(self._unsynced):
+            self._unsynced[place] = (
+                sequence,
+                mark._replace(last_index=min(mark.last_index, index)),
+            )
+        if self._mark.last_index > index:
+            self._mark = self._mark._replace(last_index=index)
+            self._witnesses.write(self.shard, self._mark)
+            self._witnesses.sync(self.shard)
+
+    def _load(self) -> None:
+        records = self._records
+        try:
+            for key, value in self._engine.iterate(FAMILY, records.start, records.end):
+                if key == records.hard_state_key:
+                    self._saved = records.decode_hard_state(value)
+                elif key == records.sentinel_key:
+                    self._sentinel = records.decode_sentinel(value)
+                    self._last_index = self._sentinel.index
+                else:
+                    self._take(records.decode_entry(key, value))
+        except DamagedError as error:
+            raise records.damaged(f"cannot be read behind index {self._last_index}") from error
+
+    def _take(self, entry: Entry) -> None:
+        last = self.last
+        if entry.index != last.index + 1:
+            raise self._records.damaged(f"lacks entry {last.index + 1}")
+        if entry.term < last.term:
+            raise self._records.damaged(f"goes back to term {entry.term} at entry {entry.index}")
+        if not self._runs or entry.term != last.term:
+            self._runs.append(_Run(entry.index, entry.term))
+        self._last_index = entry.index
+
+    def _check_end(self, applied: int) -> None:
+        needed = max(self._mark.last_index, applied)
+        if self._last_index < needed:
+            raise self._records.damaged(
+                f"ends at index {self._last_index} and was durable up to index {needed}"
+            )
+        if self._saved.number < self._mark.states:
+            raise self._records.damaged(
+                f"holds term and vote number {self._saved.number} (its last index is"
+                f" {self._last_index}) and number {self._mark.states} was durable"
+            )
+
+
+def _first_of(run: _Run) -> int:
+    return run.first

@@ -1,0 +1,180 @@
+"""Gaps 1, 6, 9: what counts as committed, and what may be applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from quorate.consensus.messages import Append, AppendReply, Heartbeat, VoteReply
+from quorate.consensus.refusals import ReplicaStoppedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quorate.consensus.messages import Entry
+
+    from core.tests.consensus.conftest import Group
+
+    Commands = Callable[..., tuple[Entry, ...]]
+
+
+def test_a_follower_commits_no_further_than_what_the_message_verified(
+    group: Group, commands: Commands
+) -> None:
+    group.say("a", "b", Append(1, 0, commands(2, 1, 1, 1), 0), term=1)
+
+    group.say("c", "b", Append(2, 1, (), 4), term=2)
+    assert group.replicas["b"].commit == 2
+
+
+def test_a_rejected_append_commits_nothing(group: Group) -> None:
+    group.say("a", "b", Append(5, 3, (), 9), term=3)
+    group.say("a", "b", Append(1, 3, (), 9), term=3)
+
+    assert group.replicas["b"].commit == 0
+
+
+def test_commit_never_goes_back(group: Group, commands: Commands) -> None:
+    group.say("a", "b", Append(1, 0, commands(2, 1, 1), 3), term=1)
+    group.say("a", "b", Append(1, 0, commands(2, 1), 2), term=1)
+    group.say("a", "b", Heartbeat(1, 0), term=1)
+
+    assert group.replicas["b"].commit == 3
+
+
+def test_a_commit_hint_beyond_the_end_of_the_log_is_ignored(
+    group: Group, commands: Commands
+) -> None:
+    group.say("a", "b", Append(1, 0, commands(2, 1), 0), term=1)
+
+    group.say("a", "b", Heartbeat(3, 0), term=1)
+    assert group.replicas["b"].commit == 0
+    group.say("a", "b", Heartbeat(2, 0), term=1)
+    assert group.replicas["b"].commit == 2
+
+
+def test_a_leader_tells_no_follower_of_a_commit_beyond_its_match(group: Group) -> None:
+    leader = group.elect("a")
+    group.cut.add(("a", "c"))
+    leader.propose(b"one")
+    group.settle()
+    group.sent.clear()
+    group.advance(group.timing.heartbeat_s)
+
+    assert leader.commit == 3
+    told = {m.body for m in group.sent if m.target.node == "c" and isinstance(m.body, Heartbeat)}
+    assert told == {Heartbeat(2, 0)}
+
+
+def test_a_leader_counts_itself_only_as_far_as_its_log_is_durable(group: Group) -> None:
+    leader = group.elect("a")
+    group.isolate("c")
+    group.slow.add("a")
+    leader.propose(b"one")
+    group.settle()
+    assert leader.commit == 2
+
+    group.sync("a")
+    assert leader.commit == 3
+
+
+def test_followers_may_commit_before_the_leader_is_durable_but_it_applies_later(
+    group: Group,
+) -> None:
+    leader = group.elect("a")
+    group.slow.add("a")
+    leader.propose(b"one")
+    group.settle()
+    assert leader.commit == 3
+    assert [len(store.payloads) for store in group.stores.values()] == [0, 1, 1]
+
+    group.sync("a")
+    group.settle()
+    assert [len(store.payloads) for store in group.stores.values()] == [1, 1, 1]
+
+
+def test_an_entry_of_an_older_term_is_not_committed_by_counting(
+    new_group: Callable[..., Group], commands: Commands
+) -> None:
+    group = new_group("abcde")
+    for node in "abc":
+        group.say("e", node, Append(1, 0, commands(2, 1), 0), term=1)
+    group.cut |= {(one, other) for one in "bcde" for other in "a"}
+    leader = group.replicas["a"]
+    group.campaign("a")
+    for pre in (True, False):
+        for node in "bc":
+            group.say(node, "a", VoteReply(True, pre, 2), term=2)
+    group.turn("a")
+    assert leader.status().role == "leader"
+
+    for node in "bc":
+        group.say(node, "a", AppendReply(True, 2, 2), term=2)
+    assert leader.commit == 0
+    for node in "bc":
+        group.say(node, "a", AppendReply(True, 2, 3), term=2)
+    assert leader.commit == 3
+
+
+def test_a_learners_acknowledgement_does_not_count(new_group: Callable[..., Group]) -> None:
+    group = new_group("abc", "d")
+    leader = group.elect("a")
+    group.isolate("b")
+    group.isolate("c")
+    leader.propose(b"one")
+    group.settle()
+
+    assert follower_match(group, "d") == 3
+    assert leader.commit == 2
+
+
+def follower_match(group: Group, node: str) -> int:
+    [found] = [f.match for f in group.leader.status().followers if f.peer.node == node]
+    return found
+
+
+def test_acknowledgements_of_another_term_do_not_count(group: Group) -> None:
+    group.elect("a")
+    leader = group.elect("b")
+    group.isolate("b")
+    leader.propose(b"one")
+    last = leader.log.last.index
+
+    group.say("a", "b", AppendReply(True, 2, last), term=1)
+    assert leader.commit == last - 1
+
+
+def test_a_restart_begins_at_the_index_that_the_store_applied(group: Group) -> None:
+    leader = group.elect("a")
+    for number in range(5):
+        leader.propose(b"%d" % number)
+    group.settle()
+    group.idle.add("b")
+    leader.propose(b"5")
+    group.settle()
+
+    replica = group.restart("b")
+    assert (replica.applied, replica.commit) == (7, 7)
+    group.idle.clear()
+    leader.bulk_remade("b")
+    group.settle()
+    assert group.stores["b"].payloads == (b"0", b"1", b"2", b"3", b"4", b"5")
+
+
+@pytest.mark.parametrize("applied", [4, 99])
+def test_a_store_ahead_of_its_log_is_refused_with_what_to_do(group: Group, applied: int) -> None:
+    group.elect("a")
+    group.stores["b"].applied = applied
+
+    with pytest.raises(ReplicaStoppedError, match=f"index {applied}.* 0 to 2.*member replace"):
+        group.restart("b")
+
+
+def test_a_store_behind_the_cut_of_its_log_is_refused(group: Group) -> None:
+    group.elect("a")
+    group.replicas["b"].compact_to(2)
+    group.sync("b")
+    group.stores["b"].applied = 1
+
+    with pytest.raises(ReplicaStoppedError, match=r"index 1.* 2 to 2"):
+        group.restart("b")

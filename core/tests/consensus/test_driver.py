@@ -1,0 +1,184 @@
+"""Gaps 7, 10, 15: turns by events, entries applied once, and a stop that is a stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+from quorate.consensus.driver import Driver
+from quorate.consensus.messages import Entry, Message, Peer
+from quorate.consensus.reads import ReadOutcome
+from quorate.consensus.refusals import NotLeaderError
+
+if TYPE_CHECKING:
+    from core.tests.consensus.conftest import Group, MemoryJournal
+
+
+class Host:
+    """A node of one replica, with a disk that syncs at once unless it is told not to."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        self.journal = journal
+        self.driver: Driver
+        self.sent: list[Message] = []
+        self.applied: list[list[Entry]] = []
+        self.outcomes: list[ReadOutcome] = []
+        self.peers: list[Peer] = []
+        self.errors: list[Exception] = []
+        self.syncs = 0
+        self.slow_disk = False
+        self.on_apply: Callable[[], None] = lambda: None
+
+    def send(self, messages: Sequence[Message]) -> None:
+        self.sent += messages
+
+    def sync(self) -> None:
+        self.syncs += 1
+        if not self.slow_disk:
+            written = self.journal.written
+            self.driver.call(lambda: self.driver.replica.synced(written))
+
+    def apply(self, entries: Sequence[Entry]) -> None:
+        self.on_apply()
+        self.applied.append(list(entries))
+
+    def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
+        self.outcomes += outcomes
+
+    def snapshots_needed(self, peers: Sequence[Peer]) -> None:
+        self.peers += peers
+
+    def stopped(self, error: Exception) -> None:
+        self.errors.append(error)
+
+    @property
+    def payloads(self) -> list[bytes]:
+        return [entry.payload for entries in self.applied for entry in entries][2:]
+
+
+@pytest.fixture
+async def host(new_group: Callable[..., Group]) -> AsyncIterator[Host]:
+    """One voter that is about to campaign; its clock stands where the test leaves it."""
+    group = new_group("a")
+    group.now = group.replicas["a"].election_deadline
+    host = Host(group.journals["a"])
+    host.driver = Driver(group.replicas["a"], host, asyncio.get_running_loop())
+    host.driver.wake()
+    yield host
+    host.driver.stop()
+
+
+async def turns(number: int = 12) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def test_an_election_and_a_proposal_need_no_time(host: Host) -> None:
+    await turns()
+    host.driver.call(lambda: host.driver.replica.propose(b"one"))
+    host.driver.call(lambda: host.driver.replica.read_index(5))
+    await turns()
+
+    assert host.payloads == [b"one"]
+    assert host.outcomes == [ReadOutcome(5, 2)]
+    assert host.driver.replica.applied == 3
+
+
+async def test_a_sync_is_asked_for_once_a_write(host: Host) -> None:
+    await turns()
+    asked = host.syncs
+    host.slow_disk = True
+    for _ in range(3):
+        host.driver.call(lambda: host.driver.replica.propose(b"x"))
+    await turns()
+    host.driver.wake()
+    await turns()
+
+    assert host.syncs == asked + 1
+    assert host.payloads == []
+
+
+async def test_each_turn_applies_a_bounded_portion(host: Host) -> None:
+    await turns()
+    replica = host.driver.replica
+    for _ in range(5):
+        host.driver.call(lambda: replica.propose(b"x" * (600 << 10)))
+    await turns(20)
+
+    assert len(host.payloads) == 5
+    assert [len(entries) for entries in host.applied[-5:]] == [1] * 5
+
+
+async def test_an_exception_in_apply_stops_the_replica_and_applies_nothing_twice(
+    host: Host,
+) -> None:
+    await turns()
+    before = host.driver.replica.applied
+
+    def fail() -> None:
+        raise OSError("no space left")
+
+    host.on_apply = fail
+    host.driver.call(lambda: host.driver.replica.propose(b"one"))
+    await turns()
+    host.on_apply = lambda: None
+    host.driver.wake()
+    host.driver.call(lambda: pytest.fail("a stopped replica is given nothing"))
+    await turns()
+
+    assert [str(error) for error in host.errors] == ["no space left"]
+    assert (host.payloads, host.driver.replica.applied) == ([], before)
+
+
+async def test_an_exception_in_the_replica_stops_it(host: Host) -> None:
+    await turns()
+
+    def fail() -> None:
+        raise ValueError("broken")
+
+    host.driver.call(fail)
+    assert [str(error) for error in host.errors] == ["broken"]
+
+
+async def test_a_refusal_is_the_callers_and_the_replica_goes_on(host: Host) -> None:
+    await turns()
+    replica = host.driver.replica
+    with pytest.raises(NotLeaderError):
+        host.driver.call(lambda: replica.propose(b"one", 99))
+    host.driver.call(lambda: replica.propose(b"two"))
+    await turns()
+
+    assert (host.errors, host.payloads) == ([], [b"two"])
+
+
+async def test_a_host_that_stops_it_within_a_turn_leaves_no_timer(host: Host) -> None:
+    await turns()
+    host.on_apply = host.driver.stop
+    host.driver.call(lambda: host.driver.replica.propose(b"one"))
+    await turns()
+
+    timer = host.driver._timer
+    assert timer is not None
+    assert timer.cancelled()
+
+
+async def test_time_alone_wakes_it(new_group: Callable[..., Group]) -> None:
+    loop = asyncio.get_running_loop()
+    group = new_group("a")
+    replica = group.replicas["a"]
+    host = Host(group.journals["a"])
+    host.driver = Driver(replica, host, loop)
+    host.driver.wake()
+    await turns()
+    assert host.applied == []
+
+    timer = host.driver._timer
+    assert timer is not None
+    assert timer.when() - loop.time() == pytest.approx(replica.deadline - group.now, abs=0.1)
+    group.now = replica.deadline
+    timer._run()
+    await turns()
+    assert replica.status().role == "leader"
+    host.driver.stop()

@@ -1,0 +1,208 @@
+"""One suite for both engines: whatever holds for one holds for the other."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
+from quorate.storage.engine.port import Batch, Engine, EngineError
+from quorate.storage.engine.rocks import RocksEngine
+
+if TYPE_CHECKING:
+    from core.tests.storage.conftest import Databases
+
+
+def put(engine: Engine, rows: dict[bytes, bytes], family: str = "log") -> None:
+    batch = Batch()
+    for key, value in rows.items():
+        batch.put(family, key, value)
+    engine.write(batch)
+
+
+def rows(engine: Engine, family: str = "log") -> dict[bytes, bytes]:
+    return dict(engine.iterate(family, b"", b"\xff"))
+
+
+def long_key(number: int) -> bytes:
+    return b"a shard's name\x00\x03" + number.to_bytes(8, "big")
+
+
+def test_a_value_is_found_under_its_key_in_its_family(databases: Databases) -> None:
+    engine = databases.open(families=("a", "b"))
+    put(engine, {b"k": b"of a"}, "a")
+    put(engine, {b"k": b""}, "b")
+
+    assert engine.get("a", b"k") == b"of a"
+    assert engine.get("b", b"k") == b""
+    assert engine.get("a", b"other") is None
+    assert engine.families == ("a", "b")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_range_holds_its_start_and_not_its_end(databases: Databases, reverse: bool) -> None:
+    engine = databases.open()
+    put(engine, {long_key(number): b"%d" % number for number in range(300)})
+
+    found = list(engine.iterate("log", long_key(20), long_key(280), reverse=reverse))
+
+    expected = [(long_key(number), b"%d" % number) for number in range(20, 280)]
+    assert found == (expected[::-1] if reverse else expected)
+    assert not list(engine.iterate("log", long_key(5), long_key(5), reverse=reverse))
+
+
+def test_a_range_begins_and_ends_between_keys(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {b"b": b"1", b"d": b"2", b"f": b"3"})
+
+    assert [key for key, _ in engine.iterate("log", b"a", b"e")] == [b"b", b"d"]
+    assert [key for key, _ in engine.iterate("log", b"c", b"z", reverse=True)] == [b"f", b"d"]
+
+
+def test_a_view_does_not_see_later_writes(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {b"a": b"1", b"b": b"1"})
+    view = engine.iterate("log", b"", b"\xff")
+    batch = Batch()
+    batch.delete("log", b"a")
+    batch.put("log", b"c", b"2")
+    engine.write(batch)
+
+    assert dict(view) == {b"a": b"1", b"b": b"1"}
+    assert rows(engine) == {b"b": b"1", b"c": b"2"}
+
+
+def test_a_batch_happens_in_its_order_and_may_be_written_again(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {bytes([i]): b"old" for i in range(6)})
+    batch = Batch()
+    batch.put("log", bytes([1]), b"gone")
+    batch.delete_range("log", bytes([0]), bytes([4]))
+    batch.put("log", bytes([2]), b"new")
+    batch.delete("log", bytes([5]))
+
+    for _ in range(2):
+        engine.write(batch)
+
+        assert rows(engine) == {bytes([2]): b"new", bytes([4]): b"old"}
+
+
+def test_a_batch_with_an_unknown_family_changes_nothing(databases: Databases) -> None:
+    engine = databases.open()
+    batch = Batch()
+    batch.put("log", b"k", b"v")
+    batch.put("lgo", b"k", b"v")
+
+    with pytest.raises(EngineError, match="has no family lgo"):
+        engine.write(batch)
+
+    assert rows(engine) == {}
+    with pytest.raises(EngineError, match="has no family lgo"):
+        engine.get("lgo", b"k")
+    with pytest.raises(EngineError, match="has no family lgo"):
+        engine.iterate("lgo", b"a", b"b")
+
+
+def test_what_was_written_is_there_when_it_is_opened_again(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {b"synced": b"1"})
+    engine.flush_wal()
+    put(engine, {b"unsynced": b"2"})
+    engine.close()
+
+    assert rows(databases.open()) == {b"synced": b"1", b"unsynced": b"2"}
+
+
+def test_families_on_disk_are_opened_with_those_asked_for(databases: Databases) -> None:
+    engine = databases.open(families=("left",))
+    put(engine, {b"k": b"v"}, "left")
+    engine.close()
+
+    again = databases.open(families=("new",))
+
+    assert again.families == ("left", "new")
+    assert again.get("left", b"k") == b"v"
+
+
+def test_a_database_is_opened_once(databases: Databases) -> None:
+    databases.open()
+
+    with pytest.raises(EngineError, match="open"):
+        databases.open()
+
+
+def test_a_closed_database_says_so(databases: Databases) -> None:
+    engine = databases.open()
+    engine.close()
+    engine.close()
+
+    with pytest.raises(EngineError, match="is closed"):
+        put(engine, {b"k": b"v"})
+    with pytest.raises(EngineError, match="is closed"):
+        engine.get("log", b"k")
+
+
+def test_writes_are_not_stopped_at_first(databases: Databases) -> None:
+    assert not databases.open().stalled
+
+
+KEYS = st.binary(max_size=3)
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), KEYS, st.binary(max_size=3)),
+        st.tuples(st.just("delete"), KEYS, st.just(b"")),
+        st.tuples(st.just("delete_range"), KEYS, KEYS).filter(lambda each: each[1] <= each[2]),
+    ),
+    max_size=8,
+)
+
+
+@given(batches=st.lists(OPERATIONS, max_size=6), start=KEYS, end=KEYS, reverse=st.booleans())
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_both_engines_answer_alike(
+    batches: list[list[tuple[str, bytes, bytes]]],
+    start: bytes,
+    end: bytes,
+    reverse: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    engines: list[Engine] = [
+        RocksEngine(Path(tmp_path_factory.mktemp("both")), ["log"]),
+        MemoryEngine(MemoryDisk(), ["log"]),
+    ]
+    for operations in batches:
+        batch = Batch()
+        for change, key, value in operations:
+            if change == "put":
+                batch.put("log", key, value)
+            elif change == "delete":
+                batch.delete("log", key)
+            else:
+                batch.delete_range("log", key, value)
+        for engine in engines:
+            engine.write(batch)
+    native, twin = (
+        (rows(engine), list(engine.iterate("log", start, end, reverse=reverse)))
+        for engine in engines
+    )
+    for engine in engines:
+        engine.close()
+
+    assert native == twin
+
+
+def test_only_one_module_imports_rocksdict() -> None:
+    source = Path(str(sys.modules["quorate.storage.engine.rocks"].__file__)).parents[2]
+    importers = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if re.search(r"^\s*(from|import) rocksdict", path.read_text(), re.MULTILINE)
+    }
+
+    assert importers == {"storage/engine/rocks.py"}
