@@ -16,6 +16,7 @@ from quorate.consensus.messages import (
     RequestVote,
     VoteReply,
 )
+from quorate.consensus.timing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,8 +212,11 @@ def test_a_leader_goes_on_while_a_majority_answers(group: Group) -> None:
     assert (leader.role, leader.term) == (LEADER, 1)
 
 
-def test_asking_for_votes_does_not_keep_a_leader_that_is_not_heard(group: Group) -> None:
+def test_asking_for_votes_does_not_keep_a_leader_that_is_not_heard(
+    new_group: Callable[..., Group],
+) -> None:
     """a reaches c alone, c's answers are lost, b's questions arrive: b and c must be free."""
+    group = new_group(timing=Timing(heartbeat_s=0.25, election_min_s=0.3, election_max_s=0.4))
     leader = group.elect("a")
     group.cut |= {("a", "b"), ("c", "a")}
 

@@ -27,7 +27,8 @@ def theirs() -> dict[str, FunctionType]:
 
 
 def replaced() -> set[str]:
-    return {method.replaces for method in vars(Replica).values() if hasattr(method, "replaces")}
+    ours = [method for kind in Replica.__mro__[:-2] for method in vars(kind).values()]
+    return {method.replaces for method in ours if hasattr(method, "replaces")}
 
 
 def test_every_method_of_pysyncobj_is_kept_replaced_or_closed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.consensus.proposals import Fate, Proposals, Waiter
-from quorate.consensus.replica import Proposed
+from quorate.consensus.status import Proposed
 
 APPLIED, DISCARDED, UNKNOWN = Fate.APPLIED, Fate.DISCARDED, Fate.UNKNOWN
 

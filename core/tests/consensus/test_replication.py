@@ -22,7 +22,7 @@ from quorate.consensus.timing import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorate.consensus.replica import FollowerStatus
+    from quorate.consensus.status import FollowerStatus
 
     from core.tests.consensus.conftest import Group
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quorate.consensus.messages import Entry
-    from quorate.consensus.replica import FollowerStatus
+    from quorate.consensus.status import FollowerStatus
 
     from core.tests.consensus.conftest import Group
 

@@ -103,7 +103,10 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """The answer to a heartbeat; `match` repeats the newest success of this term."""
+    """The answer to a heartbeat.
+
+    `match` repeats the newest success of this term, or names what is committed, durably.
+    """
 
     round: int
     match: int

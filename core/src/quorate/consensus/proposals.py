@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from quorate.consensus.replica import Proposed
+from quorate.consensus.status import Proposed
 
 
 class Fate(Enum):

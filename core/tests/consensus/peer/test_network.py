@@ -248,16 +248,19 @@ async def test_a_message_for_a_node_without_an_address_is_dropped() -> None:
 class Silent:
     """A node that shakes hands on both lanes and then reads control alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: Peer) -> None:
+        self.me = me
+        self.connections: dict[str, str] = {}
         self.read: asyncio.Queue[bytes] = asyncio.Queue()
         self.reads_bulk = asyncio.Event()
         self.address = ""
 
     @asynccontextmanager
-    async def serving(self, token_of: Station) -> AsyncIterator[None]:
+    async def serving(self, asked_by: Station) -> AsyncIterator[None]:
         async def serve(lane: str, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
             asker = decode_handshake(await read(context) or b"")
-            mine = Handshake(Peer("b", 2), asker.cluster, asker.token_hash, 1, "")
+            self.connections[lane] = context.peer()
+            mine = Handshake(self.me, asker.cluster, asker.token_hash, 1, "")
             await context.write(encode_answer(Answer(mine, "")))
             if lane == "Bulk":
                 await self.reads_bulk.wait()
@@ -281,19 +284,19 @@ class Silent:
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         try:
-            token_of.network.know({"b": self.address})
-            token_of.network.join(CLUSTER)
-            await until(lambda: all(link.stands for link in token_of.network.links.values()))
+            asked_by.network.know({"b": self.address})
+            asked_by.network.join(CLUSTER)
             yield
         finally:
-            await token_of.network.stop()
+            await asked_by.network.stop()
             await server.stop(None)
 
 
 async def test_control_goes_on_while_bulk_is_stuck_and_the_loss_is_told_when_it_goes_on() -> None:
-    a, silent = Station("a"), Silent()
-    b = Station("b")
+    a, b = Station("a"), Station("b")
+    silent = Silent(b.me)
     async with silent.serving(a):
+        await until(lambda: all(link.stands for link in a.network.links.values()))
         assert await a.made() == "b"
         bulk = a.network.links["b", "bulk"]
         index = 0
@@ -311,16 +314,29 @@ async def test_control_goes_on_while_bulk_is_stuck_and_the_loss_is_told_when_it_
         assert bulk.connections == 1
 
 
+async def test_the_lanes_share_no_connection() -> None:
+    a, silent = Station("a"), Silent(Station("b").me)
+    async with silent.serving(a):
+        await until(lambda: len(silent.connections) == 2)
+        assert silent.connections["Control"] != silent.connections["Bulk"]
+
+
+async def test_whoever_answers_in_another_node_s_name_is_not_talked_to() -> None:
+    a, silent = Station("a"), Silent(Peer("c", 3))
+    async with silent.serving(a):
+        await until(lambda: a.network.refused["b", OTHER_NODE] > 2)
+        assert not any(link.connections for link in a.network.links.values())
+
+
 @pytest.mark.parametrize(
     ("token", "replica", "cluster", "target", "reason"),
     [
         ("other", 1, CLUSTER, "b", OTHER_TOKEN),
         ("token", 1, b"another", "b", OTHER_CLUSTER),
-        ("token", 1, b"", "b", NOT_FORMED),
         ("token", 1, CLUSTER, "c", OTHER_TARGET),
         ("token", 99, CLUSTER, "b", OTHER_REPLICA),
     ],
-    ids=["token", "cluster", "formed", "target", "replica"],
+    ids=["token", "cluster", "target", "replica"],
 )
 async def test_a_stranger_s_stream_is_refused_by_name(
     token: str,
@@ -345,6 +361,22 @@ async def test_a_stranger_s_stream_is_refused_by_name(
         assert b.network.refused["a", reason] == 2
         assert sum(reason in record.getMessage() for record in caplog.records) == 1
         await b.network.stop()
+
+
+async def test_a_node_without_a_cluster_is_put_off_and_not_blamed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    a, b = Station("a"), Station("b")
+    async with pair(a, b):
+        async with stream_to(b) as call:
+            await call.write(encode_handshake(a.handshake("b")))
+            assert decode_answer(await read(call) or b"").refusal == NOT_FORMED
+        a.network.join(CLUSTER)
+        b.network.join(CLUSTER)
+        assert await a.made() == "b"
+        assert not a.network.refused
+        assert not b.network.refused
+        assert caplog.records == []
 
 
 async def test_a_node_that_is_not_known_is_refused() -> None:

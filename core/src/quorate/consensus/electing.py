@@ -1,0 +1,163 @@
+"""Terms and elections: who leads, for how long, and who may not try."""
+
+from quorate.consensus.following import Following
+from quorate.consensus.inherited import CANDIDATE, FOLLOWER, LEADER, replaces
+from quorate.consensus.messages import (
+    EntryKind,
+    Peer,
+    RequestVote,
+    VoteReply,
+)
+from quorate.consensus.reads import ReadOutcome, ReadRounds
+from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.consensus.state import Ballot
+
+
+class Electing(Following):
+    """What a replica does to find a leader, and when it ceases to be one."""
+
+    # Time and terms (sections 5.1 and 5.2).
+
+    @replaces("_onTick")
+    def on_time(self, _: float = 0.0) -> None:
+        """Campaign, send heartbeats, or step down when no majority answers."""
+        now = self.clock()
+        if self.role == LEADER:
+            if not self._hears_a_majority(now):
+                self._step_down(self.term, None)
+            elif now >= self.heartbeat_deadline:
+                self._send_heartbeats()
+            if self._handover is not None and now >= self._handover.deadline:
+                self._handover = None
+        for sent in [sent for sent, (_, until) in self._forwarded_reads.items() if until <= now]:
+            token, _ = self._forwarded_reads.pop(sent)
+            self._read_outcomes.append(ReadOutcome(token, None))
+        if self.role != LEADER and now >= self.election_deadline:
+            self._draw_election_deadline()
+            if self._may_campaign():
+                self._campaign(pre=True)
+
+    def _step_down(self, term: int, leader: Peer | None) -> None:
+        """Become a follower, in a later term without a vote."""
+        if term > self.term:
+            self.set_hard_state(term, None)
+            self._verified = 0
+        was_follower = self.role == FOLLOWER
+        self.set_role(FOLLOWER)
+        self.leader = leader
+        self._ballot = None
+        self._handover = None
+        self._followers = {}
+        self._snapshots_needed.clear()
+        for asker in self._reads.abandon():
+            self._answer_read(asker, None)
+        if not was_follower:
+            self._draw_election_deadline()
+
+    def _follow(self, leader: Peer) -> None:
+        """Recognize the leader of the own term."""
+        if self.role == LEADER:
+            raise ReplicaStoppedError(
+                f"two leaders in term {self.term}: {self.me} and {leader}",
+                "report this with the logs of both nodes: it must never happen",
+            )
+        if self.role == CANDIDATE or self.leader != leader:
+            self._step_down(self.term, leader)
+        self._leader_heard_at = self.clock()
+        self._draw_election_deadline()
+
+    # Votes (sections 5.2 and 5.4.1; PreVote and stickiness: thesis, 9.6 and 4.2.3).
+
+    def _may_campaign(self) -> bool:
+        configuration = self.log.configuration
+        return configuration is not None and self.me in configuration.voters
+
+    def _campaign(self, *, pre: bool, transfer: bool = False) -> None:
+        if not pre:
+            self.set_hard_state(self.term + 1, self.me)
+            self._verified = 0
+        self.set_role(CANDIDATE)
+        self.leader = None
+        self._draw_election_deadline()
+        term = self.term + 1 if pre else self.term
+        needs = 0 if pre else self.log.state_sequence
+        self._ballot = Ballot(term, pre, transfer, {self.me}, needs)
+        last = self.log.last
+        request = RequestVote(last.index, last.term, pre, transfer)
+        for peer in self._configuration().voters:
+            if peer != self.me:
+                self._send(peer, request, needs, term=term)
+        self._count_votes()
+
+    def _on_request_vote(self, source: Peer, term: int, request: RequestVote) -> None:
+        if request.pre:
+            granted = term > self.term and self._is_up_to_date(request)
+            granted = granted and not self._hears_a_leader()
+            self._send(source, VoteReply(granted, True, term), term=term if granted else self.term)
+            return
+        granted = self._may_vote_for(source) and self._is_up_to_date(request)
+        if granted and self.voted_for is None:
+            self.set_hard_state(self.term, source)
+        if granted:
+            self._draw_election_deadline()
+        self._send(source, VoteReply(granted, False, term), self._vote_needs())
+
+    def _may_vote_for(self, candidate: Peer) -> bool:
+        return self.role == FOLLOWER and self.voted_for in (None, candidate)
+
+    def _vote_needs(self) -> int:
+        return self.log.state_sequence
+
+    def _is_up_to_date(self, request: RequestVote) -> bool:
+        last = self.log.last
+        return (request.last_term, request.last_index) >= (last.term, last.index)
+
+    def _hears_a_leader(self) -> bool:
+        """Whether there is a leader that was heard of within the shortest election timeout."""
+        if self.role == LEADER:
+            return True
+        recent = self.clock() - self._leader_heard_at < self.timing.election_min_s
+        return self.leader is not None and recent
+
+    def _on_vote_reply(self, source: Peer, reply: VoteReply) -> None:
+        ballot = self._ballot
+        if ballot is None or (reply.for_term, reply.pre) != (ballot.term, ballot.pre):
+            return
+        if reply.granted:
+            ballot.granted.add(source)
+            self._count_votes()
+
+    def _count_votes(self) -> None:
+        ballot = self._ballot
+        if ballot is None or not self._is_elected(ballot):
+            return
+        if ballot.pre:
+            self._campaign(pre=False)
+        else:
+            self.become_leader()
+
+    def _is_elected(self, ballot: Ballot) -> bool:
+        configuration = self._configuration()
+        counted = [peer for peer in configuration.voters if peer in ballot.granted]
+        if self.me in counted and ballot.own_sequence > self.log.synced_sequence:
+            counted.remove(self.me)
+        return len(counted) >= configuration.majority
+
+    @replaces("__onBecomeLeader")
+    def become_leader(self) -> None:
+        """Lead: nothing is known of the followers; an entry of the own term goes first."""
+        self.set_role(LEADER)
+        self.leader = self.me
+        self._ballot = None
+        for token, _ in self._forwarded_reads.values():
+            self._read_outcomes.append(ReadOutcome(token, None))
+        self._forwarded_reads.clear()
+        self._reads = ReadRounds()
+        self._followers = {}
+        self._configuration_changed()
+        self.noop_index = self._append_own(EntryKind.NOOP, b"").index
+        self._send_heartbeats()
+
+    def _on_timeout_now(self, source: Peer) -> None:
+        if source == self.leader and self._may_campaign():
+            self._campaign(pre=False, transfer=True)

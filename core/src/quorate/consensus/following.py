@@ -1,0 +1,91 @@
+"""The follower's side: entries, commits and heartbeats of the leader of the term."""
+
+from quorate.consensus.leading import Leading
+from quorate.consensus.messages import (
+    Append,
+    AppendReply,
+    Heartbeat,
+    HeartbeatReply,
+    Peer,
+    ReadReply,
+)
+from quorate.consensus.reads import ReadOutcome
+from quorate.consensus.refusals import ReplicaStoppedError
+
+
+class Following(Leading):
+    """What a replica does while another one leads."""
+
+    # Replication (section 5.3).
+
+    def _on_append(self, leader: Peer, append: Append) -> None:
+        append = self._behind_sentinel(append)
+        held = self.log.term_of(append.prev_index)
+        if held != append.prev_term:
+            self._reject(leader, append, held)
+            return
+        self._take_entries(append)
+        end = append.prev_index + len(append.entries)
+        self._verified = max(self._verified, end)
+        self._commit_to(self._commit_bound(append))
+        reply = AppendReply(True, append.prev_index, end)
+        self._send(leader, reply, self._acknowledgement_needs(end))
+
+    def _behind_sentinel(self, append: Append) -> Append:
+        """Leave out entries that were cut here: they were committed, so they agree."""
+        sentinel = self.log.sentinel
+        cut = sentinel.index - append.prev_index
+        if cut <= 0:
+            return append
+        if cut >= len(append.entries):
+            return Append(sentinel.index, sentinel.term, (), append.commit)
+        return Append(sentinel.index, sentinel.term, append.entries[cut:], append.commit)
+
+    def _take_entries(self, append: Append) -> None:
+        """Append what is new; truncate only where an entry conflicts."""
+        for position, entry in enumerate(append.entries):
+            held = self.log.term_of(entry.index)
+            if held == entry.term:
+                continue
+            if held is not None:
+                self._truncate_from(entry.index)
+            self.log.append(append.entries[position:])
+            self._configuration_changed()
+            return
+
+    def _truncate_from(self, index: int) -> None:
+        if index <= max(self.commit, self.applied):
+            raise ReplicaStoppedError(
+                f"the leader conflicts with entry {index}, and {self.commit} is committed here",
+                "report this with the logs of both nodes: it must never happen",
+            )
+        self.log.truncate_from(index)
+
+    def _reject(self, leader: Peer, append: Append, held: int | None) -> None:
+        if held is None:
+            hint, term = self.log.last.index + 1, 0
+        else:
+            hint, term = append.prev_index, held
+            while hint - 1 > self.commit and self.log.term_of(hint - 1) == held:
+                hint -= 1
+        reply = AppendReply(False, append.prev_index, 0, hint, term)
+        self._send(leader, reply)
+
+    def _commit_bound(self, append: Append) -> int:
+        """Only what this message has verified may be committed by it."""
+        return min(append.commit, append.prev_index + len(append.entries))
+
+    def _acknowledgement_needs(self, index: int) -> int:
+        return self.log.sequence_of(index)
+
+    def _on_heartbeat(self, leader: Peer, heartbeat: Heartbeat) -> None:
+        if heartbeat.commit <= self.log.last.index:
+            self._commit_to(heartbeat.commit)
+        # Every leader holds what was committed: it agrees without having been verified.
+        match = min(max(self._verified, self.commit), self.log.synced_index)
+        self._send(leader, HeartbeatReply(heartbeat.round, match))
+
+    def _on_read_reply(self, reply: ReadReply) -> None:
+        asked = self._forwarded_reads.pop(reply.token, None)
+        if asked is not None:
+            self._read_outcomes.append(ReadOutcome(asked[0], reply.index or None))

@@ -1,0 +1,266 @@
+"""The leader's side: replication, commitment, heartbeats, reads, membership, handing over."""
+
+from quorate.consensus.inherited import LEADER, replaces
+from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import (
+    Append,
+    AppendReply,
+    Entry,
+    EntryKind,
+    Heartbeat,
+    HeartbeatReply,
+    Peer,
+    ReadReply,
+    ReadRequest,
+    TimeoutNow,
+    weight,
+)
+from quorate.consensus.progress import Mode, Progress
+from quorate.consensus.reads import Asker, ReadOutcome
+from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.consensus.state import State
+from quorate.consensus.status import Proposed
+
+
+class Leading(State):
+    """What a replica does while it leads."""
+
+    # Replication (section 5.3).
+
+    def _append_own(self, kind: EntryKind, payload: bytes) -> Proposed:
+        entry = Entry(self.log.last.index + 1, self.term, kind, payload)
+        self.log.append([entry])
+        if kind is EntryKind.CONFIG:
+            self._configuration_changed()
+        return Proposed(entry.index, entry.term)
+
+    @replaces("__sendAppendEntries")
+    def send_appends(self) -> None:
+        """Send each follower what it can take, and every follower the news of a commit."""
+        for follower in self._followers.values():
+            sent = self._send_to(follower)
+            if not sent and self._commit_for(follower) > follower.told_commit:
+                self._send_heartbeat(follower)
+
+    def _send_to(self, follower: Progress) -> bool:
+        if follower.mode is Mode.SNAPSHOT:
+            return False
+        if self.log.term_of(follower.next - 1) is None:
+            follower.await_snapshot(self.log.first_index)
+            self._snapshots_needed.append(follower.peer)
+            return False
+        if follower.mode is Mode.PROBE:
+            if follower.asked:
+                return False
+            follower.asked = True
+            self._send_append(follower, ())
+            return True
+        sent = False
+        while follower.next <= self.log.last.index and self._has_room(follower):
+            entries = self.log.slice(follower.next, self.log.last.index, self.limits.append_bytes)
+            self._send_append(follower, tuple(entries))
+            sent = True
+        return sent
+
+    def _has_room(self, follower: Progress) -> bool:
+        return not follower.inflight or follower.inflight_bytes < self.limits.inflight_bytes
+
+    def _send_append(self, follower: Progress, entries: tuple[Entry, ...]) -> None:
+        prev = follower.next - 1
+        prev_term = self.log.term_of(prev)
+        if prev_term is None:
+            raise ReplicaStoppedError(
+                f"the log has no term at index {prev}", "report this: it must never happen"
+            )
+        if entries:
+            size = sum(map(weight, entries))
+            follower.sent(entries[-1].index, size, self.clock())
+            self.entry_bytes_sent += size
+        follower.told_commit = self.commit
+        self._send(follower.peer, Append(prev, prev_term, entries, self.commit))
+
+    def _on_append_reply(self, source: Peer, reply: AppendReply) -> None:
+        follower = self._followers.get(source)
+        if self.role != LEADER or follower is None:
+            return
+        if reply.match > self.log.last.index:
+            self.refused[source, "it acknowledges entries that do not exist"] += 1
+            return
+        if reply.success:
+            self._acknowledged(follower, reply.match)
+            if follower.mode is not Mode.REPLICATE and self._holds_enough(follower):
+                follower.replicate()
+        elif self._is_rejected(follower, reply):
+            follower.probe(self._step_back(reply))
+
+    def _holds_enough(self, follower: Progress) -> bool:
+        """Whether what follows the follower's log is still in ours."""
+        return self.log.term_of(follower.match) is not None
+
+    def _is_rejected(self, follower: Progress, reply: AppendReply) -> bool:
+        """Whether a rejection speaks of what was asked last, not of what was settled since."""
+        if follower.mode is Mode.PROBE:
+            return follower.match < reply.prev_index == follower.next - 1
+        return follower.mode is Mode.REPLICATE and reply.prev_index >= follower.match
+
+    def _step_back(self, reply: AppendReply) -> int:
+        """Where to ask next: at the first index of the conflicting term, never ahead of that."""
+        return min(reply.hint_index, reply.prev_index, self.log.last.index + 1)
+
+    def _acknowledged(self, follower: Progress, match: int) -> None:
+        if follower.acknowledged(match, self.clock()):
+            if follower.awaited_snapshot_came and not self._holds_enough(follower):
+                # The log was cut beyond the snapshot while it travelled: another one is needed.
+                follower.probe(follower.match + 1)
+            self._advance_commit()
+            self._try_handover()
+
+    # Commitment (sections 5.3 and 5.4.2).
+
+    def _advance_commit(self) -> None:
+        index = self._agreed_index()
+        if index > self.commit and self.log.term_of(index) == self.term:
+            self._commit_to(index)
+            self._try_read_round()
+
+    def _agreed_index(self) -> int:
+        """The highest index that a majority of voters holds durably."""
+        configuration = self._configuration()
+        held = sorted((self._held_by(peer) for peer in configuration.voters), reverse=True)
+        return held[configuration.majority - 1]
+
+    def _held_by(self, voter: Peer) -> int:
+        if voter == self.me:
+            return self.log.synced_index
+        follower = self._followers.get(voter)
+        return follower.match if follower else 0
+
+    def _commit_for(self, follower: Progress) -> int:
+        return min(self.commit, follower.match)
+
+    # Heartbeats, and whether a majority answers them (thesis, 6.2).
+
+    def _send_heartbeats(self) -> None:
+        now = self.clock()
+        self.heartbeat_deadline = now + self.timing.heartbeat_s
+        for follower in self._followers.values():
+            if follower.inflight and now - follower.moved_at > 3 * self.timing.election_max_s:
+                follower.probe(follower.match + 1)
+            self._send_heartbeat(follower)
+
+    def _send_heartbeat(self, follower: Progress) -> None:
+        commit = self._commit_for(follower)
+        follower.told_commit = max(follower.told_commit, commit)
+        self._send(follower.peer, Heartbeat(commit, self._reads.number))
+
+    def _on_heartbeat_reply(self, source: Peer, reply: HeartbeatReply) -> None:
+        follower = self._followers.get(source)
+        if self.role != LEADER or follower is None or reply.match > self.log.last.index:
+            return
+        self._acknowledged(follower, reply.match)
+        if follower.mode is Mode.PROBE:
+            follower.asked = False
+        elif follower.mode is Mode.SNAPSHOT and self._holds_enough(follower):
+            follower.replicate()
+        follower.round = max(follower.round, reply.round)
+        self._confirm_reads()
+
+    def _hears_a_majority(self, now: float) -> bool:
+        configuration = self._configuration()
+        since = now - self.timing.quorum_window_s
+        heard = sum(
+            1 for peer in configuration.voters if peer == self.me or self._heard(peer) >= since
+        )
+        return heard >= configuration.majority
+
+    def _heard(self, peer: Peer) -> float:
+        follower = self._followers.get(peer)
+        return follower.heard_at if follower else float("-inf")
+
+    # Reads (section 8; thesis, 6.4).
+
+    def _on_read_request(self, source: Peer, request: ReadRequest) -> None:
+        if self.role == LEADER:
+            self._reads.ask(Asker(source, request.token))
+            self._try_read_round()
+        else:
+            self._send(source, ReadReply(request.token, 0))
+
+    def _try_read_round(self) -> None:
+        """Begin a round, if reads wait, none runs, and the commit index is of this term."""
+        if self._reads.running is None and self._reads.waiting and self._knows_commit():
+            self._reads.begin(self.commit)
+            self._send_heartbeats()
+            self._confirm_reads()
+
+    def _knows_commit(self) -> bool:
+        return self.noop_index is not None and self.commit >= self.noop_index
+
+    def _confirm_reads(self) -> None:
+        while self._reads.running is not None and self._is_confirmed(self._reads.running.number):
+            ended = self._reads.end()
+            for asker in ended.askers:
+                self._answer_read(asker, ended.index)
+            if self._reads.waiting:
+                self._try_read_round()
+
+    def _is_confirmed(self, number: int) -> bool:
+        configuration = self._configuration()
+        confirmed = sum(
+            1
+            for peer in configuration.voters
+            if peer == self.me
+            or ((follower := self._followers.get(peer)) is not None and follower.round >= number)
+        )
+        return confirmed >= configuration.majority
+
+    def _answer_read(self, asker: Asker, index: int | None) -> None:
+        if asker.peer is None:
+            self._read_outcomes.append(ReadOutcome(asker.token, index))
+        else:
+            self._send(asker.peer, ReadReply(asker.token, index or 0))
+
+    # Membership (section 6; one change at a time: thesis, 4.1) and handing over (thesis, 3.10).
+
+    def _change_refusal(self, configuration: Configuration) -> str | None:
+        current = self._configuration()
+        if not self._knows_commit():
+            return "no entry of this term is committed yet; try again"
+        if self.log.configuration_index > self.commit:
+            return "the previous change is not committed yet; try again"
+        if not current.changes_one_voter(configuration):
+            return "more than one voter changes; change them one by one"
+        if self.me not in configuration.voters:
+            return "the leader is among those that go; transfer leadership first"
+        for peer in configuration.voters:
+            if peer not in current.voters and not self._has_caught_up(peer):
+                return f"{peer.node} has not caught up; add it as a learner and wait"
+        return None
+
+    def _has_caught_up(self, peer: Peer) -> bool:
+        follower = self._followers.get(peer)
+        if follower is None or follower.mode is not Mode.REPLICATE:
+            return False
+        return self.log.last.index - follower.match <= self.limits.promotion_lag_entries
+
+    def _configuration_changed(self) -> None:
+        """Follow the log's configuration, with the followers that it names."""
+        super()._configuration_changed()
+        configuration = self.log.configuration
+        if configuration is None or self.role != LEADER:
+            return
+        now = self.clock()
+        self._followers = {
+            peer: self._followers.get(peer) or Progress(peer, self.log.last.index + 1, now)
+            for peer in configuration.peers
+            if peer != self.me
+        }
+        self._confirm_reads()
+
+    def _try_handover(self) -> None:
+        """Let the target campaign once it holds the whole log."""
+        if self._handover is None:
+            return
+        follower = self._followers.get(self._handover.target)
+        if follower is not None and follower.match == self.log.last.index:
+            self._send(follower.peer, TimeoutNow())

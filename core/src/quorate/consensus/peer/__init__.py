@@ -1,0 +1,1 @@
+"""Carries the messages of all shards between nodes, over gRPC."""

@@ -1,0 +1,318 @@
+"""This node among its peers: streams to every other node, and the service that takes theirs."""
+
+import asyncio
+import hashlib
+import hmac
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from quorate.consensus.formation import FormationRefusedError, Introduction
+from quorate.consensus.messages import Lane, Message, Peer, lane
+from quorate.consensus.peer.link import Link, ended
+from quorate.consensus.peer.refused import Refused
+from quorate.consensus.peer.streams import (
+    STREAMS,
+    Context,
+    StreamLimits,
+    add_service,
+    ask,
+    open_channel,
+    read,
+)
+from quorate.consensus.peer.wire import (
+    Answer,
+    Handshake,
+    MalformedMessageError,
+    decode_frame,
+    decode_handshake,
+    decode_introduction,
+    decode_message,
+    encode_answer,
+    encode_introduction,
+)
+
+OTHER_TOKEN: Final = "its [cluster] token is another one"
+OTHER_CLUSTER: Final = "it belongs to another cluster"
+UNKNOWN_NODE: Final = "it is a node that is not known here"
+OTHER_TARGET: Final = "it looks for another node at this address"
+OTHER_NODE: Final = "another node answers at its address"
+OTHER_REPLICA: Final = "the cluster knows this node under another replica id"
+NOT_FORMED: Final = "it has no cluster yet"
+OVERSIZED: Final = "a frame over the limit"
+UNDELIVERABLE: Final = "a message for a shard that is not here"
+
+_LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
+
+
+class IntroductionRefusedError(Exception):
+    """A node did not answer an introduction, or refused it; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """Both lanes to one node, and the tasks that run them."""
+
+    address: str
+    links: Mapping[Lane, Link]
+    tasks: tuple["asyncio.Task[None]", ...]
+
+
+class PeerNetwork:
+    """Carries messages of all shards between this node and the others.
+
+    `deliver(shard, message)` takes what comes, on the loop, and returns whether the shard is here.
+    `remade(node)` is told that entries sent to a node may be lost, and that new ones will arrive.
+    `admit(peer, config_index)` says whether a peer that acts under that membership may be a member.
+    `introduced(introduction)` answers an introduction with the own one.
+    """
+
+    def __init__(
+        self,
+        me: Peer,
+        token: str,
+        *,
+        deliver: Callable[[str, Message], bool],
+        remade: Callable[[str], None],
+        admit: Callable[[Peer, int], bool],
+        config_index: Callable[[], int],
+        introduced: Callable[[Introduction], Introduction],
+        rng: random.Random,
+        limits: StreamLimits | None = None,
+    ) -> None:
+        self._me: Final = me
+        self._token_hash: Final = token_hash(token)
+        self._cluster = b""
+        self._deliver: Final = deliver
+        self._remade: Final = remade
+        self._admit: Final = admit
+        self._config_index: Final = config_index
+        self._introduced: Final = introduced
+        self._rng: Final = rng
+        self._limits: Final = limits or StreamLimits()
+        self._addresses: dict[str, str] = {}
+        self._routes: Final[dict[str, _Route]] = {}
+        #: The newest incoming stream of each node and lane; older ones are not read any more.
+        self._incoming: Final[dict[tuple[str, Lane], object]] = {}
+        self._ending: Final[set[asyncio.Task[None]]] = set()
+        self._refused: Final = Refused(self._addresses.__contains__)
+        self.received_frames = 0
+        self.received_messages = 0
+        #: Messages for nodes without an address.
+        self.dropped = 0
+
+    @property
+    def refused(self) -> Counter[tuple[str, str]]:
+        """What was refused, by node and reason."""
+        return self._refused.counts
+
+    @property
+    def links(self) -> Mapping[tuple[str, Lane], Link]:
+        """The outgoing lanes with their counters, by node."""
+        return {
+            (node, each): link
+            for node, route in self._routes.items()
+            for each, link in route.links.items()
+        }
+
+    # Life.
+
+    def add_to_server(self, server: grpc.aio.Server) -> None:
+        """Serve the streams of the others; the server is made with `server_options`."""
+        add_service(
+            server, {each: partial(self._serve, each) for each in _LANES}, self._serve_introduction
+        )
+
+    def know(self, addresses: Mapping[str, str]) -> None:
+        """Talk to these nodes, at these addresses, and to no others."""
+        self._addresses.clear()
+        self._addresses.update(addresses)
+        self._addresses.pop(self._me.node, None)
+        self._reroute()
+
+    def join(self, cluster: bytes) -> None:
+        """Be part of a cluster from now on: the streams go up."""
+        self._cluster = cluster
+        self._reroute()
+
+    async def stop(self) -> None:
+        """End every stream to others."""
+        self._addresses.clear()
+        self._reroute()
+        await asyncio.gather(*self._ending)
+
+    # Sending.
+
+    def send(self, shard: str, messages: Sequence[Message]) -> None:
+        """Queue messages, each on its lane; what cannot go is dropped and counted."""
+        for message in messages:
+            route = self._routes.get(message.target.node)
+            if route is None:
+                self.dropped += 1
+            else:
+                route.links[lane(message.body)].put(shard, message)
+
+    async def introduce(self, node: str, introduction: Introduction) -> Introduction:
+        """Say who this node is, and return what the other says of itself.
+
+        Raises `IntroductionRefusedError`.
+        """
+        channel = open_channel(self._addresses[node], self._limits)
+        try:
+            content = encode_introduction(introduction, self._token_hash)
+            answer, shown = decode_introduction(await ask(channel, content, self._limits.answer_s))
+        except grpc.aio.AioRpcError as error:
+            raise IntroductionRefusedError(f"{node}: {error.details()}") from None
+        except MalformedMessageError as error:
+            raise IntroductionRefusedError(f"{node}: {error}") from None
+        finally:
+            await channel.close(None)
+        if not hmac.compare_digest(shown, self._token_hash):
+            raise IntroductionRefusedError(f"{node}: {OTHER_TOKEN}")
+        if answer.peer.node != node:
+            raise IntroductionRefusedError(f"{node}: {OTHER_NODE}, {answer.peer.node}")
+        return answer
+
+    def _reroute(self) -> None:
+        wanted = self._addresses if self._cluster else {}
+        for node, route in list(self._routes.items()):
+            if wanted.get(node) != route.address:
+                del self._routes[node]
+                for task in route.tasks:
+                    self._end(task)
+        for node, address in wanted.items():
+            if node not in self._routes:
+                self._routes[node] = self._route(node, address)
+
+    def _route(self, node: str, address: str) -> _Route:
+        links = {each: self._link(node, each, address) for each in _LANES}
+        tasks = tuple(asyncio.create_task(link.run()) for link in links.values())
+        return _Route(address, links, tasks)
+
+    def _link(self, node: str, each: Lane, address: str) -> Link:
+        def remade() -> None:
+            if each == "bulk":
+                self._remade(node)
+
+        return Link(
+            each,
+            address,
+            self._limits,
+            handshake=lambda: self._handshake(node),
+            judge=partial(self._judge_answer, node),
+            refused=lambda reason: self._note_refusal(node, reason, f"{each} to {address}"),
+            remade=remade,
+            rng=self._rng,
+        )
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        ending = asyncio.create_task(ended(task))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    # Who is who.
+
+    def _handshake(self, target: str) -> Handshake:
+        return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
+
+    def _judge_answer(self, node: str, answer: Answer) -> str | None:
+        if answer.refusal:
+            return f"it refuses this node: {answer.refusal}"
+        if answer.handshake.peer.node != node:
+            return OTHER_NODE
+        return self._judge(answer.handshake)
+
+    def _judge_asker(self, asker: Handshake) -> str | None:
+        if asker.target != self._me.node:
+            return OTHER_TARGET
+        return self._judge(asker)
+
+    def _judge(self, other: Handshake) -> str | None:
+        if not hmac.compare_digest(other.token_hash, self._token_hash):
+            return OTHER_TOKEN
+        if not self._cluster or not other.cluster:
+            return NOT_FORMED
+        if other.cluster != self._cluster:
+            return OTHER_CLUSTER
+        if other.peer.node not in self._addresses:
+            return UNKNOWN_NODE
+        if not self._admit(other.peer, other.config_index):
+            return OTHER_REPLICA
+        return None
+
+    def _note_refusal(self, node: str, reason: str, detail: str) -> None:
+        # One of two that start together is always the first to have a cluster: no fault.
+        if NOT_FORMED not in reason:
+            self._refused.note(node, reason, detail)
+
+    # Serving.
+
+    async def _serve(self, each: Lane, _: object, context: Context[bytes, bytes]) -> None:
+        content = await read(context)
+        if content is None:
+            return
+        try:
+            asker = decode_handshake(content)
+        except MalformedMessageError as error:
+            self._refused.note(context.peer(), error.reason, error.detail)
+            return
+        reason = self._judge_asker(asker)
+        if reason is not None:
+            detail = f"{asker.peer} on {STREAMS[each]} from {context.peer()}"
+            self._note_refusal(asker.peer.node, reason, detail)
+        await context.write(encode_answer(Answer(self._handshake(""), reason or "")))
+        if reason is not None:
+            return
+        stream = object()
+        self._incoming[asker.peer.node, each] = stream
+        while True:
+            content = await read(context)
+            if content is None or self._incoming[asker.peer.node, each] is not stream:
+                return
+            self._take_frame(asker.peer, content)
+
+    def _take_frame(self, peer: Peer, content: bytes) -> None:
+        self.received_frames += 1
+        if len(content) > self._limits.received_bytes:
+            self._refused.note(peer.node, OVERSIZED, f"{len(content)} bytes")
+            return
+        try:
+            envelopes = decode_frame(content)
+        except MalformedMessageError as error:
+            self._refused.note(peer.node, error.reason, error.detail)
+            return
+        for envelope in envelopes:
+            try:
+                shard, message = decode_message(envelope, peer.node, self._limits.entry_bytes)
+            except MalformedMessageError as error:
+                self._refused.note(peer.node, error.reason, error.detail)
+                continue
+            self.received_messages += 1
+            if not self._deliver(shard, message):
+                self._refused.note(peer.node, UNDELIVERABLE, shard)
+
+    async def _serve_introduction(self, content: bytes, context: Context[bytes, bytes]) -> bytes:
+        try:
+            asker, shown = decode_introduction(content)
+        except MalformedMessageError as error:
+            self._refused.note(context.peer(), error.reason, error.detail)
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        if not hmac.compare_digest(shown, self._token_hash):
+            self._refused.note(asker.peer.node, OTHER_TOKEN, context.peer())
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, OTHER_TOKEN)
+        try:
+            answer = self._introduced(asker)
+        except FormationRefusedError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return encode_introduction(answer, self._token_hash)
+
+
+def token_hash(token: str) -> bytes:
+    """Return what nodes show each other of the token that they share."""
+    return hashlib.sha256(b"quorate token\x00" + token.encode()).digest()

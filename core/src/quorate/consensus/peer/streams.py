@@ -1,0 +1,110 @@
+"""How gRPC is set up for peers: names, limits and options of both ends of a stream."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from quorate.consensus.messages import Lane
+from quorate.v1 import peer_pb2
+
+SERVICE: Final = peer_pb2.DESCRIPTOR.services_by_name["PeerService"].full_name
+STREAMS: Final[dict[Lane, str]] = {"control": "Control", "bulk": "Bulk"}
+INTRODUCE: Final = "Introduce"
+
+#: What a frame may hold beside one entry of the largest size.
+_FRAME_SLACK: Final = 1 << 20
+
+Call = grpc.aio.StreamStreamCall
+Context = grpc.aio.ServicerContext
+Options = list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLimits:
+    """In bytes, or in seconds where the name says so."""
+
+    #: The largest payload of an entry that is taken.
+    entry_bytes: int = 8 << 20
+    #: One frame; a larger entry travels alone.
+    frame_bytes: int = 1 << 20
+    #: What waits for one node, on each lane; beyond it messages are dropped.
+    control_queue_bytes: int = 4 << 20
+    bulk_queue_bytes: int = 64 << 20
+    #: How long a node may take to answer a handshake or an introduction.
+    answer_s: float = 2.0
+    #: The pause after a first failure to connect, and the longest one: it doubles.
+    retry_min_s: float = 0.05
+    retry_max_s: float = 1.0
+
+    @property
+    def received_bytes(self) -> int:
+        """The largest frame that is read."""
+        return max(self.entry_bytes, self.frame_bytes) + _FRAME_SLACK
+
+    def queue_bytes(self, lane: Lane) -> int:
+        """What may wait on a lane for one node."""
+        return self.bulk_queue_bytes if lane == "bulk" else self.control_queue_bytes
+
+
+def server_options(limits: StreamLimits) -> Options:
+    """Return what a server that carries peers' streams is to be made with."""
+    return [
+        # More than a frame may have: one that is over is refused by name, and the stream goes on.
+        ("grpc.max_receive_message_length", 2 * limits.received_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.so_reuseport", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]
+
+
+def open_channel(address: str, limits: StreamLimits) -> grpc.aio.Channel:
+    """Return a channel with a connection of its own: lanes must not share a socket."""
+    retry_ms = int(limits.retry_min_s * 1_000)
+    options = [
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_receive_message_length", limits.received_bytes),
+        ("grpc.initial_reconnect_backoff_ms", retry_ms),
+        ("grpc.min_reconnect_backoff_ms", retry_ms),
+        ("grpc.max_reconnect_backoff_ms", int(limits.retry_max_s * 1_000)),
+        ("grpc.keepalive_time_ms", 5_000),
+        ("grpc.keepalive_timeout_ms", 5_000),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    return grpc.aio.insecure_channel(address, options=options)
+
+
+def open_stream(channel: grpc.aio.Channel, lane: Lane) -> Call[bytes, bytes]:
+    """Begin a stream of raw bytes."""
+    return channel.stream_stream(f"/{SERVICE}/{STREAMS[lane]}", None, None)(None)
+
+
+async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:
+    """Return what comes next on a stream; None at its end."""
+    content: object = await stream.read()
+    return content if isinstance(content, bytes) else None
+
+
+async def ask(channel: grpc.aio.Channel, content: bytes, timeout_s: float) -> bytes:
+    """Return what a node answers to an introduction."""
+    call = channel.unary_unary(f"/{SERVICE}/{INTRODUCE}", None, None)
+    answer: bytes = await call(content, timeout=timeout_s)
+    return answer
+
+
+def add_service(
+    server: grpc.aio.Server,
+    streams: dict[Lane, Callable[..., object]],
+    introduce: Callable[..., object],
+) -> None:
+    """Add the service with raw bytes: what cannot be read is refused by us, not by gRPC."""
+    methods = {
+        STREAMS[lane]: grpc.stream_stream_rpc_method_handler(serve)
+        for lane, serve in streams.items()
+    }
+    methods[INTRODUCE] = grpc.unary_unary_rpc_method_handler(introduce)
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, methods)])

@@ -1,0 +1,316 @@
+"""Processes as a test holds them: started, asked, killed, and ended for sure."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import grpc
+
+from quorate.consensus.timing import Timing
+from quorate.testing.replica_process.control import SERVICE
+from quorate.testing.replica_process.settings import Settings
+
+#: How long anything may take that a test waits for.
+PATIENCE_S: Final = 30.0
+_POLL_S: Final = 0.005
+
+Answer = dict[str, Any]
+T = TypeVar("T")
+
+
+class Process:
+    """One process; `prefix` is a command that runs it, such as strace."""
+
+    def __init__(self, settings: Settings, prefix: Sequence[str] = ()) -> None:
+        self.settings: Final = settings
+        self.node: Final = settings.node
+        self._prefix: Final = tuple(prefix)
+        self._running: subprocess.Popen[bytes] | None = None
+        self._channel: grpc.Channel | None = None
+
+    @property
+    def said(self) -> str:
+        """What it wrote to its standard error, in all its lives."""
+        return self._log.read_text()
+
+    @property
+    def pid(self) -> int:
+        """The id of the process; of its prefix if it has one."""
+        return self._alive().pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._running is not None and self._running.poll() is None
+
+    def start(self) -> None:
+        """Start it, on the directory that it had."""
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        module = [sys.executable, "-m", "quorate.testing.replica_process"]
+        with self._log.open("ab") as log:
+            self._running = subprocess.Popen(
+                [*self._prefix, *module, *self.settings.arguments()],
+                stderr=log,
+                stdout=log,
+                start_new_session=True,
+                env={**os.environ, "GRPC_VERBOSITY": "ERROR"},
+            )
+
+    def kill(self) -> None:
+        """Kill it as `kill -9` does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """Ask it to stop, and return its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, such as SIGSTOP."""
+        os.killpg(self._alive().pid, number)
+
+    def wait(self) -> int:
+        """Wait until it ends by itself, and return its exit code."""
+        return self._alive().wait(PATIENCE_S)
+
+    def close(self) -> None:
+        """End it whatever it does."""
+        if self._running is not None:
+            self.kill()
+
+    def ask(self, method: str, content: bytes = b"", timeout_s: float = PATIENCE_S) -> Answer:
+        """Ask it; an answer that does not come has the outcome `unreachable`."""
+        channel = self._channel
+        if channel is None:
+            channel = self._channel = _channel(self.settings.addresses[self.node])
+        try:
+            call = channel.unary_unary(f"/{SERVICE}/{method}", _raw, json.loads)
+            answer: Answer = call(content, timeout=timeout_s)
+        except (grpc.RpcError, ValueError) as error:
+            # gRPC raises the second one when the process was just ended by us.
+            return {"outcome": "unreachable", "why": str(error)}
+        return answer
+
+    def status(self) -> Answer:
+        """Ask what its replica does."""
+        return self.ask("Status", timeout_s=2.0)
+
+    @property
+    def _log(self) -> Path:
+        return self.settings.directory.with_suffix(".log")
+
+    def _alive(self) -> "subprocess.Popen[bytes]":
+        if self._running is None:
+            raise RuntimeError(f"{self.node} was not started")
+        return self._running
+
+    def _end(self, number: signal.Signals) -> int:
+        running = self._alive()
+        if running.poll() is None:
+            # A session of its own: whatever runs it goes along.
+            os.killpg(running.pid, number)
+        code = running.wait(PATIENCE_S)
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        return code
+
+
+class Cluster:
+    """Processes that form a cluster; leaving the context ends them all."""
+
+    def __init__(
+        self,
+        directory: Path,
+        nodes: Sequence[str] = ("a", "b", "c"),
+        *,
+        later: Sequence[str] = (),
+        timing: Timing | None = None,
+        fsync: bool = True,
+        marks: bool = False,
+        prefixes: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        everyone = (*nodes, *later)
+        addresses = dict(zip(everyone, free_addresses(len(everyone)), strict=True))
+        self._exit: Final = ExitStack()
+        self.processes: Final[dict[str, Process]] = {}
+        for node in everyone:
+            settings = Settings(
+                node=node,
+                addresses=addresses,
+                initial_members=tuple(nodes) if node in nodes else (),
+                directory=directory / node,
+                fsync=fsync,
+                marks=marks,
+                timing=timing or Timing(),
+            )
+            process = Process(settings, (prefixes or {}).get(node, ()))
+            self._exit.callback(process.close)
+            self.processes[node] = process
+        self._initial: Final = tuple(nodes)
+
+    def __enter__(self) -> Self:
+        for node in self._initial:
+            self.processes[node].start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exit.close()
+
+    def empty(self, node: str) -> Process:
+        """Give a node that does not run an empty directory, with which it joins when started."""
+        emptied = self.processes[node]
+        shutil.rmtree(emptied.settings.directory)
+        joining = Process(replace(emptied.settings, initial_members=()))
+        self._exit.callback(joining.close)
+        self.processes[node] = joining
+        return joining
+
+    def leader(self) -> Process:
+        """Wait for the leader of the latest term that has committed in it, and return it."""
+
+        def find() -> Process | None:
+            led = [
+                (status["term"], node)
+                for node, process in self.processes.items()
+                if process.runs
+                and (status := process.status()).get("role") == "leader"
+                and status["commit"] == status["last"]
+            ]
+            return self.processes[max(led)[1]] if led else None
+
+        return until(find)
+
+    def followers(self) -> list[Process]:
+        """Return the processes that run and do not lead."""
+        leader = self.leader()
+        return [each for each in self.processes.values() if each.runs and each is not leader]
+
+    def propose(self, payload: bytes) -> Answer:
+        """Propose until somebody applies it. A payload may be applied more than once."""
+        order = list(self.processes.values())
+
+        def attempt() -> Answer | None:
+            for process in order:
+                if not process.runs:
+                    continue
+                answer = process.ask("Propose", payload, timeout_s=1.0)
+                if answer["outcome"] == "applied":
+                    order.remove(process)
+                    order.insert(0, process)
+                    return answer
+            return None
+
+        return until(attempt)
+
+    def read(self) -> list[str]:
+        """Return what every process that runs holds, by linearizable reads.
+
+        Raises `AssertionError` when two of them differ.
+        """
+        answers = [until(partial(_read, each)) for each in self.processes.values() if each.runs]
+        shortest: list[str] = min((answer["heads"] for answer in answers), key=len)
+        for answer in answers:
+            if answer["heads"][: len(shortest)] != shortest:
+                raise AssertionError("two replicas have applied different commands")
+        return shortest
+
+
+class Writer:
+    """Proposes one name after the other, in a thread, from entering its context to leaving it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster: Final = cluster
+        self._stopping: Final = threading.Event()
+        self._thread: Final = threading.Thread(target=self._write)
+        self._error: Exception | None = None
+        #: The names that were acknowledged, in order.
+        self.acknowledged: Final[list[str]] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._thread.join()
+        if self._error is not None and error is None:
+            raise self._error
+
+    def goes_on(self, proposals: int = 20) -> None:
+        """Wait until so many more proposals were acknowledged."""
+        wanted = len(self.acknowledged) + proposals
+        until(lambda: len(self.acknowledged) >= wanted or self._error or None)
+
+    def _write(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                name = f"written {len(self.acknowledged)}"
+                self._cluster.propose(name.encode())
+                self.acknowledged.append(name)
+        except Exception as error:  # noqa: BLE001 - it is raised where the writer ends
+            self._error = error
+
+
+def until(find: Callable[[], T | None]) -> T:
+    """Ask until there is an answer; raises `TimeoutError`."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (found := find()) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{find.__qualname__} found nothing in {PATIENCE_S} s")
+        time.sleep(_POLL_S)
+    return found
+
+
+def free_addresses(number: int) -> list[str]:
+    """Return loopback addresses with ports that were free just now."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(number)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+
+
+def _read(process: Process) -> Answer | None:
+    answer = process.ask("Read", timeout_s=2.0)
+    return answer if answer["outcome"] == "read" else None
+
+
+def _channel(address: str) -> grpc.Channel:
+    return grpc.insecure_channel(
+        address,
+        options=[
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.initial_reconnect_backoff_ms", 20),
+            ("grpc.min_reconnect_backoff_ms", 20),
+            ("grpc.max_reconnect_backoff_ms", 50),
+            ("grpc.max_receive_message_length", -1),
+            ("grpc.max_send_message_length", -1),
+        ],
+    )
+
+
+def _raw(content: bytes) -> bytes:
+    return content

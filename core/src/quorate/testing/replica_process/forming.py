@@ -1,0 +1,73 @@
+"""How a process finds the first entry of its cluster: by forming it, or by asking its members."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+from quorate.consensus.formation import Formation, Introduction
+from quorate.consensus.messages import Peer
+from quorate.consensus.peer.network import IntroductionRefusedError
+
+_RETRY_S: Final = 0.05
+
+Introduce = Callable[[str, Introduction], Coroutine[Any, Any, Introduction]]
+
+
+class Forming:
+    """One node on its way into a cluster; without initial members it joins one that is there."""
+
+    def __init__(self, me: Peer, initial_members: Collection[str], first_entry: bytes) -> None:
+        self._me: Final = me
+        self._members: Final = tuple(sorted(initial_members))
+        self._formation: Final = Formation(me, self._members) if self._members else None
+        self._found: Final[asyncio.Future[bytes]] = asyncio.get_running_loop().create_future()
+        if first_entry:
+            self._found.set_result(first_entry)
+
+    @property
+    def introduction(self) -> Introduction:
+        """What this node says of itself."""
+        formed = self._found.done() and self._found.exception() is None
+        found = self._found.result() if formed else b""
+        return Introduction(self._me, self._members, found)
+
+    def heard(self, other: Introduction) -> Introduction:
+        """Take what another node says of itself, and answer it.
+
+        Raises `FormationRefusedError`.
+        """
+        if not self._found.done():
+            if self._formation is None:
+                found = other.first_entry
+            else:
+                settled = self._formation.heard(other)
+                found = b"" if settled is None else settled.encode()
+            if found:
+                self._found.set_result(found)
+        return self.introduction
+
+    async def first_entry(self, introduce: Introduce, addresses: Collection[str]) -> bytes:
+        """Ask the others until the first entry is known; raises `FormationRefusedError`."""
+        if self._formation is not None and (settled := self._formation.settled()) is not None:
+            self._found.set_result(settled.encode())
+        others = set(self._members or addresses) - {self._me.node}
+        asking = [asyncio.create_task(self._ask(introduce, other)) for other in sorted(others)]
+        for task in asking:
+            task.add_done_callback(self._asked)
+        try:
+            return await self._found
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    async def _ask(self, introduce: Introduce, other: str) -> None:
+        while not self._found.done():
+            with suppress(IntroductionRefusedError):
+                self.heard(await introduce(other, self.introduction))
+            await asyncio.sleep(_RETRY_S)
+
+    def _asked(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and not self._found.done() and (error := task.exception()):
+            self._found.set_exception(error)
