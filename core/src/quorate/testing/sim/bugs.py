@@ -1,0 +1,538 @@
+"""Bugs that can be switched on, each in one small method: the simulation must find every one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from zlib import crc32
+
+from quorate.consensus.journal import HardState, Position
+from quorate.consensus.log import RaftLog, Stored
+from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import (
+    Append,
+    AppendReply,
+    Entry,
+    Heartbeat,
+    HeartbeatReply,
+    Message,
+    Peer,
+    RequestVote,
+    VoteReply,
+)
+from quorate.consensus.outbox import Outbox
+from quorate.consensus.progress import Progress
+from quorate.consensus.proposals import Fate, Proposals, Waiter
+from quorate.consensus.reads import Asker, ReadRounds, Round
+from quorate.consensus.replica import Replica
+from quorate.storage.log.shard_journal import ShardJournal
+from quorate.storage.log.sync_loop import SyncLoop
+from quorate.testing.sim import disk
+from quorate.testing.sim.machine import Store
+from quorate.testing.sim.profile import Faults, Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One method that is wrong, and the kind of run in which that shows."""
+
+    name: str
+    #: The gap of the design that it opens again.
+    gap: str
+    #: What holds without it.
+    rule: str
+    owner: Any
+    method: str
+    wrong: Any
+    profile: Profile
+
+    @contextmanager
+    def switched_on(self) -> Iterator[None]:
+        """Put the wrong method in the place of the right one."""
+        right = vars(self.owner).get(self.method)
+        if right is None and not hasattr(self.owner, self.method):
+            raise AttributeError(f"bug {self.name}: there is no {self.method} to be wrong")
+        setattr(self.owner, self.method, self.wrong)
+        try:
+            yield
+        finally:
+            if right is None:
+                delattr(self.owner, self.method)
+            else:
+                setattr(self.owner, self.method, right)
+
+
+BUGS: Final[dict[str, Bug]] = {}
+
+#: Crashes and elections all the time.
+_CRASHES: Final = Profile(
+    spares=0, seconds=5.0, tail=15, faults=Faults(every_s=0.15, membership=0, empty_disk=0)
+)
+#: Power goes everywhere while disks are slow: what was told too early is gone.
+_POWER: Final = replace(
+    _CRASHES,
+    sync_s=(0.005, 0.05),
+    faults=replace(_CRASHES.faults, power_loss=10, cluster_power_loss=5),
+)
+#: Disks are fast and ways are long: logs differ often.
+_CONFLICTS: Final = replace(
+    _CRASHES,
+    proposals=120.0,
+    faults=replace(_CRASHES.faults, isolate_leader=8, strand_leader=8, stream_break=6, slow_way=8),
+)
+_SNAPSHOTS: Final = replace(
+    _CONFLICTS,
+    tail=1,
+    compaction_s=0.05,
+    faults=replace(_CONFLICTS.faults, cut_snapshot=0.5),
+)
+#: A process often ends between a truncation and its sync.
+_TRUNCATIONS: Final = replace(
+    _CONFLICTS, sync_s=(0.01, 0.1), faults=replace(_CONFLICTS.faults, crash=12)
+)
+#: Five nodes, so that a single wrong vote is not a majority by itself.
+_FIVE: Final = replace(
+    _CRASHES, nodes=5, faults=replace(_CRASHES.faults, duplicate=0.3, reorder=0.3)
+)
+#: Five nodes in parts, so that a minority has entries of its own, and words that come very late.
+_PARTS: Final = replace(
+    _CRASHES,
+    nodes=5,
+    proposals=100.0,
+    reads=0.0,
+    faults=replace(
+        _CRASHES.faults,
+        every_s=0.1,
+        partition=14,
+        isolate_leader=6,
+        strand_leader=4,
+        stream_break=6,
+        slow_way=20,
+        slow_way_s=(0.2, 0.6, 1.5),
+        cluster_power_loss=0,
+    ),
+)
+#: Leaders that fall asleep while their words are still on slow ways.
+_LATE: Final = replace(
+    _CRASHES,
+    proposals=120.0,
+    faults=replace(
+        _CRASHES.faults,
+        crash=1,
+        power_loss=1,
+        cluster_power_loss=0,
+        pause=12,
+        transfer=10,
+        slow_way=20,
+        slow_way_s=(0.6, 1.5),
+    ),
+)
+#: Leadership goes back and forth while single acknowledgements are very late.
+_AGAIN: Final = replace(
+    _PARTS,
+    seconds=8.0,
+    delay_s=(0.002, 0.03),
+    faults=replace(
+        _PARTS.faults,
+        every_s=0.3,
+        crash=0,
+        power_loss=0,
+        pause=0,
+        one_way=15,
+        strand_leader=0,
+        slow_way=0,
+        clock_rate=0,
+        clock_jump=0,
+        slow_disk=0,
+        stream_break=0,
+        isolate_leader=0,
+        partition=0,
+        minority=20,
+        transfer=25,
+        reorder=0.4,
+        duplicate=0.5,
+    ),
+)
+_MEMBERS: Final = replace(
+    _CRASHES,
+    spares=1,
+    faults=replace(_CRASHES.faults, every_s=0.1, membership=25, isolate_leader=8, transfer=5),
+)
+_EMPTIED: Final = replace(
+    _CRASHES, faults=replace(_CRASHES.faults, every_s=0.2, empty_disk=12, isolate_leader=6)
+)
+#: Old leaders that do not know it: slow clocks and long pauses.
+_READS: Final = replace(
+    _CRASHES,
+    reads=150.0,
+    faults=replace(_CRASHES.faults, strand_leader=12, pause=6, transfer=6),
+)
+
+
+def _bug(
+    owner: Any, method: str, gap: str, profile: Profile, *, attribute: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
+        name = wrong.__name__
+        put = property(wrong) if attribute else wrong
+        BUGS[name] = Bug(name, gap, wrong.__doc__ or "", owner, method, put, profile)
+        return wrong
+
+    return register
+
+
+_end_sync = SyncLoop._end
+_take_committed = Replica.take_committed
+_truncate = RaftLog.truncate_from
+_reset = RaftLog.reset
+_step_down = Replica._step_down
+_answer_stale = Replica._answer_stale
+
+
+# Gap 1: nothing is told before it is durable.
+
+
+@_bug(SyncLoop, "_end", "1", _POWER)
+def sync_number_after_the_call(self: SyncLoop, sequence: int, done: Any) -> None:
+    """The number is read before the sync begins."""
+    _end_sync(self, self._log.written, done)
+
+
+@_bug(RaftLog, "state_sequence", "1", _POWER, attribute=True)
+def term_and_vote_told_before_sync(self: RaftLog) -> int:
+    """Term and vote are durable first."""
+    return 0
+
+
+@_bug(Replica, "_acknowledgement_needs", "1", _POWER)
+def entries_acknowledged_before_sync(self: Replica, index: int) -> int:
+    """An acknowledged entry is durable."""
+    return 0
+
+
+@_bug(Outbox, "release", "1", _POWER)
+def outbox_released_at_once(self: Outbox, synced: int) -> list[Message]:
+    """Messages wait for what they depend on."""
+    free = [message for _, message in self._held]
+    self._held.clear()
+    return free
+
+
+@_bug(Replica, "_held_by", "1", _POWER)
+def own_entry_counted_before_sync(self: Replica, voter: Peer) -> int:
+    """The leader counts itself up to its synced index."""
+    if voter == self.me:
+        return self.log.last.index
+    follower = self._followers.get(voter)
+    return follower.match if follower else 0
+
+
+@_bug(Replica, "_may_apply_to", "1", _POWER)
+def applied_beyond_synced(self: Replica) -> int:
+    """A replica applies up to its own synced index."""
+    return min(self.commit, self.log.last.index)
+
+
+# Gap 2: truncate on conflict, and only then.
+
+
+@_bug(Replica, "_take_entries", "2", _CONFLICTS)
+def truncated_without_conflict(self: Replica, append: Append) -> None:
+    """Agreeing entries are kept."""
+    if self.log.last.index > append.prev_index:
+        self._truncate_from(append.prev_index + 1)
+    if append.entries:
+        self.log.append(append.entries)
+    self._configuration_changed()
+
+
+@_bug(Replica, "_take_entries", "2", _CONFLICTS)
+def conflict_kept(self: Replica, append: Append) -> None:
+    """Conflicting entries are dropped."""
+    new = [entry for entry in append.entries if entry.index > self.log.last.index]
+    if new:
+        self.log.append(new)
+        self._configuration_changed()
+
+
+# Gap 4: what an older term says is answered, and nothing else.
+
+
+@_bug(Replica, "_answer_stale", "4", _AGAIN)
+def old_acknowledgement_counted(self: Replica, message: Message) -> None:
+    """Acknowledgements of another term count nothing."""
+    if isinstance(message.body, AppendReply):
+        self._on_append_reply(message.source, message.body)
+    elif isinstance(message.body, HeartbeatReply):
+        self._on_heartbeat_reply(message.source, message.body)
+    else:
+        _answer_stale(self, message)
+
+
+@_bug(Replica, "_answer_stale", "4", _LATE)
+def old_leader_followed(self: Replica, message: Message) -> None:
+    """An append of an older term is refused."""
+    if isinstance(message.body, Append):
+        self._on_append(message.source, message.body)
+    else:
+        _answer_stale(self, message)
+
+
+# Gap 5: votes.
+
+
+@_bug(Replica, "_on_vote_reply", "5", _FIVE)
+def repeated_vote_counted(self: Replica, source: Peer, reply: VoteReply) -> None:
+    """Each voter counts once."""
+    ballot = self._ballot
+    if ballot is None or (reply.for_term, reply.pre) != (ballot.term, ballot.pre):
+        return
+    if reply.granted:
+        voters = self._configuration().voters
+        fresh = [peer for peer in voters if peer not in ballot.granted]
+        ballot.granted.add(fresh[0] if source in ballot.granted and fresh else source)
+        self._count_votes()
+
+
+@_bug(Replica, "_on_vote_reply", "5", _CRASHES)
+def any_granting_counted(self: Replica, source: Peer, reply: VoteReply) -> None:
+    """A pre-vote is no vote."""
+    if self._ballot is not None and reply.granted:
+        self._ballot.granted.add(source)
+        self._count_votes()
+
+
+@_bug(Replica, "_may_vote_for", "5", _CRASHES)
+def voted_twice_in_a_term(self: Replica, candidate: Peer) -> bool:
+    """One vote a term."""
+    return self.role == 0
+
+
+@_bug(RaftLog, "setCurrentTerm", "5", _CRASHES)
+def vote_not_written(self: RaftLog, term: int, voted_for: Peer | None) -> None:
+    """The vote outlives the process."""
+    self.journal.save_hard_state(HardState(term, None))
+    self._state_sequence = self.journal.written
+
+
+@_bug(RaftLog, "setCurrentTerm", "5", _CRASHES)
+def term_not_written(self: RaftLog, term: int, voted_for: Peer | None) -> None:
+    """The term outlives the process."""
+    return
+
+
+@_bug(Replica, "_is_up_to_date", "5.4.1", _CONFLICTS)
+def voted_for_shorter_log(self: Replica, request: RequestVote) -> bool:
+    """A vote only for a log that is as good."""
+    return True
+
+
+# Gap 6: commitment.
+
+
+@_bug(Replica, "_advance_commit", "5.4.2", _CONFLICTS)
+def old_term_committed_by_counting(self: Replica) -> None:
+    """Only entries of the own term are counted."""
+    index = self._agreed_index()
+    if index > self.commit:
+        self._commit_to(index)
+        self._try_read_round()
+
+
+@_bug(Replica, "_commit_bound", "6", _CONFLICTS)
+def committed_beyond_the_append(self: Replica, append: Append) -> int:
+    """An append commits what it verified."""
+    return min(append.commit, self.log.last.index)
+
+
+@_bug(Replica, "_commit_for", "6", _CONFLICTS)
+def heartbeat_commits_beyond_match(self: Replica, follower: Progress) -> int:
+    """A heartbeat commits what the follower is known to hold."""
+    return self.commit
+
+
+@_bug(Replica, "_commit_to", "6", _FIVE)
+def commit_goes_back(self: Replica, index: int) -> None:
+    """The commit index never goes back."""
+    self.commit = index
+
+
+@_bug(Replica, "_on_heartbeat", "6", _CONFLICTS)
+def heartbeat_acknowledges_unverified(self: Replica, leader: Peer, heartbeat: Heartbeat) -> None:
+    """Only what this leader verified is acknowledged."""
+    self._verified = self.log.synced_index
+    _on_heartbeat(self, leader, heartbeat)
+
+
+_on_heartbeat = Replica._on_heartbeat
+
+
+@_bug(Replica, "_step_down", "6", _PARTS)
+def verified_kept_over_terms(self: Replica, term: int, leader: Peer | None) -> None:
+    """What an older leader verified says nothing."""
+    verified = self._verified
+    _step_down(self, term, leader)
+    self._verified = min(verified, self.log.last.index)
+
+
+# Gaps 9 and 10: applied once, and answered by what happened.
+
+
+@_bug(Replica, "take_committed", "9", _CRASHES)
+def log_replayed_at_restart(self: Any, max_bytes: int) -> list[Entry]:
+    """A restart goes on behind the applied index."""
+    if not hasattr(self, "has_replayed"):
+        self.has_replayed = True
+        self._delivered = self.log.sentinel.index
+    return _take_committed(self, max_bytes)
+
+
+@_bug(Replica, "take_committed", "10", _CRASHES)
+def entry_applied_again(self: Replica, max_bytes: int) -> list[Entry]:
+    """An entry is applied once."""
+    entries = _take_committed(self, max_bytes)
+    if len(entries) > 1:
+        self._delivered -= 1
+    return entries
+
+
+@_bug(Proposals, "overtaken", "10", _SNAPSHOTS)
+def overtaken_called_refused(self: Proposals, index: int) -> None:
+    """The fate of what a snapshot overtook is unknown."""
+    for waited in sorted(number for number in self._waiting if number <= index):
+        for _, waiter in self._waiting.pop(waited):
+            waiter(Fate.DISCARDED, None)
+
+
+@_bug(Proposals, "applied", "10", _CONFLICTS)
+def answered_by_index_alone(self: Proposals, index: int, term: int, result: object) -> None:
+    """Another term's entry is another proposal."""
+    waiters: list[tuple[int, Waiter]] = self._waiting.pop(index, [])
+    for _, waiter in waiters:
+        waiter(Fate.APPLIED, result)
+
+
+# Gap 11: the configuration is the log's.
+
+
+@_bug(Replica, "_configuration", "11", _MEMBERS)
+def committed_configuration_decides(self: Replica) -> Configuration | None:
+    """A configuration holds as soon as it is written."""
+    return self.log.configuration_at(self.commit)[1] or self.log.configuration
+
+
+@_bug(Replica, "_change_refusal", "11", _MEMBERS)
+def changes_not_awaited(self: Replica, configuration: Configuration) -> str | None:
+    """One change at a time."""
+    return "the leader stays" if self.me not in configuration.voters else None
+
+
+@_bug(RaftLog, "truncate_from", "11", _MEMBERS)
+def configuration_outlives_truncation(self: RaftLog, index: int) -> None:
+    """Truncation takes configurations along."""
+    configurations = list(self._configurations)
+    _truncate(self, index)
+    self._configurations = configurations
+
+
+@_bug(RaftLog, "_find_configurations", "11", _MEMBERS)
+def configurations_not_read_at_restart(self: RaftLog, behind: int) -> None:
+    """A restart reads the log's configurations."""
+    return
+
+
+@_bug(
+    Store,
+    "stored",
+    "11",
+    _MEMBERS,
+    attribute=True,
+)
+def configuration_not_stored(self: Store) -> Stored:
+    """The configuration is stored with the applied index."""
+    return Stored(self.now.configuration_index, None)
+
+
+# Gap 12: an emptied disk.
+
+
+@_bug(disk, "draw_replica_id", "12", _EMPTIED)
+def emptied_node_votes(node: str, rng: Any) -> int:
+    """A new directory is a new replica."""
+    return crc32(node.encode())
+
+
+# Gap 17: reads, learners, snapshots.
+
+
+@_bug(Replica, "_knows_commit", "17", _READS)
+def read_before_own_commit(self: Replica) -> bool:
+    """Reads wait for an entry of the own term."""
+    return True
+
+
+@_bug(Replica, "_is_confirmed", "17", _READS)
+def read_without_a_round(self: Replica, number: int) -> bool:
+    """Reads wait for a round."""
+    return True
+
+
+@_bug(Replica, "_is_confirmed", "17", _READS)
+def read_confirmed_by_an_old_round(self: Replica, number: int) -> bool:
+    """Reads wait for their own round."""
+    configuration = self._configuration()
+    confirmed = [peer for peer, each in self._followers.items() if each.round > 0]
+    return len({self.me, *confirmed} & set(configuration.voters)) >= configuration.majority
+
+
+@_bug(ReadRounds, "begin", "17", _READS)
+def read_round_never_renumbered(self: ReadRounds, commit: int) -> Round:
+    """A read waits for a round that begins after it."""
+    self.number = max(1, self.number)
+    self.running = Round(self.number, commit, tuple(self._waiting))
+    self._waiting.clear()
+    return self.running
+
+
+@_bug(ReadRounds, "ask", "17", _READS)
+def read_joins_the_running_round(self: ReadRounds, asker: Asker) -> None:
+    """Reads that come during a round wait for the next."""
+    if self.running is None:
+        self._waiting.append(asker)
+    else:
+        self.running = replace(self.running, askers=(*self.running.askers, asker))
+
+
+@_bug(Replica, "_agreed_index", "17", _MEMBERS)
+def learner_counted(self: Replica) -> int:
+    """Learners count in no majority."""
+    configuration = self._configuration()
+    held = sorted((self._held_by(peer) for peer in configuration.peers), reverse=True)
+    return held[configuration.majority - 1]
+
+
+@_bug(Replica, "_snapshot_is_ahead", "17", _SNAPSHOTS)
+def old_snapshot_installed(self: Replica, position: Position) -> bool:
+    """A snapshot behind the commit index is refused."""
+    return position.index > self.log.sentinel.index
+
+
+@_bug(RaftLog, "reset", "17", _SNAPSHOTS)
+def conflict_kept_behind_snapshot(
+    self: RaftLog, position: Position, configuration: Configuration
+) -> None:
+    """A log in conflict with a snapshot is dropped."""
+    behind = position.index < self.last.index and self.sentinel.index <= position.index
+    kept = self.slice(position.index + 1, self.last.index, 1 << 30) if behind else []
+    _reset(self, position, configuration)
+    if kept:
+        self.append(kept)
+
+
+# The log's storage.
+
+
+@_bug(ShardJournal, "_lower_to", "6 of storage", _TRUNCATIONS)
+def witness_not_lowered(self: ShardJournal, index: int) -> None:
+    """The witness is lowered before a truncation."""
+    return

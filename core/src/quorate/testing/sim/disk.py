@@ -1,0 +1,38 @@
+"""A node's disk: what outlives its process, and what outlives a power loss."""
+
+from random import Random
+
+from quorate.consensus.messages import Peer
+from quorate.storage.engine.memory import MemoryDisk
+from quorate.storage.log.memory_witness import MemoryWitnesses
+from quorate.testing.sim.machine import Store
+
+
+def draw_replica_id(node: str, rng: Random) -> int:
+    """Draw the number that tells a node's directory from any that it had before."""
+    return rng.getrandbits(64)
+
+
+class Disk:
+    """The directories of one node, from the day that they were made."""
+
+    def __init__(self, node: str, shards: tuple[str, ...], rng: Random) -> None:
+        self.peer = Peer(node, draw_replica_id(node, rng))
+        #: What the node wrote as its first entry, once it was formed; None while it is new.
+        self.first_entry: bytes | None = None
+        #: It cannot form a cluster: its replicas are empty and wait until a leader adds them.
+        self.waits = False
+        self.log = MemoryDisk()
+        self.witnesses = MemoryWitnesses()
+        self.stores = {shard: Store() for shard in shards}
+
+    def kill(self) -> None:
+        """The process ended."""
+        self.log.kill()
+
+    def lose_power(self, rng: Random) -> None:
+        """The machine ended."""
+        self.log.lose_power(rng)
+        self.witnesses.lose_power(rng)
+        for store in self.stores.values():
+            store.lose_power(rng)

@@ -1,0 +1,208 @@
+"""Chooses what goes wrong, and mends it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from quorate.testing.sim.clients import Operator
+from quorate.testing.sim.cluster import Cluster, Node
+from quorate.testing.sim.network import Pair
+
+
+class FaultInjector:
+    """Draws faults from the seed until it is stopped; each ends by itself, or at `heal`."""
+
+    def __init__(self, cluster: Cluster, operator: Operator) -> None:
+        self._cluster: Final = cluster
+        self._operator: Final = operator
+        self._rng: Final = cluster.world.rng("faults")
+        self._stopped = False
+        #: How to end each fault that is on, by the order of its beginning.
+        self._mend: Final[dict[int, Callable[[], None]]] = {}
+        self._begun = 0
+        faults = cluster.profile.faults
+        self._acts: Final[dict[Callable[[], None], int]] = {
+            self._crash: faults.crash,
+            self._lose_power: faults.power_loss,
+            self._lose_all_power: faults.cluster_power_loss,
+            self._pause: faults.pause,
+            self._partition: faults.partition,
+            self._cut_one_way: faults.one_way,
+            self._isolate_leader: faults.isolate_leader,
+            self._part_with_minority: faults.minority,
+            self._strand_leader: faults.strand_leader,
+            self._break_streams: faults.stream_break,
+            self._slow_way: faults.slow_way,
+            self._slow_disk: faults.slow_disk,
+            self._jump_clock: faults.clock_jump,
+            self._change_clock_rate: faults.clock_rate,
+            self._empty_disk: faults.empty_disk,
+            operator.transfer: faults.transfer,
+            operator.change: faults.membership,
+        }
+
+    def start(self) -> None:
+        """Begin, unless nothing is to go wrong."""
+        if self._cluster.profile.faults.every_s != float("inf"):
+            self._cluster.world.at(0.5, self._go_on)
+
+    def heal(self) -> None:
+        """Begin no more faults and end those that are on."""
+        self._stopped = True
+        for mend in list(self._mend.values()):
+            mend()
+        self._mend.clear()
+        for node in self._cluster.nodes.values():
+            node.start()
+        self._cluster.network.quiet = True
+
+    def _go_on(self) -> None:
+        if self._stopped:
+            return
+        act = self._rng.choices(list(self._acts), list(self._acts.values()))[0]
+        self._cluster.counts["faults"] += 1
+        self._cluster.world.note(f"fault {getattr(act, '__name__', '')}")
+        act()
+        every = self._cluster.profile.faults.every_s
+        self._cluster.world.at(self._rng.expovariate(1 / every), self._go_on)
+
+    def _until_mended(self, mend: Callable[[], None], longest_s: float) -> None:
+        self._begun += 1
+        number = self._begun
+        self._mend[number] = mend
+        # Most faults are short; some outlast any timeout.
+        self._cluster.world.at(self._rng.random() ** 2 * longest_s, self._end, number)
+
+    def _end(self, number: int) -> None:
+        mend = self._mend.pop(number, None)
+        if mend is not None:
+            mend()
+
+    def _any_node(self) -> Node:
+        return self._cluster.nodes[self._rng.choice(sorted(self._cluster.nodes))]
+
+    def _leading_node(self) -> Node:
+        leader = self._cluster.leader(self._rng.choice(self._cluster.shards))
+        return self._cluster.nodes[leader.replica.me.node] if leader else self._any_node()
+
+    def _some_node(self) -> Node:
+        return self._leading_node() if self._rng.random() < 0.4 else self._any_node()
+
+    def _crash(self) -> None:
+        node = self._some_node()
+        self._cluster.counts["crashes"] += 1
+        node.kill()
+        self._until_mended(node.start, 1.5)
+
+    def _lose_power(self) -> None:
+        node = self._some_node()
+        self._cluster.counts["power losses"] += 1
+        node.lose_power()
+        self._until_mended(node.start, 1.5)
+
+    def _lose_all_power(self) -> None:
+        for node in self._cluster.nodes.values():
+            self._cluster.counts["power losses"] += 1
+            node.lose_power()
+            self._until_mended(node.start, 0.3)
+
+    def _pause(self) -> None:
+        process = self._some_node().process
+        if process is None or process.paused:
+            return
+        process.pause()
+        self._until_mended(process.resume, 1.5)
+
+    def _partition(self) -> None:
+        names = sorted(self._cluster.nodes)
+        self._rng.shuffle(names)
+        split = self._rng.randint(1, len(names) - 1)
+        self._part(names[:split], names[split:], 2.0)
+
+    def _part_with_minority(self) -> None:
+        leader = self._leading_node().name
+        others = [name for name in sorted(self._cluster.nodes) if name != leader]
+        self._rng.shuffle(others)
+        company = (self._cluster.profile.nodes - 1) // 2 - 1
+        self._part([leader, *others[:company]], others[company:], 1.5)
+
+    def _part(self, one: list[str], other: list[str], longest_s: float) -> None:
+        self._cut([pair for a in one for b in other for pair in ((a, b), (b, a))], longest_s)
+
+    def _cut_one_way(self) -> None:
+        a, b = self._rng.sample(sorted(self._cluster.nodes), 2)
+        self._cut([(a, b)], 2.0)
+
+    def _isolate_leader(self) -> None:
+        away, back = self._ways(self._leading_node())
+        self._cut(self._rng.choice((away, back, away + back)), 2.0)
+
+    def _strand_leader(self) -> None:
+        node = self._leading_node()
+        away, back = self._ways(node)
+        self._cut(away + back, 3.0)
+        self._run_clock(node, 0.1)
+
+    def _ways(self, node: Node) -> tuple[list[Pair], list[Pair]]:
+        others = [name for name in self._cluster.nodes if name != node.name]
+        return [(node.name, other) for other in others], [(other, node.name) for other in others]
+
+    def _slow_way(self) -> None:
+        a, b = self._rng.sample(sorted(self._cluster.nodes), 2)
+        delay_s = self._rng.choice(self._cluster.profile.faults.slow_way_s)
+        self._until_mended(self._cluster.network.slow((a, b), delay_s), 2.0)
+
+    def _cut(self, pairs: list[Pair], longest_s: float) -> None:
+        self._until_mended(self._cluster.network.cut(pairs), longest_s)
+
+    def _break_streams(self) -> None:
+        name = self._some_node().name
+        pairs = [
+            pair
+            for other in self._cluster.nodes
+            if other != name
+            for pair in ((name, other), (other, name))
+            if self._rng.random() < 0.5
+        ]
+        self._cluster.network.break_streams(pairs)
+
+    def _slow_disk(self) -> None:
+        process = self._some_node().process
+        if process is None:
+            return
+        usual = self._cluster.profile.sync_s
+        process.sync_s = (0.02, 0.4)
+
+        def mend() -> None:
+            process.sync_s = usual
+
+        self._until_mended(mend, 2.0)
+
+    def _jump_clock(self) -> None:
+        node = self._some_node()
+        node.clock.set(rate=node.clock.rate, ahead_s=self._rng.uniform(0.05, 2.0))
+        if node.process is not None:
+            node.process.clock_changed()
+
+    def _change_clock_rate(self) -> None:
+        self._run_clock(self._some_node(), self._rng.choice((0.1, 0.5, 3.0)))
+
+    def _run_clock(self, node: Node, rate: float) -> None:
+        node.clock.set(rate=rate)
+
+        def mend() -> None:
+            node.clock.set()
+            if node.process is not None:
+                node.process.clock_changed()
+
+        if node.process is not None:
+            node.process.clock_changed()
+        self._until_mended(mend, 3.0)
+
+    def _empty_disk(self) -> None:
+        """Only once the last lost disk was replaced: nothing survives the loss of a majority."""
+        if not self._cluster.formed or not self._operator.all_replaced:
+            return
+        node = self._some_node()
+        self._cluster.counts["emptied disks"] += 1
+        node.empty()
+        self._until_mended(node.start, 0.5)

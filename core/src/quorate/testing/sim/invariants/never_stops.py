@@ -1,0 +1,17 @@
+"""No fault of this simulation is a reason for a replica to stop."""
+
+from quorate.testing.sim.facts import Fact, Stopped
+from quorate.testing.sim.history import Violation
+
+
+class NeverStops:
+    """A replica stops when going on would break a promise: then another one broke it."""
+
+    name = "no replica stops"
+    judges = (Stopped,)
+
+    def see(self, fact: Fact) -> None:
+        """Judge a stop."""
+        if isinstance(fact, Stopped):
+            error = f"{type(fact.error).__name__}: {fact.error}"
+            raise Violation(self.name, f"{fact.peer} of {fact.shard} stopped: {error}")

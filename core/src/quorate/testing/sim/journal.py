@@ -1,0 +1,116 @@
+"""A shard's journal, with everything that is written to it made known."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from quorate.consensus.journal import HardState, Journal, Position
+from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import Entry, EntryKind, Peer
+from quorate.testing.sim import facts
+from quorate.testing.sim.machine import Store
+
+Tell = Callable[[facts.Fact], None]
+
+
+class ObservedJournal:
+    """Implements `quorate.consensus.journal.Journal` over another one."""
+
+    def __init__(
+        self, shard: str, peer: Peer, journal: Journal, position: Callable[[], int], tell: Tell
+    ) -> None:
+        self._shard: Final = shard
+        self._peer: Final = peer
+        self._journal: Final = journal
+        #: Says which batch of the node's disk was written last.
+        self._position: Final = position
+        self._tell: Final = tell
+        self._unsynced: Final[deque[int]] = deque()
+        #: What the next reset puts in place of the log.
+        self.installs: Configuration | None = None
+        self.last = journal.last
+
+    @property
+    def sentinel(self) -> Position:
+        """The position right before the first entry."""
+        return self._journal.sentinel
+
+    @property
+    def hard_state(self) -> HardState:
+        """The newest hard state that was saved."""
+        return self._journal.hard_state
+
+    @property
+    def written(self) -> int:
+        """The number of the newest write."""
+        return self._journal.written
+
+    def term_of(self, index: int) -> int | None:
+        """Return the term at an index."""
+        return self._journal.term_of(index)
+
+    def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
+        """Return entries."""
+        return self._journal.read(first, last, max_bytes)
+
+    def opened(self, store: Store) -> None:
+        """Tell what was found at the opening."""
+        first, last = self.sentinel.index + 1, self.last.index
+        entries = self.read(first, last, 1 << 30) if first <= last else []
+        self._tell(
+            facts.Opened(
+                self._shard,
+                self._peer,
+                self.sentinel,
+                tuple(entry.term for entry in entries),
+                tuple(
+                    (entry.index, Configuration.decode(entry.payload))
+                    for entry in entries
+                    if entry.kind is EntryKind.CONFIG
+                ),
+                self.hard_state,
+                store.applied,
+                store.stored.configuration,
+            )
+        )
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write entries."""
+        previous = self.last
+        self._journal.append(entries)
+        self._wrote(facts.Appended(self._shard, self._peer, previous, tuple(entries)))
+
+    def truncate_from(self, index: int) -> None:
+        """Drop the end."""
+        self._journal.truncate_from(index)
+        self._wrote(facts.Truncated(self._shard, self._peer, index))
+
+    def compact_to(self, index: int) -> None:
+        """Drop the beginning."""
+        if index > self.sentinel.index:
+            self._journal.compact_to(index)
+            self._wrote(facts.Compacted(self._shard, self._peer, index))
+
+    def reset(self, position: Position) -> None:
+        """Drop everything."""
+        self._journal.reset(position)
+        self._wrote(facts.Reset(self._shard, self._peer, position, self.installs))
+
+    def save_hard_state(self, state: HardState) -> None:
+        """Write the hard state."""
+        self._journal.save_hard_state(state)
+        self._wrote(facts.StateSaved(self._shard, self._peer, state))
+
+    def synced(self, position: int) -> None:
+        """Tell which writes the disk made durable."""
+        writes = 0
+        while self._unsynced and self._unsynced[0] <= position:
+            self._unsynced.popleft()
+            writes += 1
+        if writes:
+            self._tell(facts.Synced(self._shard, self._peer, writes))
+
+    def _wrote(self, fact: facts.Fact) -> None:
+        self.last = self._journal.last
+        self._unsynced.append(self._position())
+        self._tell(fact)

@@ -1,0 +1,109 @@
+"""What a run is like: the size of its clusters, its timing, and how much goes wrong."""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from quorate.consensus.timing import Limits, Timing
+
+QUICK: Final = Timing(heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3)
+DOCUMENTS: Final = Timing(heartbeat_s=0.25, election_min_s=0.299, election_max_s=0.598)
+#: Small enough that appends are cut, that the tail leaves memory, and that a window fills up.
+SMALL: Final = Limits(
+    append_bytes=200,
+    inflight_bytes=500,
+    entry_bytes=4096,
+    tail_bytes=2000,
+    promotion_lag_entries=20,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """How often each fault is chosen, relative to the others; 0 is never."""
+
+    #: The mean time between two faults.
+    every_s: float = 0.4
+    crash: int = 3
+    power_loss: int = 4
+    cluster_power_loss: int = 1
+    pause: int = 2
+    partition: int = 4
+    one_way: int = 3
+    isolate_leader: int = 3
+    #: A leader and some others are cut off from a majority.
+    minority: int = 1
+    #: A leader is alone, and its clock is so slow that it does not notice.
+    strand_leader: int = 1
+    stream_break: int = 2
+    slow_way: int = 2
+    slow_disk: int = 2
+    clock_jump: int = 1
+    clock_rate: int = 1
+    empty_disk: int = 1
+    transfer: int = 2
+    membership: int = 2
+    #: How much longer a slow way takes.
+    slow_way_s: tuple[float, ...] = (0.05, 0.2, 0.6)
+    #: Of messages on the control lane.
+    drop: float = 0.02
+    duplicate: float = 0.02
+    reorder: float = 0.05
+    #: Of snapshots on their way.
+    cut_snapshot: float = 0.2
+
+
+QUIET: Final = Faults(every_s=float("inf"), drop=0, duplicate=0, reorder=0, cut_snapshot=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One kind of run."""
+
+    nodes: int = 3
+    #: Nodes that are not among the initial members.
+    spares: int = 1
+    shards: int = 1
+    timing: Timing = QUICK
+    limits: Limits = SMALL
+    faults: Faults = field(default_factory=Faults)
+    #: How long faults go on.
+    seconds: float = 20.0
+    #: How long the healed cluster may take until every shard serves again.
+    recovery_s: float = 4.0
+    delay_s: tuple[float, float] = (0.0005, 0.008)
+    sync_s: tuple[float, float] = (0.0005, 0.006)
+    #: Per second, over all shards.
+    proposals: float = 40.0
+    reads: float = 20.0
+    #: Entries that compaction leaves behind the applied index.
+    tail: int = 30
+    compaction_s: float = 0.4
+
+
+def mixed(seed: int, seconds: float = 20.0) -> Profile:
+    """Return the profile of a seed: every size and temper of cluster has its seeds."""
+    rng = Random(f"{seed}/profile")
+    faults = Faults(
+        every_s=rng.choice((0.15, 0.3, 0.6, 1.5)),
+        drop=rng.choice((0, 0.01, 0.05)),
+        duplicate=rng.choice((0, 0.02, 0.05)),
+        reorder=rng.choice((0, 0.05, 0.2)),
+        cut_snapshot=rng.choice((0, 0.2, 0.5)),
+        cluster_power_loss=rng.choice((0, 1, 2)),
+        empty_disk=rng.choice((0, 1, 2)),
+        membership=rng.choice((0, 2, 5)),
+        transfer=rng.choice((0, 2, 4)),
+    )
+    return Profile(
+        nodes=rng.choice((3, 3, 3, 5)),
+        spares=rng.choice((0, 1)),
+        shards=rng.choice((1, 2, 3)),
+        faults=faults,
+        seconds=seconds,
+        delay_s=rng.choice(((0.0005, 0.003), (0.0005, 0.01), (0.005, 0.03))),
+        sync_s=rng.choice(((0.0002, 0.002), (0.001, 0.01), (0.005, 0.03))),
+        tail=rng.choice((5, 20, 60)),
+        proposals=rng.choice((20.0, 40.0, 80.0)),
+        reads=rng.choice((10.0, 30.0)),
+    )

@@ -1,0 +1,33 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+from quorate.testing.sim.profile import mixed
+from quorate.testing.sim.simulation import simulate
+
+for seed in (3, 4, 7):
+    print(simulate(seed, mixed(seed, 5.0)).trace)
+"""
+
+
+def _traces(hash_seed: str) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout
+
+
+@pytest.mark.short
+def test_a_seed_has_one_trace_under_any_hash_seed() -> None:
+    first = _traces("1")
+    assert len(set(first.split())) == 3
+    assert _traces("2") == first
