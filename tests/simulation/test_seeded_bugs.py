@@ -9,6 +9,9 @@ from quorate.testing.sim.seeds import Found, find
 #: The most seeds that a bug may take.
 MOST = 500
 
+#: The numbered gaps that break an invariant; 7, 8, 15 and 18 have unit tests.
+GAPS = {"1", "2", "3", "4", "5", "6", "9", "10", "11", "12", "13", "14", "16", "17"}
+
 pytestmark = [pytest.mark.seeded_bugs, pytest.mark.timeout(600)]
 
 
@@ -25,7 +28,7 @@ def search() -> Iterator[Search]:
 
 def test_the_catalogue_is_large_enough() -> None:
     assert len(BUGS) >= 24
-    assert {bug.gap for bug in BUGS.values()} >= {"1", "2", "4", "5", "6", "9", "10", "11", "12"}
+    assert {bug.gap for bug in BUGS.values()} >= GAPS
 
 
 @pytest.mark.parametrize("bug", BUGS)

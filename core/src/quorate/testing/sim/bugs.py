@@ -187,6 +187,9 @@ _truncate = RaftLog.truncate_from
 _reset = RaftLog.reset
 _step_down = Replica._step_down
 _answer_stale = Replica._answer_stale
+_acknowledged = Progress.acknowledged
+_send_append = Replica._send_append
+_propose = Replica.propose
 
 
 # Gap 1: nothing is told before it is durable.
@@ -536,3 +539,44 @@ def conflict_kept_behind_snapshot(
 def witness_not_lowered(self: ShardJournal, index: int) -> None:
     """The witness is lowered before a truncation."""
     return
+
+
+# Gap 3: a leader goes forward on acknowledgements.
+
+
+@_bug(Progress, "acknowledged", "3", _FIVE)
+def next_follows_every_acknowledgement(self: Progress, match: int, now: float) -> bool:
+    """Next goes back only to match + 1."""
+    news = _acknowledged(self, match, now)
+    self.next = match + 1
+    return news
+
+
+# Gap 13: a rejection says where to go on, and is held against what is possible.
+
+
+@_bug(Replica, "_step_back", "13", _CONFLICTS)
+def rejection_changes_nothing(self: Replica, reply: AppendReply) -> int:
+    """After a conflict the leader goes back to where the logs may agree."""
+    return reply.prev_index + 1
+
+
+# Gap 14: an entry of any size arrives, or is refused when it is proposed.
+
+
+@_bug(Replica, "_send_append", "14", _CONFLICTS)
+def some_sizes_never_arrive(self: Replica, follower: Progress, entries: tuple[Entry, ...]) -> None:
+    """No entry is cut into pieces."""
+    if any(len(entry.payload) >= 250 for entry in entries):
+        follower.sent(entries[-1].index, 1, self.clock())
+    else:
+        _send_append(self, follower, entries)
+
+
+# Gap 16: a proposal goes to the leader of one term.
+
+
+@_bug(Replica, "propose", "16", replace(_LATE, fenced=20.0))
+def fence_ignored(self: Replica, payload: bytes, term: int | None = None) -> object:
+    """A proposal for one term is taken in that term alone."""
+    return _propose(self, payload)

@@ -39,6 +39,8 @@ class Clients:
         profile = self._cluster.profile
         if profile.proposals:
             self._cluster.world.at(0.0, self._go_on, profile.proposals, self._propose)
+        if profile.fenced:
+            self._cluster.world.at(0.0, self._go_on, profile.fenced, self._think_of_a_proposal)
         if profile.reads:
             self._cluster.world.at(0.0, self._go_on, profile.reads, self._read)
 
@@ -69,6 +71,22 @@ class Clients:
             if not leader.propose(payload, partial(self._proposal_ended, leader, payload)):
                 return
             self._cluster.counts["proposals"] += 1
+
+    def _think_of_a_proposal(self) -> None:
+        """Decide on something as a controller does: it is proposed later, for this term alone."""
+        shard = self._rng.choice(self._cluster.shards)
+        leaders = [each for each in self._awake(shard) if each.replica.role == LEADER]
+        if leaders:
+            leader = self._rng.choice(leaders)
+            later = self._rng.uniform(0.05, 1.5)
+            self._cluster.world.at(later, self._propose_fenced, leader, leader.replica.term)
+
+    def _propose_fenced(self, leader: Hosted, term: int) -> None:
+        if leader not in self._awake(leader.shard):
+            return
+        self._proposed += 1
+        payload = b"%s %d fenced" % (leader.shard.encode(), self._proposed)
+        leader.propose(payload, partial(self._proposal_ended, leader, payload), term)
 
     def _proposal_ended(self, at: Hosted, payload: bytes, fate: Fate, index: object) -> None:
         peer = at.replica.me

@@ -81,6 +81,21 @@ class Sent(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class Answered(Fact):
+    """An answer to an append came to the replica."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced(Fact):
+    """The replica took a proposal that was to be taken in one term alone."""
+
+    asked_term: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
 class Elected(Fact):
     """The replica became leader; `term_of` reads its log."""
 

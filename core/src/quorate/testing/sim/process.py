@@ -10,7 +10,7 @@ from quorate.consensus.formation import Formation, FormationRefusedError, Introd
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import JournalDamagedError, Position
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import Entry, Message, Peer
+from quorate.consensus.messages import AppendReply, Entry, Message, Peer
 from quorate.consensus.proposals import Fate, Proposals
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import NotLeaderError, ReplicaStoppedError
@@ -109,12 +109,16 @@ class Hosted:
 
     # What the process asks.
 
-    def propose(self, payload: bytes, waiter: Callable[[Fate, object], None]) -> bool:
-        """Propose a command; False where this replica does not lead."""
+    def propose(
+        self, payload: bytes, waiter: Callable[[Fate, object], None], term: int | None = None
+    ) -> bool:
+        """Propose a command; False where this replica does not lead, or not in that term."""
         try:
-            proposed = self.replica.propose(payload)
+            proposed = self.replica.propose(payload, term)
         except NotLeaderError:
             return False
+        if term is not None:
+            self._tell(facts.Fenced(self.shard, self.replica.me, term, proposed.term))
         self.proposals.add(proposed, waiter)
         self.driver.wake()
         return True
@@ -289,6 +293,8 @@ class Process:
             self._introduced(content)
         elif parcel.shard in self.hosted:
             hosted = self.hosted[parcel.shard]
+            if isinstance(content.body, AppendReply):
+                self.around.tell(facts.Answered(hosted.shard, hosted.replica.me, content))
             hosted.driver.call(partial(hosted.replica.receive, content))
 
     def remade(self, node: str) -> None:

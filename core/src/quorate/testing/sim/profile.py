@@ -76,6 +76,8 @@ class Profile:
     #: Per second, over all shards.
     proposals: float = 40.0
     reads: float = 20.0
+    #: Proposals that are to be taken in the term in which they were thought of, or not at all.
+    fenced: float = 0.0
     #: Entries that compaction leaves behind the applied index.
     tail: int = 30
     compaction_s: float = 0.4
@@ -106,4 +108,5 @@ def mixed(seed: int, seconds: float = 20.0) -> Profile:
         tail=rng.choice((5, 20, 60)),
         proposals=rng.choice((20.0, 40.0, 80.0)),
         reads=rng.choice((10.0, 30.0)),
+        fenced=5.0,
     )

@@ -8,11 +8,13 @@ from quorate.testing.sim.invariants.applied_once import AppliedOnce
 from quorate.testing.sim.invariants.configuration_of_log import ConfigurationOfLog
 from quorate.testing.sim.invariants.durable_promises import DurablePromises
 from quorate.testing.sim.invariants.election_safety import ElectionSafety
+from quorate.testing.sim.invariants.fenced_proposals import FencedProposals
 from quorate.testing.sim.invariants.leader_completeness import LeaderCompleteness
 from quorate.testing.sim.invariants.linearizable_reads import LinearizableReads
 from quorate.testing.sim.invariants.liveness import Liveness
 from quorate.testing.sim.invariants.log_matching import LogMatching
 from quorate.testing.sim.invariants.monotonic import Monotonic
+from quorate.testing.sim.invariants.never_below_match import NeverBelowMatch
 from quorate.testing.sim.invariants.never_stops import NeverStops
 from quorate.testing.sim.invariants.one_change_at_a_time import OneChangeAtATime
 from quorate.testing.sim.invariants.quorum_commit import QuorumCommit
@@ -40,5 +42,7 @@ def all_invariants() -> list[Invariant]:
         LinearizableReads(),
         ConfigurationOfLog(),
         OneChangeAtATime(),
+        NeverBelowMatch(),
+        FencedProposals(),
         Liveness(),
     ]
