@@ -125,8 +125,11 @@ def early(leader: str, indexes: dict[int, str], traces: dict[str, Trace]) -> tup
     return checked, found
 
 
+pytestmark = pytest.mark.short
+
 needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="strace is not installed, and nothing else shows this"
+    shutil.which("strace") is None,
+    reason="install strace: nothing else shows when a file is synced",
 )
 
 

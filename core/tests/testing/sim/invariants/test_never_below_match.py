@@ -29,7 +29,7 @@ def test_what_follows_the_acknowledged_may_be_sent_again() -> None:
 
 def test_a_later_term_begins_anew() -> None:
     judge = NeverBelowMatch()
-    for fact in (_answered(5), _sent(2, term=4)):
+    for fact in (_seen(A, B), _answered(5), _sent(2, term=4)):
         judge.see(fact)
 
 
@@ -39,8 +39,15 @@ def test_who_left_and_came_again_is_another_follower() -> None:
         judge.see(fact)
 
 
+def test_what_is_acknowledged_by_no_member_counts_nothing() -> None:
+    judge = NeverBelowMatch()
+    for fact in (_seen(A), _answered(5), _seen(A, B), _sent(2)):
+        judge.see(fact)
+
+
 def test_an_acknowledged_entry_that_is_sent_again_is_a_violation() -> None:
     judge = NeverBelowMatch()
+    judge.see(_seen(A, B))
     judge.see(_answered(5))
     with pytest.raises(Violation, match="sends entry 5"):
         judge.see(_sent(5))

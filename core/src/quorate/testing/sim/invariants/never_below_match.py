@@ -25,7 +25,9 @@ class NeverBelowMatch:
             case Seen(configuration=configuration):
                 self._forget_who_left(fact, configuration)
             case Answered(message=message) if isinstance(message.body, AppendReply):
-                if message.body.success:
+                members = self._configurations.get((fact.shard, fact.peer))
+                # A leader knows nothing of who is no member: what such a one says is not kept.
+                if message.body.success and members and message.source in members.peers:
                     way = (fact.shard, fact.peer, message.source)
                     newest = (message.term, message.body.match)
                     self._matches[way] = max(self._matches.get(way, (0, 0)), newest)
