@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
+from quorate.storage.engine.memory import Files, MemoryDisk, MemoryEngine
 from quorate.storage.engine.port import Engine
 from quorate.storage.engine.rocks import RocksEngine
 
@@ -29,12 +29,15 @@ class Databases:
 @pytest.fixture(params=["rocks", "memory"])
 def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databases]:
     disks: dict[str, MemoryDisk] = {}
+    folders: dict[Path, Files] = {}
 
     def rocks(name: str, families: list[str]) -> Engine:
         return RocksEngine(tmp_path / name, families)
 
     def memory(name: str, families: list[str]) -> Engine:
-        return MemoryEngine(disks.setdefault(name, MemoryDisk()), families)
+        if name not in disks:
+            disks[name] = MemoryDisk.restore(folders.get(tmp_path / name, {}), folders)
+        return MemoryEngine(disks[name], families)
 
     found = Databases(rocks if request.param == "rocks" else memory)
     yield found

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
-from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
+from quorate.storage.engine.memory import Files, MemoryDisk, MemoryEngine
 from quorate.storage.engine.port import (
     Batch,
     DamagedError,
@@ -146,3 +147,25 @@ def test_stopped_writes_hold_up_only_the_impatient(disk: MemoryDisk, engine: Mem
         engine.write(batch)
     engine.write(batch, patient=True)
     assert engine.get("log", b"1") == b"v"
+
+
+def test_a_torn_copy_is_told(disk: MemoryDisk, engine: MemoryEngine) -> None:
+    folders: dict[Path, Files] = {}
+    disk = MemoryDisk(folders)
+    engine = MemoryEngine(disk, ["log", "core.x"])
+    write(engine, *range(20))
+    engine.checkpoint(Path("copy"))
+    files = folders[Path("copy")]
+    assert found(MemoryDisk.restore(files)) == sorted(range(20), key=str)
+
+    for place in range(len(files["log"])):
+        with pytest.raises(DamagedError, match="log is damaged"):
+            MemoryDisk.restore({"log": files["log"][:place]})
+
+
+def test_a_damaged_row_is_not_copied(disk: MemoryDisk, engine: MemoryEngine) -> None:
+    write(engine, 1)
+    disk.damage_row("log", b"1")
+
+    with pytest.raises(DamagedError):
+        engine.checkpoint(Path("copy"))

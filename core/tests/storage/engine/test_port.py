@@ -117,6 +117,96 @@ def test_what_was_written_is_there_when_it_is_opened_again(databases: Databases)
     assert rows(databases.open()) == {b"synced": b"1", b"unsynced": b"2"}
 
 
+def test_rows_of_a_batch_are_filled_directly(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {bytes([i]): b"old" for i in range(4)})
+    batch = Batch()
+    direct = batch.rows("log")
+    direct[bytes([0])] = None
+    direct[bytes([9])] = b"gone"
+    batch.delete_range("log", bytes([1]), bytes([10]))
+    batch.rows("log")[bytes([2])] = b"new"
+    batch.rows("log").update({bytes([3]): b"other", bytes([4]): None})
+
+    engine.write(batch)
+
+    assert rows(engine) == {bytes([2]): b"new", bytes([3]): b"other"}
+
+
+def test_each_family_of_a_batch_gets_its_own_rows(databases: Databases) -> None:
+    engine = databases.open(families=("a", "b"))
+    put(engine, {b"k": b"old"}, "b")
+    batch = Batch()
+    batch.put("a", b"k", b"of a")
+    batch.delete("b", b"k")
+    batch.put("a", b"l", b"of a")
+    batch.put("b", b"l", b"of b")
+
+    engine.write(batch)
+
+    assert rows(engine, "a") == {b"k": b"of a", b"l": b"of a"}
+    assert rows(engine, "b") == {b"l": b"of b"}
+
+
+def test_a_range_without_an_end_reaches_every_key(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {b"a": b"1", b"\xff" * 5: b"2"})
+
+    assert [key for key, _ in engine.iterate("log", b"", None)] == [b"a", b"\xff" * 5]
+    assert [key for key, _ in engine.iterate("log", b"b", None, reverse=True)] == [b"\xff" * 5]
+
+
+def test_a_checkpoint_holds_what_was_there_and_nothing_later(
+    databases: Databases, tmp_path: Path
+) -> None:
+    engine = databases.open(families=("a", "b"))
+    put(engine, {b"in a file": b"1"}, "a")
+    engine.flush("a")
+    put(engine, {b"in memory": b"2"}, "b")
+    engine.checkpoint(tmp_path / "copy")
+    put(engine, {b"later": b"3"}, "b")
+
+    copy = databases.open("copy", ())
+
+    assert copy.families == ("a", "b")
+    assert rows(copy, "a") == {b"in a file": b"1"}
+    assert rows(copy, "b") == {b"in memory": b"2"}
+    put(copy, {b"of the copy": b"4"}, "a")
+    assert rows(engine, "a") == {b"in a file": b"1"}
+
+
+def test_a_checkpoint_is_made_where_nothing_is(databases: Databases, tmp_path: Path) -> None:
+    engine = databases.open()
+    engine.checkpoint(tmp_path / "copy")
+
+    with pytest.raises(EngineError, match=r"Cannot make .*checkpoint.*copy"):
+        engine.checkpoint(tmp_path / "copy")
+
+
+def test_flushed_rows_are_there_and_are_no_longer_in_memory(databases: Databases) -> None:
+    engine = databases.open()
+    put(engine, {long_key(number): bytes(100) for number in range(5_000)})
+    before = engine.memory()
+    engine.flush("log")
+
+    assert len(rows(engine)) == 5_000
+    assert engine.memory().write_buffers <= before.write_buffers
+    with pytest.raises(EngineError, match="has no family lgo"):
+        engine.flush("lgo")
+
+
+def test_rows_are_counted_about(databases: Databases) -> None:
+    engine = databases.open()
+    assert engine.estimated_rows("log") == 0
+    put(engine, {long_key(number): b"v" for number in range(1_000)})
+
+    assert 900 <= engine.estimated_rows("log") <= 1_100
+    engine.flush("log")
+    assert 900 <= engine.estimated_rows("log") <= 1_100
+    with pytest.raises(EngineError, match="has no family lgo"):
+        engine.estimated_rows("lgo")
+
+
 def test_families_on_disk_are_opened_with_those_asked_for(databases: Databases) -> None:
     engine = databases.open(families=("left",))
     put(engine, {b"k": b"v"}, "left")
@@ -125,6 +215,7 @@ def test_families_on_disk_are_opened_with_those_asked_for(databases: Databases) 
     again = databases.open(families=("new",))
 
     assert again.families == ("left", "new")
+    assert again.orphans == ("left",)
     assert again.get("left", b"k") == b"v"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from quorate.storage.engine.port import (
     FullError,
     StalledError,
 )
-from quorate.storage.engine.rocks import RocksEngine
+from quorate.storage.engine.rocks import Budget, RocksEngine
 
 
 def written(path: Path, rows: int) -> None:
@@ -69,3 +70,46 @@ def test_errors_are_told_apart_and_name_the_database(
     assert type(error) is expected
     assert text in str(error)
     assert "Cannot write to the database there" in str(error)
+
+
+def test_databases_share_one_budget(tmp_path: Path) -> None:
+    budget = Budget(block_cache_bytes=2 << 20, write_buffer_bytes=4 << 20)
+    engines = [RocksEngine(tmp_path / name, ["rows"], budget) for name in ("one", "two")]
+    for number in range(400):
+        batch = Batch()
+        batch.put("rows", b"%06d" % number, number.to_bytes(4, "big") * 10_000)
+        for engine in engines:
+            engine.write(batch, patient=True)
+        assert budget.write_buffers_used > 0
+    for engine in engines:
+        engine.flush("rows")
+        for _ in engine.iterate("rows", b"", None):
+            pass
+        # Sixteen megabytes went through each.
+        assert engine.memory().write_buffers < 4 << 20
+        assert 0 < budget.block_cache_used < 4 << 20
+    assert budget.write_buffers_used < 8 << 20
+    for engine in engines:
+        engine.close()
+
+
+def test_other_threads_run_while_a_family_is_flushed(tmp_path: Path) -> None:
+    engine = RocksEngine(tmp_path, ["rows"])
+    for number in range(20):
+        batch = Batch()
+        batch.put("rows", b"%06d" % number, number.to_bytes(4, "big") * 250_000)
+        engine.write(batch)
+    ticks, done = 0, threading.Event()
+
+    def flush() -> None:
+        engine.flush("rows")
+        done.set()
+
+    thread = threading.Thread(target=flush)
+    thread.start()
+    while not done.is_set():
+        ticks += 1
+    thread.join()
+    engine.close()
+
+    assert ticks > 1_000

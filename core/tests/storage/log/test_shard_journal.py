@@ -11,6 +11,7 @@ from quorate.storage.engine.port import Batch, Engine
 from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.records import Records
+from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.log.witness import Mark
 
 if TYPE_CHECKING:
@@ -384,3 +385,26 @@ def test_a_log_that_lost_its_vote_is_refused(log: Log, journal: Journal) -> None
 
     with pytest.raises(JournalDamagedError, match=r"number 1 .*index is 5.* number 2 was durable"):
         log.again()
+
+
+def test_the_tail_within_both_bounds_is_known_however_it_came_to_be(log: Log) -> None:
+    each = 100 + ENTRY_OVERHEAD
+    journal = log.node_log.journal(SHARD)
+    journal.append(entries(1, 20, 1, size=100))
+    journal.truncate_from(15)
+    journal.append(entries(15, 20, 2, size=100))
+    journal.compact_to(5)
+    log.sync()
+
+    again = None
+    for held in (journal, log.again()):
+        assert isinstance(held, ShardJournal)
+        assert held.weight == 15 * each
+        assert held.tail_from(100, 1 << 20) == 5
+        assert held.tail_from(4, 1 << 20) == 16
+        assert held.tail_from(100, 3 * each) == 17
+        assert held.tail_from(100, 3 * each - 1) == 18
+        again = held
+    assert again is not None
+    again.reset(Position(30, 2))
+    assert (again.weight, again.tail_from(4, 1 << 20)) == (0, 30)

@@ -2,18 +2,35 @@
 
 The database recovers whole batches only, so a torn last batch is one that is gone, and a damaged
 batch takes all that follow it along. The twin keeps what undoes each batch instead of its bytes.
+Copies of a database are files of bytes, as a real one's are: they can be sent, cut and torn.
 """
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple
+from struct import Struct, error as StructError
+from typing import Final, NamedTuple, Self
+from urllib.parse import quote, unquote
+from zlib import crc32
 
-from quorate.storage.engine.port import Batch, Change, DamagedError, EngineError, StalledError
+from quorate.storage.engine.port import (
+    Batch,
+    DamagedError,
+    EngineError,
+    MemoryUse,
+    StalledError,
+)
 
 #: Batches that stay in the write-ahead log, synced ones too: as far back as damage may reach.
 WAL_BATCHES: Final = 4096
+
+#: What a folder holds: the content of each file by its name.
+Files = dict[str, bytes]
+
+_CHECKSUM: Final = Struct(">I")
+_LENGTH: Final = Struct(">I")
 
 
 class _Table:
@@ -45,6 +62,28 @@ class _Table:
         del self.keys[first:behind]
         return gone
 
+    def encode(self) -> bytes:
+        parts = []
+        for key in self.keys:
+            value = self.rows[key]
+            parts += [_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value]
+        body = b"".join(parts)
+        return _CHECKSUM.pack(crc32(body)) + body
+
+    @classmethod
+    def decode(cls, content: bytes) -> Self:
+        if content[: _CHECKSUM.size] != _CHECKSUM.pack(crc32(content[_CHECKSUM.size :])):
+            raise ValueError("its checksum differs")
+        table, place, fields = cls(), _CHECKSUM.size, list[bytes]()
+        while place < len(content):
+            (length,) = _LENGTH.unpack_from(content, place)
+            place += _LENGTH.size
+            fields.append(content[place : place + length])
+            place += length
+        for key, value in zip(fields[::2], fields[1::2], strict=True):
+            table.put(key, value)
+        return table
+
 
 class _Undo(NamedTuple):
     """The row as it was before; `value` is None where there was none."""
@@ -57,7 +96,9 @@ class _Undo(NamedTuple):
 class MemoryDisk:
     """What outlives the process: the rows, and how far they are durable."""
 
-    def __init__(self) -> None:
+    def __init__(self, folders: dict[Path, Files] | None = None) -> None:
+        #: Where checkpoints are made.
+        self._folders: Final = {} if folders is None else folders
         self._tables: dict[str, _Table] = {}
         self._wal: deque[tuple[_Undo, ...]] = deque()
         #: The number of the newest batch that was written.
@@ -65,16 +106,39 @@ class MemoryDisk:
         self._synced = 0
         self._opened = 0
         self._in_use = False
+        #: What a sync covers at most: it may promise nothing of what is written while it goes on.
+        self.sync_bound: int | None = None
         #: Raised by every write and sync while it stands.
         self.failure: EngineError | None = None
         #: Writes are stopped.
         self.stalled = False
 
+    @classmethod
+    def restore(cls, files: Mapping[str, bytes], folders: dict[Path, Files] | None = None) -> Self:
+        """Make a disk of the files of a checkpoint; raises `DamagedError` for torn ones."""
+        disk = cls(folders)
+        for name, content in files.items():
+            try:
+                disk._tables[unquote(name)] = _Table.decode(content)
+            except (ValueError, StructError) as error:
+                raise DamagedError(
+                    f"Cannot open the database in memory: {name} is damaged: {error}."
+                    " Replace this replica."
+                ) from None
+        return disk
+
     def sync(self, position: int) -> None:
         """Make durable the batches up to a position that was read before the sync began."""
         if self.failure is not None:
             raise self.failure
+        if self.sync_bound is not None:
+            position = min(position, self.sync_bound)
         self._synced = max(self._synced, position)
+
+    @property
+    def synced(self) -> int:
+        """The number of the newest batch that no power loss takes back."""
+        return self._synced
 
     def kill(self) -> None:
         """The process dies; whatever it wrote is in the page cache and stays."""
@@ -127,16 +191,17 @@ class MemoryDisk:
 
     def _write(self, batch: Batch) -> None:
         undo: list[_Undo] = []
-        for change, family, key, value in batch.operations:
+        for family, segments in batch.segments.items():
             table = self._tables[family]
-            if change is Change.DELETE_RANGE:
-                undo += [_Undo(table, *row) for row in table.delete_range(key, value)]
-                continue
-            undo.append(_Undo(table, key, table.rows.get(key)))
-            if change is Change.PUT:
-                table.put(key, value)
-            else:
-                table.delete(key)
+            for ranges, rows in segments:
+                for start, end in ranges:
+                    undo += [_Undo(table, *row) for row in table.delete_range(start, end)]
+                for key, value in rows.items():
+                    undo.append(_Undo(table, key, table.rows.get(key)))
+                    if value is None:
+                        table.delete(key)
+                    else:
+                        table.put(key, value)
         self._wal.append(tuple(undo))
         self.position += 1
         if len(self._wal) > WAL_BATCHES and self._synced > self.position - len(self._wal):
@@ -148,12 +213,19 @@ class MemoryEngine:
 
     def __init__(self, disk: MemoryDisk, families: Iterable[str]) -> None:
         self._disk: Final = disk
-        self._session: Final = disk._open(families)
+        wanted = frozenset(families)
+        self._session: Final = disk._open(sorted(wanted))
+        self._orphans: Final = tuple(sorted(disk._tables.keys() - wanted))
 
     @property
     def families(self) -> tuple[str, ...]:
         """The families that are open."""
         return tuple(sorted(self._alive()._tables))
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        """The families that were found on disk and that nobody asked for."""
+        return self._orphans
 
     @property
     def stalled(self) -> bool:
@@ -174,16 +246,17 @@ class MemoryEngine:
             raise disk.failure
         if disk.stalled and not patient:
             raise StalledError("Writes to the database in memory are stopped: try again later.")
-        for _, family, _, _ in batch.operations:
+        for family in batch.segments:
             self._table(family)
         disk._write(batch)
 
     def iterate(
-        self, family: str, start: bytes, end: bytes, *, reverse: bool = False
+        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Return the rows from `start` up to, not including, `end`, as they are now."""
         table = self._table(family)
-        keys = table.keys[bisect_left(table.keys, start) : bisect_left(table.keys, end)]
+        behind = None if end is None else bisect_left(table.keys, end)
+        keys = table.keys[bisect_left(table.keys, start) : behind]
         if reverse:
             keys.reverse()
         damaged = table.damaged.intersection(keys) if table.damaged else ()
@@ -195,6 +268,30 @@ class MemoryEngine:
         """Make durable whatever was written."""
         disk = self._alive()
         disk.sync(disk.position)
+
+    def estimated_rows(self, family: str) -> int:
+        """Return how many rows a family has."""
+        return len(self._table(family).rows)
+
+    def memory(self) -> MemoryUse:
+        """Return nothing: the twin is all memory."""
+        return MemoryUse(0, 0)
+
+    def flush(self, family: str) -> None:
+        """There are no files to move rows into."""
+        self._table(family)
+
+    def checkpoint(self, target: Path) -> None:
+        """Copy the database into a folder, a file for each family."""
+        disk = self._alive()
+        if target in disk._folders:
+            raise EngineError(f"Cannot make a checkpoint in {target}: it exists; remove it.")
+        for family, table in disk._tables.items():
+            if table.damaged:
+                raise _damaged(family)
+        disk._folders[target] = {
+            quote(family, safe=""): table.encode() for family, table in disk._tables.items()
+        }
 
     def close(self) -> None:
         """Close the database."""

@@ -1,8 +1,8 @@
 """What the runtime asks of an ordered store with families, atomic batches and a write-ahead log."""
 
 from collections.abc import Iterator
-from enum import IntEnum
-from typing import Final, Protocol
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
 
 
 class EngineError(Exception):
@@ -21,45 +21,76 @@ class FullError(EngineError):
     """The file system has no space left; the write may have left a torn tail."""
 
 
-class Change(IntEnum):
-    """What one operation of a batch does."""
+class Segment(NamedTuple):
+    """Changes of one family: first the ranges go, then the rows change."""
 
-    PUT = 1
-    DELETE = 2
-    DELETE_RANGE = 3
+    #: (start, end): every key from `start` up to, not including, `end` goes.
+    ranges: list[tuple[bytes, bytes]]
+    #: The new value of each key; None removes the key.
+    rows: dict[bytes, bytes | None]
 
 
 class Batch:
-    """Changes that happen together or not at all, in the order in which they were given.
+    """Changes that happen together or not at all, those of one family in the order given.
 
     It survives its write, a failed one too, and may be written again.
     """
 
-    __slots__ = ("operations",)
+    __slots__ = ("segments",)
 
     def __init__(self) -> None:
-        #: (change, family, key, value), or (DELETE_RANGE, family, start, end).
-        self.operations: Final[list[tuple[Change, str, bytes, bytes]]] = []
+        #: Of each family, in order.
+        self.segments: Final[dict[str, list[Segment]]] = {}
+
+    def rows(self, family: str) -> dict[bytes, bytes | None]:
+        """Return the newest rows of a family, which may be changed directly: that is the fast way.
+
+        They are the newest until the family's next `delete_range`.
+        """
+        segments = self.segments.get(family)
+        if segments is None:
+            segments = self.segments[family] = [Segment([], {})]
+        return segments[-1].rows
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Set a key."""
-        self.operations.append((Change.PUT, family, key, value))
+        self.rows(family)[key] = value
 
     def delete(self, family: str, key: bytes) -> None:
         """Remove a key, which need not be there."""
-        self.operations.append((Change.DELETE, family, key, b""))
+        self.rows(family)[key] = None
 
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
         """Remove every key from `start` up to, not including, `end`."""
-        self.operations.append((Change.DELETE_RANGE, family, start, end))
+        segments = self.segments.setdefault(family, [])
+        if not segments or segments[-1].rows:
+            segments.append(Segment([], {}))
+        segments[-1].ranges.append((start, end))
+
+
+class MemoryUse(NamedTuple):
+    """How many bytes of memory a database takes, beside a cache that it shares with others."""
+
+    #: Rows that were written and are not in files yet.
+    write_buffers: int
+    #: Indexes and filters of open files.
+    table_readers: int
 
 
 class Engine(Protocol):
-    """An open database. All but `flush_wal` are called from one thread and may hold the GIL."""
+    """An open database.
+
+    `flush_wal` and `flush` may be called from any thread and run beside the others; all else is
+    called from one thread and may hold the GIL.
+    """
 
     @property
     def families(self) -> tuple[str, ...]:
         """The families that are open, in order: those asked for and those found on disk."""
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        """The families that were found on disk and that nobody asked for."""
 
     @property
     def stalled(self) -> bool:
@@ -77,16 +108,32 @@ class Engine(Protocol):
         """
 
     def iterate(
-        self, family: str, start: bytes, end: bytes, *, reverse: bool = False
+        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Return the rows from `start` up to, not including, `end`, as they are now.
 
-        The view is taken by this call: later writes do not show. A damaged row raises
-        `DamagedError` where it is reached; the rows never just end there.
+        None as the end is behind every key. The view is taken by this call: later writes do not
+        show. A damaged row raises `DamagedError` where it is reached; the rows never just end.
         """
+
+    def estimated_rows(self, family: str) -> int:
+        """Return about how many rows a family has, at no cost."""
+
+    def memory(self) -> MemoryUse:
+        """Return what the database takes of memory."""
 
     def flush_wal(self) -> None:
         """Make durable whatever was written before this call; other threads run meanwhile."""
+
+    def flush(self, family: str) -> None:
+        """Move a family's written rows into files; other threads run meanwhile."""
+
+    def checkpoint(self, target: Path) -> None:
+        """Make a database at `target` that holds what this one holds now.
+
+        It is short when every family was flushed right before. `target` must not exist, lies on
+        the same file system, and its files may share their bytes with those of this database.
+        """
 
     def close(self) -> None:
         """Close the database; whoever uses it later gets `EngineError`."""

@@ -1,15 +1,21 @@
-"""Checks, before a node serves, that the engine does what the log relies on."""
+"""Checks, before a node serves, that the engine does what log and data rely on."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from quorate.storage.engine.port import Batch, Engine, EngineError
 
 _FAMILY: Final = "selftest"
+_OTHER: Final = "selftest.other"
+_FAMILIES: Final = (_FAMILY, _OTHER)
 _ROWS: Final = [(bytes([i]), b"row") for i in range(8)]
+#: The rows of both families when the checkpoint was made, and behind it.
+_COPIED: Final = (_ROWS, _ROWS)
+_WRITTEN: Final[tuple[list[tuple[bytes, bytes]], ...]] = ([], [*_ROWS, (b"later", b"row")])
 
 Opener = Callable[[Path, list[str]], Engine]
 
@@ -18,26 +24,35 @@ class SelfTestError(EngineError):
     """The engine that is installed does not do what Quorate relies on."""
 
 
-def check(opener: Opener, inside: Path | None = None) -> None:
+def check(
+    opener: Opener, inside: Path | None = None, copy: Callable[[Path, Path], object] = copytree
+) -> None:
     """Check the facts on a database of its own; raises `SelfTestError` naming the one that fails.
 
     `inside` is where the database is made for the time of the check: best on the file system
-    that the node keeps its log on.
+    that the node keeps its log on. `copy` copies the files of a database while it is open.
     """
     with TemporaryDirectory(prefix="quorate-selftest-", dir=inside) as directory:
         path = Path(directory) / "database"
-        engine = opener(path, [_FAMILY])
+        checkpoint, killed = path.with_name("checkpoint"), path.with_name("killed")
+        engine = opener(path, [*_FAMILIES])
         with _closing(engine):
             _check_ranges(engine)
             _check_batches(engine)
             _check_views(engine)
             engine.flush_wal()
-            _write_rows(engine)
-        # The second opening names no family: those on disk come along.
-        again = opener(path, [])
-        with _closing(again):
-            _require(again.families == (_FAMILY,), "families on disk are opened unasked")
-            _require(_rows(again) == _ROWS, "what was written and not synced outlives a close")
+            _check_checkpoints(engine, checkpoint)
+            # What the files hold now, and nothing else, is what a kill would leave.
+            copy(path, killed)
+        with _closing(opener(killed, [])) as found:
+            _require(_state(found) == _WRITTEN, "what was written and not synced outlives a kill")
+        with _closing(opener(checkpoint, [])) as found:
+            _require(_state(found) == _COPIED, "a checkpoint holds what was there when it was made")
+        # No family was named: those on disk come along.
+        with _closing(opener(path, [_OTHER])) as found:
+            _require(found.families == _FAMILIES, "families on disk are opened unasked")
+            _require(found.orphans == (_FAMILY,), "families that nobody asked for are known")
+            _require(_state(found) == _WRITTEN, "what was written and not synced outlives a close")
 
 
 def _check_ranges(engine: Engine) -> None:
@@ -64,28 +79,51 @@ def _check_batches(engine: Engine) -> None:
 
 
 def _check_views(engine: Engine) -> None:
-    before = _rows(engine)
-    view = engine.iterate(_FAMILY, b"", b"\xff")
+    before = _state(engine)
+    views = [engine.iterate(family, b"", b"\xff") for family in _FAMILIES]
+    batch = Batch()
+    for family in _FAMILIES:
+        batch.put(family, b"later", b"row")
+    engine.write(batch)
+    _require(
+        tuple(list(view) for view in views) == before,
+        "iterators made together are one view, which later writes do not change",
+    )
     _write_rows(engine)
-    _require(list(view) == before, "an iterator does not see later writes")
+
+
+def _check_checkpoints(engine: Engine, target: Path) -> None:
+    for family in _FAMILIES:
+        engine.flush(family)
+    engine.checkpoint(target)
+    batch = Batch()
+    batch.delete_range(_FAMILY, b"", b"\xff")
+    batch.put(_OTHER, b"later", b"row")
+    engine.write(batch)
 
 
 def _write_rows(engine: Engine) -> None:
     batch = Batch()
-    batch.delete_range(_FAMILY, b"", b"\xff")
+    for family in _FAMILIES:
+        batch.delete_range(family, b"", b"\xff")
     for key, value in _ROWS:
         batch.put(_FAMILY, key, value)
+        batch.put(_OTHER, key, value)
     engine.write(batch)
 
 
-def _rows(engine: Engine) -> list[tuple[bytes, bytes]]:
-    return list(engine.iterate(_FAMILY, b"", b"\xff"))
+def _rows(engine: Engine, family: str = _FAMILY) -> list[tuple[bytes, bytes]]:
+    return list(engine.iterate(family, b"", b"\xff"))
+
+
+def _state(engine: Engine) -> tuple[list[tuple[bytes, bytes]], ...]:
+    return tuple(_rows(engine, family) for family in _FAMILIES)
 
 
 @contextmanager
-def _closing(engine: Engine) -> Iterator[None]:
+def _closing(engine: Engine) -> Iterator[Engine]:
     try:
-        yield
+        yield engine
     finally:
         engine.close()
 

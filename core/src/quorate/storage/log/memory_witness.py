@@ -29,6 +29,10 @@ class MemoryWitnesses:
         versions = self._versions.setdefault(shard, [None])
         del versions[:-1]
 
+    def remove(self, shard: str) -> None:
+        """Forget a shard's mark, durably; there need not be one."""
+        self._versions.pop(shard, None)
+
     def close(self) -> None:
         """There is nothing to close."""
 

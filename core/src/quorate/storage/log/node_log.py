@@ -3,6 +3,7 @@
 from typing import Final
 
 from quorate.storage.engine.port import Batch, Engine, EngineError
+from quorate.storage.log.records import Records
 from quorate.storage.log.shard_journal import FAMILY, ShardJournal
 from quorate.storage.log.witness import Witnesses
 
@@ -42,6 +43,19 @@ class NodeLog:
         self._journals[shard] = opened
         return opened
 
+    def remove(self, shard: str) -> None:
+        """Remove the journal of a shard whose replica is gone for good, open or not, unsynced.
+
+        Whoever still holds the journal may not use it.
+        """
+        # First: a log that ends below its witness passes for a damaged one.
+        self._witnesses.remove(shard)
+        records, batch = Records(shard), Batch()
+        batch.delete_range(FAMILY, records.start, records.end)
+        self._put(batch)
+        self._journals.pop(shard, None)
+        self._unsynced.pop(shard, None)
+
     def begin_sync(self) -> int:
         """Return the number of the newest write: the sync that begins now covers it."""
         return self._written
@@ -67,6 +81,13 @@ class NodeLog:
         self._engine.close()
 
     def _write(self, journal: ShardJournal, batch: Batch) -> int:
+        if self._journals.get(journal.shard) is not journal:
+            raise ValueError(f"the journal of shard {journal.shard} was removed")
+        self._put(batch)
+        self._unsynced[journal.shard] = journal
+        return self._written
+
+    def _put(self, batch: Batch) -> None:
         self._refuse_after_failure()
         try:
             self._engine.write(batch, patient=True)
@@ -74,8 +95,6 @@ class NodeLog:
             self._failure = error
             raise
         self._written += 1
-        self._unsynced[journal.shard] = journal
-        return self._written
 
     def _refuse_after_failure(self) -> None:
         if self._failure is not None:

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from quorate.consensus.journal import HardState, Position
@@ -41,6 +42,10 @@ class ShardJournal:
         self._sentinel = Position(0, 0)
         self._last_index = 0
         self._runs: list[_Run] = []
+        #: What each entry weighs, from the first to the last.
+        self._weights: Final[deque[int]] = deque()
+        #: What they weigh together.
+        self.weight = 0
         self._saved = SavedState(0, HardState(0, None))
         self._written = 0
         #: Writes that may not be durable: (sequence, what a witness may say once it is).
@@ -106,6 +111,16 @@ class ShardJournal:
             raise records.damaged(f"lacks entry {first + len(taken)}")
         return taken
 
+    def tail_from(self, max_entries: int, max_bytes: int) -> int:
+        """Return the index to cut at for the entries behind it to be within both bounds."""
+        kept = 0
+        for size in islice(reversed(self._weights), max_entries):
+            max_bytes -= size
+            if max_bytes < 0:
+                break
+            kept += 1
+        return self._last_index - kept
+
     def append(self, entries: Sequence[Entry]) -> None:
         """Write entries that follow the last one."""
         records, batch, last = self._records, Batch(), self.last
@@ -121,6 +136,8 @@ class ShardJournal:
         self._change(batch)
         self._runs += runs
         self._last_index = last.index
+        for entry in entries:
+            self._weigh(entry)
         self._note()
 
     def truncate_from(self, index: int) -> None:
@@ -131,6 +148,8 @@ class ShardJournal:
         batch = Batch()
         self._drop(batch, index, self._last_index)
         self._change(batch)
+        for _ in range(index, self._last_index + 1):
+            self.weight -= self._weights.pop()
         self._last_index = index - 1
         while self._runs and self._runs[-1].first >= index:
             self._runs.pop()
@@ -147,6 +166,8 @@ class ShardJournal:
         batch.put(FAMILY, self._records.sentinel_key, self._records.encode_sentinel(sentinel))
         self._drop(batch, self._sentinel.index + 1, index)
         self._change(batch)
+        for _ in range(self._sentinel.index, index):
+            self.weight -= self._weights.popleft()
         self._sentinel = sentinel
         # The run of the sentinel stays, so that the last one is always that of the last position.
         del self._runs[: bisect_right(self._runs, index, key=_first_of) - 1]
@@ -162,6 +183,8 @@ class ShardJournal:
         self._change(batch)
         self._sentinel, self._last_index = position, position.index
         self._runs.clear()
+        self._weights.clear()
+        self.weight = 0
         self._note()
 
     def save_hard_state(self, state: HardState) -> None:
@@ -181,6 +204,10 @@ class ShardJournal:
             self._witnesses.write(self.shard, mark)
             self._mark = mark
         return not self._unsynced
+
+    def _weigh(self, entry: Entry) -> None:
+        self._weights.append(weight(entry))
+        self.weight += self._weights[-1]
 
     def _change(self, batch: Batch) -> None:
         self._written = self._write(self, batch)
@@ -232,6 +259,7 @@ class ShardJournal:
         if not self._runs or entry.term != last.term:
             self._runs.append(_Run(entry.index, entry.term))
         self._last_index = entry.index
+        self._weigh(entry)
 
     def _check_end(self, applied: int) -> None:
         needed = max(self._mark.last_index, applied)

@@ -34,6 +34,9 @@ class Witnesses(Protocol):
     def sync(self, shard: str) -> None:
         """Make a shard's mark durable."""
 
+    def remove(self, shard: str) -> None:
+        """Forget a shard's mark, durably; there need not be one."""
+
     def close(self) -> None:
         """Let go of what is open."""
 
@@ -74,6 +77,17 @@ class FileWitnesses:
     def sync(self, shard: str) -> None:
         """Make a shard's mark durable."""
         os.fsync(self._file(shard))
+
+    def remove(self, shard: str) -> None:
+        """Forget a shard's mark, durably; there need not be one."""
+        if shard in self._files:
+            os.close(self._files.pop(shard))
+        self._path(shard).unlink(missing_ok=True)
+        directory = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
 
     def close(self) -> None:
         """Close the files."""

@@ -1,0 +1,1 @@
+"""What a running node shows of itself, and where tests may interfere with it."""

@@ -1,0 +1,154 @@
+"""Copies of a shard's database: made here, sent file by file, and taken in by another replica."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from quorate.storage.data.home import Home
+from quorate.storage.data.record import KEY, AppliedRecord
+from quorate.storage.engine.port import DamagedError, Engine
+from quorate.storage.families import APPLIED
+
+_SLICE: Final = 1 << 20
+
+
+class SnapshotFile(NamedTuple):
+    """One file of a copy; the checksum is a crc32 of its content."""
+
+    name: str
+    size: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a copy holds: the state that it is of, and its files in order."""
+
+    record: AppliedRecord
+    files: tuple[SnapshotFile, ...]
+
+
+class Checkpoint:
+    """A copy of the database right after an entry; it takes room until it is released."""
+
+    def __init__(self, home: Home, folder: str, record: AppliedRecord) -> None:
+        self._home: Final = home
+        self._folder: Final = folder
+        #: The state that the copy is of.
+        self.record: Final = record
+        self._manifest: Manifest | None = None
+
+    def manifest(self) -> Manifest:
+        """Return what the copy holds; reads all of it at first: blocks, for an executor."""
+        if self._manifest is None:
+            sizes = self._home.files(self._folder)
+            self._manifest = Manifest(
+                self.record,
+                tuple(
+                    SnapshotFile(name, size, _checksum(self._home, self._folder, name, size))
+                    for name, size in sorted(sizes.items())
+                ),
+            )
+        return self._manifest
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Read a part of a file of the manifest."""
+        return self._home.read(self._folder, name, offset, size)
+
+    def release(self) -> None:
+        """Delete the copy; may be called again."""
+        self._home.remove(self._folder)
+
+
+class Incoming:
+    """A copy on its way in. It becomes the shard's data by `ShardData.install`, or is discarded."""
+
+    def __init__(
+        self, home: Home, folder: str, manifest: Manifest, families: Iterable[str]
+    ) -> None:
+        names = [file.name for file in manifest.files]
+        if len({*names}) != len(names) or any(
+            not name or "/" in name or "\x00" in name or name in (".", "..") for name in names
+        ):
+            raise DamagedError("A snapshot's manifest holds a name that no file of a copy has.")
+        self._home: Final = home
+        #: Where the copy is put.
+        self.folder: Final = folder
+        self.manifest: Final = manifest
+        self._families: Final = tuple(families)
+        self._sizes: Final = {file.name: file.size for file in manifest.files}
+        self._received: Final = dict.fromkeys(names, 0)
+        #: The database, opened and verified; None until then, and once it was taken over.
+        self._engine: Engine | None = None
+        self._taken = False
+        home.make(folder)
+
+    def write(self, name: str, offset: int, content: bytes) -> None:
+        """Take the next part of a file; raises `DamagedError` for any other."""
+        received = self._received.get(name)
+        if received is None or offset != received or offset + len(content) > self._sizes[name]:
+            raise DamagedError(
+                f"A part of {name!r} at {offset} does not belong to the snapshot that is received:"
+                " discard it and ask for another."
+            )
+        self._home.write(self.folder, name, offset, content)
+        self._received[name] = offset + len(content)
+
+    def finish(self) -> None:
+        """Verify and sync the files and open the database; blocks, for an executor.
+
+        Raises `DamagedError` when anything differs from what the sender had.
+        """
+        for name, size, checksum in self.manifest.files:
+            if size == 0 and self._received[name] == 0:
+                self._home.write(self.folder, name, 0, b"")
+            if (
+                self._received[name] != size
+                or _checksum(self._home, self.folder, name, size) != checksum
+            ):
+                raise self._differs(f"its file {name}")
+        self._home.sync(self.folder)
+        engine = self._home.open(self.folder, self._families)
+        try:
+            if engine.get(APPLIED, KEY) != self.manifest.record.encode():
+                raise self._differs("its applied record")
+        except Exception:
+            engine.close()
+            raise
+        self._engine = engine
+
+    def take(self) -> Engine:
+        """Give the database away, once: the files are no longer this object's."""
+        engine = self._engine
+        if engine is None:
+            raise ValueError("the snapshot is not finished, or was taken")
+        self._engine, self._taken = None, True
+        return engine
+
+    def discard(self) -> None:
+        """Delete what was received, unless it was taken; may be called again."""
+        if self._taken:
+            return
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        self._home.remove(self.folder)
+
+    def _differs(self, what: str) -> DamagedError:
+        return DamagedError(
+            f"A snapshot at index {self.manifest.record.position.index} was received damaged:"
+            f" {what} differs from the sender's. Discard it and ask for another."
+        )
+
+
+def _checksum(home: Home, folder: str, name: str, size: int) -> int:
+    found = 0
+    for part in _parts(home, folder, name, size):
+        found = crc32(part, found)
+    return found
+
+
+def _parts(home: Home, folder: str, name: str, size: int) -> Iterator[bytes]:
+    for offset in range(0, size, _SLICE):
+        yield home.read(folder, name, offset, min(_SLICE, size - offset))

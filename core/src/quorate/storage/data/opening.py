@@ -1,0 +1,43 @@
+"""What must hold between a shard's data and its log when both are opened.
+
+The log is cut at or below what the data has applied, which is at or below the log's end. There is
+one exception: a snapshot was installed and the process ended before the log was reset to it. The
+pointer to the database knows of it, and then the log is reset before anything else.
+"""
+
+from quorate.consensus.journal import Journal, JournalDamagedError, Position
+
+
+def needed_of_log(installed: Position | None, applied: Position) -> int:
+    """Return the index that a log must reach to be opened beside data at `applied`."""
+    return 0 if applied == installed else applied.index
+
+
+def log_needs_reset(installed: Position | None, journal: Journal) -> bool:
+    """Tell whether the log lacks the snapshot that was installed last.
+
+    Then it has to be reset to the position of that, before anything is answered or applied.
+    """
+    if installed is None or journal.sentinel.index > installed.index:
+        return False
+    return journal.term_of(installed.index) != installed.term
+
+
+def check(shard: str, applied: Position, journal: Journal) -> None:
+    """Check that log and data belong together, once the log was reset if that was needed.
+
+    Raises `JournalDamagedError`.
+    """
+    cut, last = journal.sentinel, journal.last
+    if not cut.index <= applied.index <= last.index:
+        raise JournalDamagedError(
+            f"The data of shard {shard} has applied index {applied.index} and its log holds"
+            f" {cut.index + 1} to {last.index}: they do not belong together. Replace this replica"
+            " with `quorate member replace`."
+        )
+    if journal.term_of(applied.index) != applied.term:
+        raise JournalDamagedError(
+            f"The data of shard {shard} has applied index {applied.index} in term {applied.term}"
+            f" and its log holds it in term {journal.term_of(applied.index)}: they do not belong"
+            " together. Replace this replica with `quorate member replace`."
+        )

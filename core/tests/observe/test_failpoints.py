@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from quorate.observe.failpoints import VARIABLE, arm, arm_from, failpoint
+
+
+def test_nothing_happens_where_nothing_is_armed() -> None:
+    failpoint("test.point")
+
+
+def test_what_is_armed_happens_under_its_name_alone_and_for_as_long_as_it_is() -> None:
+    seen: list[str] = []
+    with arm("test.point", lambda: seen.append("here")):
+        failpoint("test.other")
+        failpoint("test.point")
+        failpoint("test.point")
+    failpoint("test.point")
+
+    assert seen == ["here", "here"]
+
+
+def test_a_process_is_killed_where_its_environment_says() -> None:
+    code = (
+        "from quorate.observe.failpoints import failpoint\n"
+        "failpoint('a.first'); print('between', flush=True); failpoint('b.second'); print('no')"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, VARIABLE: "x=kill, b.second=kill"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert process.returncode == -9, process.stderr
+    assert process.stdout == "between\n"
+
+
+@pytest.mark.parametrize("text", ["point", "point=stop", "=kill"])
+def test_a_text_that_says_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write <failpoint>=kill"):
+        arm_from(text)
