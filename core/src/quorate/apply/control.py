@@ -1,0 +1,182 @@
+"""Core's own commands, and how each is applied: a table beside the catalog's routes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from struct import Struct
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.message import Message
+
+from quorate.apply import sessions, slot_set
+from quorate.apply.layers import Rows
+from quorate.apply.scope import Family, Scope
+from quorate.apply.slot_set import BITMAP_BYTES, SlotSet
+from quorate.apply.txn import ShardTxn
+from quorate.plugin import METADATA_GROUP, Rejected, keys
+from quorate.storage.events import REVISION
+from quorate.storage.families import MIRRORS, NODES, SHARDS, SLOTS
+from quorate.storage.shard_id import ShardId
+from quorate.v1.control_pb2 import (
+    AdoptMirror,
+    AdoptSlots,
+    CloseSession,
+    CreateShards,
+    OpenSession,
+    OpenSessionReply,
+    RaiseGeneration,
+    ReportDeclaration,
+    ShardRow,
+)
+
+#: The shard that knows all others.
+FIRST_SHARD: Final = ShardId(METADATA_GROUP.name, 0)
+
+_MIRROR: Final = Struct(">QQ")
+_INVALID: Final = "INVALID_ARGUMENT"
+_PUBLIC: Final = MappingProxyType({name: Family(name, public=True) for name in (NODES, SHARDS)})
+#: The rows of core that give events; it changes the others below the transaction.
+SCOPE: Final = Scope(_PUBLIC, _PUBLIC, frozenset())
+
+
+@dataclass(slots=True)
+class Standing:
+    """What a shard knows of itself beside its rows, always as they say."""
+
+    shard: ShardId
+    #: The families of other groups of which it may keep copies.
+    mirrored: Mapping[str, Family]
+    slots: SlotSet
+    generation: int
+    #: The logical time at which sessions are looked at next.
+    sessions_ms: int
+
+
+class MirrorPosition(NamedTuple):
+    """The generation and the revision of its source up to which a copy has come."""
+
+    generation: int
+    revision: int
+
+
+class ControlRoute(NamedTuple):
+    """How a command of core's own is applied."""
+
+    parse: Callable[[bytes], Message]
+    apply: Callable[[ShardTxn, Any, Standing], Message | None]
+
+
+def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> OpenSessionReply:
+    """Open a session, or find the one of that name."""
+    if not command.name and command.ttl_ms < 1:
+        raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
+    session = sessions.open_session(
+        txn.layer, txn.revision, command.name.encode(), command.ttl_ms, txn.now_ms
+    )
+    found = sessions.find(txn.layer, session)
+    if found is not None:
+        standing.sessions_ms = min(standing.sessions_ms, found.expires_ms)
+    return OpenSessionReply(session=session)
+
+
+def close_session(txn: ShardTxn, command: CloseSession, _: Standing) -> None:
+    """End a session; one that has ended is passed over."""
+    sessions.close_session(txn.layer, command.session)
+
+
+def adopt_slots(txn: ShardTxn, command: AdoptSlots, standing: Standing) -> None:
+    """Take the slots of a newer version."""
+    if len(command.slots) != BITMAP_BYTES:
+        raise Rejected(_INVALID, f"slots are {BITMAP_BYTES} bytes, not {len(command.slots)}")
+    if command.version > standing.slots.version:
+        standing.slots = SlotSet(command.version, command.slots)
+        txn.layer.put(SLOTS, slot_set.KEY, standing.slots.encode())
+
+
+def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> None:
+    """Bring the copy of a mirrored family further; it never goes back."""
+    family = standing.mirrored.get(command.family)
+    if family is None:
+        raise Rejected(
+            _INVALID, f"column family {command.family} is not mirrored into {standing.shard}"
+        )
+    layer, name = txn.layer, family.name
+    known, position = (
+        mirror_position(layer, name),
+        MirrorPosition(command.generation, command.revision),
+    )
+    if known is not None and position < known:
+        return
+    if not command.reset and (known is None or known.generation < position.generation):
+        raise Rejected(
+            _INVALID, f"the copy of {name} is not of generation {position.generation}: reset it"
+        )
+    if command.reset:
+        for key, _ in list(layer.iterate(name, b"", None)):
+            layer.delete(name, key)
+    for key in command.deleted:
+        layer.delete(name, key)
+    for row in command.rows:
+        head = REVISION.pack(row.revision) if family.public else b""
+        layer.put(name, row.key, head + row.value)
+    layer.put(MIRRORS, name.encode(), _MIRROR.pack(*position))
+
+
+def report_declaration(txn: ShardTxn, command: ReportDeclaration, standing: Standing) -> None:
+    """Note what a node serves."""
+    _demand_first(standing)
+    row = command.declaration.SerializeToString(deterministic=True)
+    key = command.declaration.node.encode()
+    if txn.get(NODES, key) != row:
+        txn.put(NODES, key, row)
+
+
+def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> None:
+    """Note the shards that do not exist yet; those that do stay as they are."""
+    _demand_first(standing)
+    for shard in command.shards:
+        if len(shard.slots) != BITMAP_BYTES or not shard.group or not shard.members:
+            raise Rejected(
+                _INVALID,
+                f"shard {shard.group}/{shard.number} needs a group, members, and slots of"
+                f" {BITMAP_BYTES} bytes",
+            )
+        key = keys.pack(shard.group, shard.number)
+        if txn.get(SHARDS, key) is None:
+            row = ShardRow()
+            row.CopyFrom(shard)
+            row.version = row.version or txn.revision
+            txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
+
+
+def raise_generation(_: ShardTxn, command: RaiseGeneration, standing: Standing) -> None:
+    """Take a larger generation."""
+    standing.generation = max(standing.generation, command.generation)
+
+
+#: By the full name of the message. None of them comes from a client.
+ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
+    {
+        message.DESCRIPTOR.full_name: ControlRoute(message.FromString, apply)
+        for message, apply in (
+            (OpenSession, open_session),
+            (CloseSession, close_session),
+            (AdoptSlots, adopt_slots),
+            (AdoptMirror, adopt_mirror),
+            (ReportDeclaration, report_declaration),
+            (CreateShards, create_shards),
+            (RaiseGeneration, raise_generation),
+        )
+    }
+)
+
+
+def mirror_position(rows: Rows, family: str) -> MirrorPosition | None:
+    """Return how far the copy of a family has come; None when it was never begun."""
+    stored = rows.get(MIRRORS, family.encode())
+    return None if stored is None else MirrorPosition(*_MIRROR.unpack(stored))
+
+
+def _demand_first(standing: Standing) -> None:
+    if standing.shard != FIRST_SHARD:
+        raise Rejected("WRONG_SHARD", f"this belongs to {FIRST_SHARD}, not to {standing.shard}")

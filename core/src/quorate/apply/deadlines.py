@@ -1,0 +1,100 @@
+"""The due-time index of a shard: deadlines by time, to find what is due, and by key, to move them.
+
+Both orders begin with the timer's name and a zero byte; no name of a timer holds one.
+"""
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from quorate.apply.layers import Layer, Rows
+from quorate.storage.families import DEADLINE_KEYS, DEADLINES
+
+#: Times sort as unsigned numbers, those before 1970 first.
+_TIME: Final = Struct(">Q")
+_OFFSET: Final = 1 << 63
+_LAST: Final = (1 << 64) - 1
+_DEADLINE: Final = Struct(">qq")
+_NO_TTL: Final = -1
+
+
+class Deadline(NamedTuple):
+    """When a key is due in logical time, and for how long a renewal of it is good."""
+
+    at_ms: int
+    ttl_ms: int | None = None
+
+
+def deadline_of(rows: Rows, timer: str, key: bytes) -> Deadline | None:
+    """Return the deadline that stands for a key."""
+    value = rows.get(DEADLINE_KEYS, _start(timer) + key)
+    if value is None:
+        return None
+    at_ms, ttl_ms = _DEADLINE.unpack(value)
+    return Deadline(at_ms, None if ttl_ms == _NO_TTL else ttl_ms)
+
+
+def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) -> None:
+    """Set the deadline of a key, or cancel it with None."""
+    start = _start(timer)
+    old = layer.get(DEADLINE_KEYS, start + key)
+    value = None
+    if deadline is not None:
+        ttl_ms = _NO_TTL if deadline.ttl_ms is None else deadline.ttl_ms
+        value = _DEADLINE.pack(deadline.at_ms, ttl_ms)
+    if value == old:
+        return
+    if old is not None:
+        layer.delete(DEADLINES, _due_key(start, _DEADLINE.unpack(old)[0], key))
+    if value is None or deadline is None:
+        layer.delete(DEADLINE_KEYS, start + key)
+    else:
+        layer.put(DEADLINE_KEYS, start + key, value)
+        layer.put(DEADLINES, _due_key(start, deadline.at_ms, key), b"")
+
+
+def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tuple[bytes, int]]:
+    """Return the first keys that are due by now, each with its deadline, in the order of time.
+
+    The caller knows that there are none before `low_ms`: deleted rows lie there, which would have
+    to be passed over.
+    """
+    start = _start(timer)
+    # Behind every key that is due in this very millisecond.
+    last = min(now_ms + 1 + _OFFSET, _LAST)
+    found: list[tuple[bytes, int]] = []
+    begin = start + _TIME.pack(low_ms + _OFFSET)
+    if last <= low_ms + _OFFSET:
+        return found
+    for key, _ in rows.iterate(DEADLINES, begin, start + _TIME.pack(last)):
+        [time] = _TIME.unpack_from(key, len(start))
+        found.append((key[len(start) + _TIME.size :], time - _OFFSET))
+        if len(found) == limit:
+            break
+    return found
+
+
+def timers_moved(layer: Layer) -> dict[str, int]:
+    """Return the earliest deadline that a layer sets, of each timer of which it sets one."""
+    table = layer.tables.get(DEADLINES)
+    earliest: dict[str, int] = {}
+    for key, value in table.rows.items() if table is not None else ():
+        if value is not None:
+            end = key.index(b"\x00")
+            timer = key[:end].decode()
+            at_ms = _TIME.unpack_from(key, end + 1)[0] - _OFFSET
+            earliest[timer] = min(at_ms, earliest.get(timer, at_ms))
+    return earliest
+
+
+#: Smaller than every deadline.
+NEVER_BEFORE: Final = -_OFFSET
+#: Larger than every deadline that can be found.
+EVER_AFTER: Final = _OFFSET - 2
+
+
+def _start(timer: str) -> bytes:
+    return timer.encode() + b"\x00"
+
+
+def _due_key(start: bytes, at_ms: int, key: bytes) -> bytes:
+    return start + _TIME.pack(at_ms + _OFFSET) + key

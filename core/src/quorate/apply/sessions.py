@@ -1,0 +1,219 @@
+"""Exactly-once sessions: which there are, and what each of their operations was answered.
+
+A session is named by the revision of the command that opened it, so that no name comes twice.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from quorate.apply.entries import Stamp
+from quorate.apply.layers import Layer, Rows
+from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED, Outcome, Refusal
+from quorate.storage.families import ANSWERS, SESSIONS
+
+#: How far above its lowest unanswered sequence a session may run.
+WINDOW: Final = 1_024
+#: An answer that is larger is remembered as applied, without its content.
+MAX_ANSWER_BYTES: Final = 4 << 10
+#: So many sessions expire with one entry at most; the others are refused until their turn comes.
+EXPIRED_AT_ONCE: Final = 256
+#: So many answers are forgotten one by one; more are as a range.
+_FEW: Final = 64
+
+_SESSION: Final = b"s"
+_NAME: Final = b"n"
+_CHECK: Final = b"x"
+_CHECK_END: Final = b"y"
+
+_ID: Final = Struct(">Q")
+_ROW: Final = Struct(">qqQ?")
+_CHECK_KEY: Final = Struct(">QQ")
+_OFFSET: Final = 1 << 63
+_LAST_MS: Final = _OFFSET - 1
+_ANSWER_KEY: Final = Struct(">QQ")
+_ANSWER: Final = Struct(">QB")
+_CODE: Final = Struct(">H")
+_REPLIED, _REFUSED, _FORGOTTEN = range(1, 4)
+
+#: When no session can expire.
+NEVER: Final = _LAST_MS
+
+
+class Session(NamedTuple):
+    """One session."""
+
+    ttl_ms: int
+    #: The logical time of its last operation.
+    used_ms: int
+    #: Every sequence below it was answered, and the caller has the answers.
+    mark: int
+    #: It has a name, and lives until it is closed.
+    pinned: bool
+    name: bytes
+
+    @property
+    def expires_ms(self) -> int:
+        """The last moment at which it may be used."""
+        return NEVER if self.pinned else min(self.used_ms + self.ttl_ms, NEVER)
+
+
+def find(rows: Rows, session: int) -> Session | None:
+    """Return a session that was opened and neither closed nor removed."""
+    value = rows.get(SESSIONS, _SESSION + _ID.pack(session))
+    if value is None:
+        return None
+    ttl_ms, used_ms, mark, pinned = _ROW.unpack_from(value)
+    return Session(ttl_ms, used_ms, mark, pinned, value[_ROW.size :])
+
+
+def open_session(layer: Layer, revision: int, name: bytes, ttl_ms: int, now_ms: int) -> int:
+    """Open a session and return what names it; one of that name that is open is returned."""
+    if name:
+        known = layer.get(SESSIONS, _NAME + name)
+        if known is not None:
+            return int(_ID.unpack(known)[0])
+        layer.put(SESSIONS, _NAME + name, _ID.pack(revision))
+    session = Session(ttl_ms, now_ms, 0, bool(name), name)
+    _store(layer, revision, session)
+    if not session.pinned:
+        layer.put(SESSIONS, _check_key(session.expires_ms, revision), b"")
+    return revision
+
+
+def close_session(layer: Layer, session: int) -> bool:
+    """End a session and forget its answers; False when there is none."""
+    found = find(layer, session)
+    if found is None:
+        return False
+    layer.delete(SESSIONS, _SESSION + _ID.pack(session))
+    if found.name:
+        layer.delete(SESSIONS, _NAME + found.name)
+    layer.delete_range(ANSWERS, _ID.pack(session), _ID.pack(session) + b"\xff" * 9)
+    return True
+
+
+def expire(layer: Layer, now_ms: int, first_ms: int) -> int:
+    """Remove sessions whose time has passed, and return when to look again.
+
+    Nothing is to be looked at before `first_ms`. Every session that can expire is noted under the
+    moment at which to look at it: its expiry as it was known then, for operations move it.
+    """
+    looked = 0
+    for at_ms, session in list(_checks(layer, first_ms, now_ms)):
+        looked += 1
+        layer.delete(SESSIONS, _check_key(at_ms, session))
+        found = find(layer, session)
+        if found is None:
+            continue
+        if found.expires_ms < now_ms:
+            close_session(layer, session)
+        else:
+            layer.put(SESSIONS, _check_key(found.expires_ms, session), b"")
+    return first_check(layer, first_ms)
+
+
+def first_check(rows: Rows, first_ms: int = -_OFFSET) -> int:
+    """Return when sessions are to be looked at next."""
+    begin = _CHECK + _CHECK_KEY.pack(first_ms + _OFFSET, 0)
+    for key, _ in rows.iterate(SESSIONS, begin, _CHECK_END):
+        return int(_CHECK_KEY.unpack_from(key, 1)[0]) - _OFFSET
+    return NEVER
+
+
+def answer_known(layer: Layer, stamp: Stamp, revision: int, now_ms: int) -> Outcome | None:
+    """Return the outcome of an operation that must not be applied, or None when it may be.
+
+    An operation of an open session renews it, and forgets the answers that its caller has. After
+    any refusal of this function's own nothing was written.
+    """
+    session = find(layer, stamp.session)
+    if session is None or session.expires_ms < now_ms:
+        return Outcome(
+            revision,
+            refusal=Refusal(
+                SESSION_EXPIRED,
+                f"session {stamp.session} is unknown here or has expired: find out by reading what"
+                " of its last commands was applied, then open another",
+            ),
+        )
+    sequence, lowest = stamp.sequence, max(stamp.lowest_unanswered, session.mark)
+    if session.pinned and stamp.lowest_unanswered <= sequence < session.mark:
+        _touch(layer, stamp.session, session, lowest, now_ms)
+        return Outcome(revision, forgotten=True)
+    if not lowest <= sequence <= lowest + WINDOW:
+        return Outcome(
+            revision,
+            refusal=Refusal(
+                OUT_OF_RANGE,
+                f"sequence {sequence} of session {stamp.session} is not within {WINDOW} above"
+                f" {lowest}, its lowest unanswered one",
+            ),
+        )
+    _touch(layer, stamp.session, session, lowest, now_ms)
+    value = layer.get(ANSWERS, _ANSWER_KEY.pack(stamp.session, sequence))
+    return None if value is None else _decoded(value)
+
+
+def record(layer: Layer, stamp: Stamp, outcome: Outcome) -> None:
+    """Remember what an operation was answered."""
+    layer.put(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence), _encoded(outcome))
+
+
+def _touch(layer: Layer, number: int, session: Session, lowest: int, now_ms: int) -> None:
+    renewed = session._replace(used_ms=now_ms, mark=lowest)
+    if renewed == session:
+        return
+    _store(layer, number, renewed)
+    if lowest - session.mark > _FEW:
+        layer.delete_range(
+            ANSWERS, _ANSWER_KEY.pack(number, session.mark), _ANSWER_KEY.pack(number, lowest)
+        )
+    else:
+        for sequence in range(session.mark, lowest):
+            layer.delete(ANSWERS, _ANSWER_KEY.pack(number, sequence))
+
+
+def _store(layer: Layer, number: int, session: Session) -> None:
+    ttl_ms, used_ms, mark, pinned, name = session
+    layer.put(
+        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, mark, pinned) + name
+    )
+
+
+def _check_key(at_ms: int, session: int) -> bytes:
+    return _CHECK + _CHECK_KEY.pack(at_ms + _OFFSET, session)
+
+
+def _checks(rows: Rows, first_ms: int, now_ms: int) -> Iterator[tuple[int, int]]:
+    begin = _CHECK + _CHECK_KEY.pack(first_ms + _OFFSET, 0)
+    end = _CHECK + _CHECK_KEY.pack(now_ms + _OFFSET, 0)
+    found = rows.iterate(SESSIONS, begin, end)
+    for (key, _), _room in zip(found, range(EXPIRED_AT_ONCE), strict=False):
+        time, session = _CHECK_KEY.unpack_from(key, 1)
+        yield time - _OFFSET, session
+
+
+def _encoded(outcome: Outcome) -> bytes:
+    if outcome.refusal is not None:
+        code = outcome.refusal.code.encode()[:MAX_ANSWER_BYTES]
+        message = outcome.refusal.message.encode()[:MAX_ANSWER_BYTES]
+        return _ANSWER.pack(outcome.revision, _REFUSED) + _CODE.pack(len(code)) + code + message
+    if outcome.forgotten or len(outcome.reply) > MAX_ANSWER_BYTES:
+        return _ANSWER.pack(outcome.revision, _FORGOTTEN)
+    return _ANSWER.pack(outcome.revision, _REPLIED) + outcome.reply
+
+
+def _decoded(value: bytes) -> Outcome:
+    revision, kind = _ANSWER.unpack_from(value)
+    body = value[_ANSWER.size :]
+    if kind == _REPLIED:
+        return Outcome(revision, body)
+    if kind == _FORGOTTEN:
+        return Outcome(revision, forgotten=True)
+    behind = _CODE.size + _CODE.unpack_from(body)[0]
+    code, message = body[_CODE.size : behind], body[behind:]
+    # A text that was cut may end within a character.
+    return Outcome(
+        revision, refusal=Refusal(code.decode(errors="ignore"), message.decode(errors="ignore"))
+    )

@@ -1,0 +1,43 @@
+"""The slots that a shard owns, as its own rows say."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from struct import Struct
+from typing import Final, Self
+
+SLOTS: Final = 1_024
+BITMAP_BYTES: Final = SLOTS // 8
+#: The one key of the family `core.slots`.
+KEY: Final = b"slots"
+
+_VERSION: Final = Struct(">Q")
+
+
+@dataclass(frozen=True)
+class SlotSet:
+    """Slot `s` is the bit `1 << (s & 7)` of byte `s >> 3` of the bitmap; version 0 owns nothing."""
+
+    version: int = 0
+    bitmap: bytes = bytes(BITMAP_BYTES)
+
+    @cached_property
+    def owned(self) -> frozenset[int]:
+        """The slots."""
+        return frozenset(
+            slot for slot in range(SLOTS) if self.bitmap[slot >> 3] & (1 << (slot & 7))
+        )
+
+    def owns(self, slot: int) -> bool:
+        """Tell whether the shard answers for a slot."""
+        return slot in self.owned
+
+    def encode(self) -> bytes:
+        """Return the row's value."""
+        return _VERSION.pack(self.version) + self.bitmap
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Read the row's value; a shard without one owns nothing."""
+        if value is None:
+            return cls()
+        return cls(int(_VERSION.unpack_from(value)[0]), value[_VERSION.size :])

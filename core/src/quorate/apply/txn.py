@@ -1,0 +1,299 @@
+"""`quorate.plugin.Reader` and `quorate.plugin.Txn` over the rows of a shard: the only ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from struct import Struct
+from typing import Final
+
+from google.protobuf.message import Message
+
+from quorate.apply import deadlines
+from quorate.apply.deadlines import Deadline
+from quorate.apply.layers import Layer, Rows
+from quorate.apply.scope import Family, Scope
+from quorate.plugin import Row
+from quorate.storage.events import REVISION, EventRow, Kind
+from quorate.storage.families import COUNTS, SEQUENCES
+
+#: An id is the shard's number, and in the low bits the number that its sequence has reached.
+SEQUENCE_BITS: Final = 48
+#: What a public row carries in front of its value.
+_HEAD: Final = REVISION.size
+_NUMBER: Final = Struct(">Q")
+
+
+class ShardReader:
+    """A view of the rows of a shard."""
+
+    __slots__ = ("_now_ms", "_reads", "_revision", "_rows", "_scope")
+
+    def __init__(self, rows: Rows, scope: Scope, *, revision: int, now_ms: int) -> None:
+        self._rows = rows
+        self._scope: Final = scope
+        self._reads: Final = scope.reads
+        self._revision: Final = revision
+        self._now_ms: Final = now_ms
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that this view holds; in a transaction that of its command."""
+        return self._revision
+
+    @property
+    def now_ms(self) -> int:
+        """The shard's logical time."""
+        return self._now_ms
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Return the value of a row, or None when there is none."""
+        declared = self._reads.get(family)
+        if declared is None:
+            raise self._scope.undeclared_read(family)
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+        stored = self._rows.get(family, key)
+        return stored[_HEAD:] if stored is not None and declared.public else stored
+
+    def get_row(self, family: str, key: bytes) -> Row | None:
+        """Return a row with its revision, or None when there is none."""
+        declared = self._readable(family)
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+        stored = self._rows.get(family, key)
+        return None if stored is None else _row(declared, key, stored)
+
+    def scan(
+        self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
+    ) -> Iterator[Row]:
+        """Yield at most `limit` rows with `start <= key < end`, as they are at this call."""
+        declared = self._readable(family)
+        _check_range(start, end)
+        if limit < 1:
+            raise ValueError(f"a scan of {family} with limit {limit}: a limit is at least 1")
+        stored = self._rows.iterate(family, start, end, reverse=reverse)
+        return iter([_row(declared, key, value) for key, value in islice(stored, limit)])
+
+    def _readable(self, family: str) -> Family:
+        declared = self._reads.get(family)
+        if declared is None:
+            raise self._scope.undeclared_read(family)
+        return declared
+
+
+class ShardTxn(ShardReader):
+    """What a handler holds: its changes lie in a layer, which its maker merges or drops.
+
+    Its events go to the end of the entry's, and its maker takes them back.
+    """
+
+    __slots__ = ("_events", "_head", "_layer", "_parts", "_put_here", "_run", "_shard")
+
+    _rows: Layer
+
+    def __init__(
+        self,
+        layer: Layer,
+        scope: Scope,
+        events: EventRow,
+        *,
+        revision: int,
+        at_ms: int,
+        shard: int,
+    ) -> None:
+        super().__init__(layer, scope, revision=revision, now_ms=at_ms)
+        self._layer = layer
+        self._shard: Final = shard
+        self._events: Final = events
+        self._parts: Final = events.parts
+        self._head: Final = REVISION.pack(revision)
+        #: The rows of families of which a put is nothing but a new value and an event.
+        self._put_here: Final[dict[str, dict[bytes, bytes | None]]] = {}
+        #: The rows whose puts make up the run of events at the end.
+        self._run: dict[bytes, bytes | None] | None = None
+
+    def end(self) -> None:
+        """Refuse every use from now on: the handler has returned."""
+        self._layer = self._rows = _ENDED
+        self._put_here.clear()
+
+    @property
+    def layer(self) -> Layer:
+        """The rows, as core's own commands may change them."""
+        return self._layer
+
+    @property
+    def proposed_at_ms(self) -> int:
+        """The logical time of this command."""
+        return self._now_ms
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        """Write a row, and note its event."""
+        rows = self._put_here.get(family)
+        if rows is None:
+            rows = self._put_elsewhere(family, key, value)
+            if rows is None:
+                return
+        if type(key) is not bytes or type(value) is not bytes:
+            raise _not_bytes("key", key) if type(key) is not bytes else _not_bytes("value", value)
+        if rows is not self._run:
+            self._events.begin(family, Kind.PUT)
+            self._run = rows
+        rows[key] = stored = self._head + value
+        self._parts.append(key)
+        self._parts.append(stored)
+
+    def delete(self, family: str, key: bytes) -> None:
+        """Delete a row if there is one, and note its event."""
+        declared = self._writable(family)
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+        old = self._layer.get(family, key)
+        if old is None:
+            return
+        self._layer.delete(family, key)
+        if declared.counted:
+            self._count(family, -1)
+        if declared.previous and declared.public:
+            self._note(family, Kind.DELETED_OVER, key, self._head, old[_HEAD:])
+        elif declared.public:
+            self._note(family, Kind.DELETED, key, self._head)
+
+    def delete_range(self, family: str, start: bytes, end: bytes) -> None:
+        """Delete every row with `start <= key < end` of a private family."""
+        declared = self._writable(family)
+        _check_range(start, end)
+        if declared.public:
+            raise ValueError(
+                f"delete_range on column family {family}, whose rows are watched: "
+                "scan it and delete row by row, so that every watcher hears of each"
+            )
+        if declared.counted:
+            self._count(family, -sum(1 for _ in self._layer.iterate(family, start, end)))
+        self._layer.delete_range(family, start, end)
+
+    def next_id(self, sequence: str) -> int:
+        """Return the next number of a sequence, with the shard's number in the top 16 bits."""
+        return self._shard << SEQUENCE_BITS | self._add(SEQUENCES, sequence, 1)
+
+    def schedule(
+        self, timer: str, key: bytes, at_ms: int | None, *, ttl_ms: int | None = None
+    ) -> None:
+        """Set the deadline of a key under a declared timer, or cancel it with None."""
+        self._scope.check_timer(timer)
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+        deadline = None if at_ms is None else Deadline(at_ms, ttl_ms)
+        deadlines.schedule(self._layer, timer, key, deadline)
+
+    def deadline(self, timer: str, key: bytes) -> int | None:
+        """Return the deadline that stands for a key."""
+        self._scope.check_timer(timer)
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+        found = deadlines.deadline_of(self._layer, timer, key)
+        return None if found is None else found.at_ms
+
+    def emit(self, event: Message) -> None:
+        """Note an event that is no row."""
+        if self._layer is _ENDED:
+            raise _ended()
+        content = event.SerializeToString(deterministic=True)
+        self._note(event.DESCRIPTOR.full_name, Kind.EMITTED, self._head + content)
+
+    def _put_elsewhere(
+        self, family: str, key: bytes, value: bytes
+    ) -> dict[bytes, bytes | None] | None:
+        """Put a row whose put is more, or less, than usual; else return where it belongs."""
+        declared = self._writable(family)
+        rows = self._layer.table(family).rows
+        if declared.public and not declared.previous and not declared.counted:
+            self._put_here[family] = rows
+            return rows
+        for what, part in (("key", key), ("value", value)):
+            if type(part) is not bytes:
+                raise _not_bytes(what, part)
+        stored = self._head + value if declared.public else value
+        old = self._layer.get(family, key) if declared.previous or declared.counted else None
+        rows[key] = stored
+        if declared.counted and old is None:
+            self._count(family, 1)
+        if declared.public and declared.previous and old is not None:
+            self._note(family, Kind.REPLACED, key, stored, old[_HEAD:])
+        elif declared.public:
+            self._note(family, Kind.PUT, key, stored)
+        return None
+
+    def _note(self, family: str, kind: Kind, *parts: bytes) -> None:
+        self._run = None
+        self._events.begin(family, kind)
+        self._parts.extend(parts)
+
+    def _writable(self, family: str) -> Family:
+        declared = self._scope.writes.get(family)
+        if declared is None:
+            raise self._scope.undeclared_write(family)
+        return declared
+
+    def _count(self, family: str, more: int) -> None:
+        self._add(COUNTS, family, more)
+
+    def _add(self, family: str, name: str, more: int) -> int:
+        key = name.encode()
+        old = self._layer.get(family, key)
+        number = more if old is None else int(_NUMBER.unpack(old)[0]) + more
+        self._layer.put(family, key, _NUMBER.pack(number))
+        return number
+
+
+def number_of(stored: bytes) -> int:
+    """Return the last number of a sequence, or a count, from its row."""
+    return int(_NUMBER.unpack(stored)[0])
+
+
+class _EndedLayer(Layer):
+    """In the place of the layer of a transaction that has ended."""
+
+    def __getattribute__(self, name: str) -> object:
+        raise _ended()
+
+
+class _Nothing:
+    """No rows."""
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Return None."""
+        return None
+
+    def iterate(
+        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Return nothing."""
+        return iter(())
+
+
+NOTHING: Final = _Nothing()
+_ENDED: Final = _EndedLayer(NOTHING)
+
+
+def _ended() -> RuntimeError:
+    return RuntimeError("this transaction has ended: a handler keeps none for later")
+
+
+def _row(declared: Family, key: bytes, stored: bytes) -> Row:
+    if not declared.public:
+        return Row(key, stored, 0)
+    return Row(key, stored[_HEAD:], int(REVISION.unpack_from(stored)[0]))
+
+
+def _not_bytes(what: str, part: object) -> TypeError:
+    return TypeError(f"a {what} is bytes, not {type(part).__name__}")
+
+
+def _check_range(start: bytes, end: bytes) -> None:
+    for part in (start, end):
+        if type(part) is not bytes:
+            raise _not_bytes("bound of a range", part)
+    if start > end:
+        raise ValueError(f"a range that starts at {start!r} and ends before it, at {end!r}")

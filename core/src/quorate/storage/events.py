@@ -1,0 +1,263 @@
+"""The event log of a shard: one row per entry that changed a watched family or emitted.
+
+A row is keyed by the entry's index. It holds runs of changes of one family and one kind, then the
+lengths of all parts, then the parts; a part that is a stored value carries its revision. The bytes
+are a promise, whose old ones stand under tests/compat.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from itertools import accumulate, pairwise
+from struct import Struct, error as StructError, pack, unpack_from
+from typing import Final, NamedTuple, Protocol
+
+from quorate.storage.families import EVENTS
+
+#: A revision is the index of the entry, and below it the position of the command.
+_POSITION_BITS: Final = 20
+_LAST_POSITION: Final = (1 << _POSITION_BITS) - 1
+#: What stands in front of a stored value: its revision.
+REVISION: Final = Struct(">Q")
+_INDEX: Final = Struct(">Q")
+_FORMAT: Final = 1
+#: Format, logical time, number of runs, number of parts.
+_HEAD: Final = Struct(">BqII")
+#: Kind, number of the parts of this run, length of the family's name.
+_RUN: Final = Struct(">BIH")
+#: Every row's key is smaller, every other key of the family larger.
+_ROWS_END: Final = b"\xff" * 8
+#: The index up to which rows were trimmed.
+LOW_KEY: Final = _ROWS_END + b"low"
+_MARK: Final = _ROWS_END + b"mark"
+MARKS: Final = (_MARK, _ROWS_END + b"marl")
+
+
+class Kind(IntEnum):
+    """What happened, and which parts tell it."""
+
+    #: Key, stored value.
+    PUT = 1
+    #: Key, stored value, value before.
+    REPLACED = 2
+    #: Key, revision.
+    DELETED = 3
+    #: Key, revision, value before.
+    DELETED_OVER = 4
+    #: Revision and serialized message; the run's family is the full name of the message.
+    EMITTED = 5
+
+
+_PARTS: Final = {Kind.PUT: 2, Kind.REPLACED: 3, Kind.DELETED: 2, Kind.DELETED_OVER: 3}
+
+
+class RowChange(NamedTuple):
+    """A change of one row; `value` is None when the row was deleted.
+
+    `previous` is the value before, and is kept only for families that ask for it.
+    """
+
+    family: str
+    key: bytes
+    value: bytes | None
+    previous: bytes | None = None
+
+
+class Emitted(NamedTuple):
+    """Something that happened and is no row: the full name of its message, and the message."""
+
+    type: str
+    payload: bytes
+
+
+class StoredEvent(NamedTuple):
+    """An event, the revision of the command that caused it, and its logical time."""
+
+    revision: int
+    at_ms: int
+    change: RowChange | Emitted
+
+
+class HistoryGoneError(Exception):
+    """The events behind a revision were trimmed: list the rows, and read from there on."""
+
+    def __init__(self, after_revision: int, oldest: int) -> None:
+        super().__init__(
+            f"the events after revision {after_revision} are no longer complete: the oldest entry"
+            f" that is has index {oldest}; list the rows again and read on from there"
+        )
+        self.oldest: Final = oldest
+
+
+class EventRow:
+    """The events of one entry, in the order in which they happened."""
+
+    __slots__ = ("parts", "runs")
+
+    def __init__(self) -> None:
+        #: (family, kind, position of the first part) of each run.
+        self.runs: Final[list[tuple[str, Kind, int]]] = []
+        self.parts: Final[list[bytes]] = []
+
+    def begin(self, family: str, kind: Kind) -> None:
+        """Let the parts that are appended from now on be changes of this kind."""
+        runs = self.runs
+        if not runs or runs[-1][0] != family or runs[-1][1] is not kind:
+            runs.append((family, kind, len(self.parts)))
+
+    def mark(self) -> tuple[int, int]:
+        """Return a place to go back to."""
+        return len(self.runs), len(self.parts)
+
+    def back_to(self, mark: tuple[int, int]) -> None:
+        """Forget what was added since."""
+        del self.runs[mark[0] :]
+        del self.parts[mark[1] :]
+
+    def encode(self, at_ms: int) -> bytes:
+        """Return the row's value."""
+        parts, count = self.parts, len(self.parts)
+        edges = [*(first for _, _, first in self.runs), count][1:]
+        encoded = [_HEAD.pack(_FORMAT, at_ms, len(self.runs), count)]
+        for (family, kind, first), end in zip(self.runs, edges, strict=True):
+            name = family.encode()
+            encoded += (_RUN.pack(kind, end - first, len(name)), name)
+        encoded.append(pack(f">{count}I", *map(len, parts)))
+        encoded += parts
+        return b"".join(encoded)
+
+
+def event_key(index: int) -> bytes:
+    """Return the key of an entry's row."""
+    return _INDEX.pack(index)
+
+
+def mark_key(index: int) -> bytes:
+    """Return the key under which the logical time of an entry is noted for the trimming."""
+    return _MARK + _INDEX.pack(index)
+
+
+def marked_index(key: bytes) -> int:
+    """Return the index in the key of such a note."""
+    return int(_INDEX.unpack_from(key, len(_MARK))[0])
+
+
+def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterator[StoredEvent]:
+    """Yield the events in a row; raises `ValueError` for bytes that are none.
+
+    A selection names families, or full names of emitted messages, each with the prefix that keys
+    must have.
+    """
+    try:
+        form, at_ms, runs, count = _HEAD.unpack_from(value)
+        if form != _FORMAT:
+            raise ValueError(f"an event row of format {form} was written by a newer version")
+        at = _HEAD.size
+        found: list[tuple[str, Kind, int]] = []
+        for _ in range(runs):
+            kind, length, name_length = _RUN.unpack_from(value, at)
+            at += _RUN.size
+            found.append((value[at : at + name_length].decode(), Kind(kind), length))
+            at += name_length
+        lengths = unpack_from(f">{count}I", value, at)
+    except StructError:
+        raise ValueError(f"an event row of {len(value)} bytes is cut off") from None
+    ends = list(accumulate(lengths, initial=at + 4 * count))
+    if ends[-1] != len(value) or sum(length for _, _, length in found) != count:
+        raise ValueError(f"an event row of {len(value)} bytes does not add up")
+    first = 0
+    for family, kind, length in found:
+        prefix = b"" if selection is None else selection.get(family)
+        if prefix is not None:
+            edges = ends[first : first + length + 1]
+            yield from _changes(value, edges, family, kind, at_ms, prefix)
+        first += length
+
+
+def _changes(
+    value: bytes, edges: list[int], family: str, kind: Kind, at_ms: int, prefix: bytes
+) -> Iterator[StoredEvent]:
+    size = REVISION.size
+    if kind is Kind.EMITTED:
+        for start, end in pairwise(edges):
+            [revision] = REVISION.unpack_from(value, start)
+            yield StoredEvent(revision, at_ms, Emitted(family, value[start + size : end]))
+        return
+    step = _PARTS[kind]
+    deleted = kind in (Kind.DELETED, Kind.DELETED_OVER)
+    for first in range(0, len(edges) - 1, step):
+        key = value[edges[first] : edges[first + 1]]
+        if not key.startswith(prefix):
+            continue
+        start, end = edges[first + 1 : first + 3]
+        [revision] = REVISION.unpack_from(value, start)
+        row = None if deleted else value[start + size : end]
+        previous = value[end : edges[first + 3]] if step > 2 else None
+        yield StoredEvent(revision, at_ms, RowChange(family, key, row, previous))
+
+
+class Rows(Protocol):
+    """The stored rows of a shard, as the event log reads them."""
+
+    @property
+    def applied(self) -> int:
+        """The index of the newest entry that was applied."""
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Return a value; None where there is no such key."""
+
+    def iterate(
+        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Return the rows from `start` up to, not including, `end`, as they are now."""
+
+
+class EventLog:
+    """Reads a shard's events; whoever reads them leaves no trace in them."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows: Final = rows
+
+    @property
+    def oldest(self) -> int:
+        """The index of the first entry whose events are all there, if it had any."""
+        low = self._rows.get(EVENTS, LOW_KEY)
+        return 1 if low is None else int(_INDEX.unpack(low)[0]) + 1
+
+    @property
+    def newest(self) -> int:
+        """The index of the newest entry whose events are there."""
+        return self._rows.applied
+
+    def read(
+        self,
+        after_revision: int,
+        selection: Mapping[str, bytes] | None = None,
+        *,
+        max_rows: int,
+        max_bytes: int,
+    ) -> tuple[list[StoredEvent], int]:
+        """Return the selected events behind a revision, and the revision to read on from.
+
+        It ends behind a whole entry, and looks at no more entries once it has found `max_rows`
+        events, or looked at as many entries or at `max_bytes`; so it may find nothing and yet come
+        further. Where there is nothing more it returns `after_revision` itself or the revision
+        behind the newest entry. Raises `HistoryGoneError` when there were more events behind that
+        revision than are kept.
+        """
+        oldest = self.oldest
+        if oldest > 1 and after_revision < (oldest << _POSITION_BITS) - 1:
+            raise HistoryGoneError(after_revision, oldest)
+        newest = self.newest << _POSITION_BITS | _LAST_POSITION
+        first = _INDEX.pack((after_revision + 1) >> _POSITION_BITS)
+        found: list[StoredEvent] = []
+        looked = room = 0
+        # A token of a newer replica reads nothing here, and does not go back.
+        if after_revision >= newest:
+            return found, after_revision
+        for key, value in self._rows.iterate(EVENTS, first, _ROWS_END):
+            events = decode(value, selection)
+            found += (event for event in events if event.revision > after_revision)
+            looked, room = looked + 1, room + len(value)
+            if max(len(found), looked) >= max_rows or room >= max_bytes:
+                return found, int(_INDEX.unpack(key)[0]) << _POSITION_BITS | _LAST_POSITION
+        return found, newest

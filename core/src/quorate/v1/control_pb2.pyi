@@ -1,0 +1,122 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class OpenSession(_message.Message):
+    __slots__ = ("name", "ttl_ms")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TTL_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    ttl_ms: int
+    def __init__(self, name: _Optional[str] = ..., ttl_ms: _Optional[int] = ...) -> None: ...
+
+class OpenSessionReply(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
+class CloseSession(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
+class AdoptSlots(_message.Message):
+    __slots__ = ("version", "slots")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    slots: bytes
+    def __init__(self, version: _Optional[int] = ..., slots: _Optional[bytes] = ...) -> None: ...
+
+class AdoptMirror(_message.Message):
+    __slots__ = ("family", "revision", "rows", "deleted", "reset", "generation")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    DELETED_FIELD_NUMBER: _ClassVar[int]
+    RESET_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    revision: int
+    rows: _containers.RepeatedCompositeFieldContainer[MirroredRow]
+    deleted: _containers.RepeatedScalarFieldContainer[bytes]
+    reset: bool
+    generation: int
+    def __init__(self, family: _Optional[str] = ..., revision: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[MirroredRow, _Mapping]]] = ..., deleted: _Optional[_Iterable[bytes]] = ..., reset: bool = ..., generation: _Optional[int] = ...) -> None: ...
+
+class MirroredRow(_message.Message):
+    __slots__ = ("key", "value", "revision")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    key: bytes
+    value: bytes
+    revision: int
+    def __init__(self, key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class ReportDeclaration(_message.Message):
+    __slots__ = ("declaration",)
+    DECLARATION_FIELD_NUMBER: _ClassVar[int]
+    declaration: NodeDeclaration
+    def __init__(self, declaration: _Optional[_Union[NodeDeclaration, _Mapping]] = ...) -> None: ...
+
+class CreateShards(_message.Message):
+    __slots__ = ("shards",)
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    shards: _containers.RepeatedCompositeFieldContainer[ShardRow]
+    def __init__(self, shards: _Optional[_Iterable[_Union[ShardRow, _Mapping]]] = ...) -> None: ...
+
+class RaiseGeneration(_message.Message):
+    __slots__ = ("generation",)
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    def __init__(self, generation: _Optional[int] = ...) -> None: ...
+
+class NodeDeclaration(_message.Message):
+    __slots__ = ("node", "replica", "address", "groups", "fingerprint")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    replica: int
+    address: str
+    groups: _containers.RepeatedCompositeFieldContainer[DeclaredGroup]
+    fingerprint: str
+    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ...) -> None: ...
+
+class DeclaredGroup(_message.Message):
+    __slots__ = ("name", "shards")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    shards: int
+    def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ...) -> None: ...
+
+class ShardRow(_message.Message):
+    __slots__ = ("group", "number", "slots", "version", "members")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    slots: bytes
+    version: int
+    members: _containers.RepeatedCompositeFieldContainer[ShardMember]
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ...) -> None: ...
+
+class ShardMember(_message.Message):
+    __slots__ = ("node", "replica")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    replica: int
+    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,227 @@
+"""A shard over memory whose handlers do what the commands' own text says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+from google.protobuf.message import Message
+from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
+from quorate.apply.applier import Applier, ApplyLimits, families_of
+from quorate.apply.entries import LoggedCommand, Stamp, command_bytes, join
+from quorate.apply.outcomes import AppliedEntry, Outcome
+from quorate.consensus.messages import Entry, EntryKind
+from quorate.plugin import (
+    ColumnFamily,
+    Command,
+    DataRoute,
+    RaftGroup,
+    Rejected,
+    Timer,
+    Txn,
+    constant_key,
+    hookimpl,
+)
+from quorate.plugin.catalog import Catalog, build
+from quorate.plugin.discovery import Plugin
+from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.shard_id import ShardId
+
+SHARD: Final = ShardId("tested", 3)
+
+Step = Sequence[Any]
+
+
+def _do(txn: Txn, script: StringValue) -> StringValue:
+    """Carry out a script of steps, each [name, arguments...], and answer what was read."""
+    answers: list[object] = []
+    for name, *arguments in json.loads(script.value):
+        answer = _STEPS[name](txn, *arguments)
+        if answer is not None:
+            answers.append(answer)
+    return StringValue(value=json.dumps(answers))
+
+
+def _fail(_: Txn, kind: str) -> None:
+    raise {"KeyError": KeyError, "MemoryError": MemoryError}[kind](kind)
+
+
+def _reject(_: Txn, code: str) -> None:
+    raise Rejected(code, "as the script says")
+
+
+def _get(txn: Txn, family: str, key: str) -> str:
+    value = txn.get(family, key.encode())
+    return "" if value is None else value.decode()
+
+
+def _scan(txn: Txn, family: str, start: str, end: str, limit: int, reverse: bool) -> str:
+    rows = txn.scan(family, start.encode(), end.encode(), limit=limit, reverse=reverse)
+    return " ".join(f"{row.key.decode()}={row.value.decode()}" for row in rows)
+
+
+_STEPS: Final[dict[str, Callable[..., object]]] = {
+    "put": lambda txn, family, key, value: txn.put(family, key.encode(), value.encode()),
+    "delete": lambda txn, family, key: txn.delete(family, key.encode()),
+    "clear": lambda txn, family, start, end: txn.delete_range(family, start.encode(), end.encode()),
+    "get": _get,
+    "scan": _scan,
+    "id": lambda txn, sequence: txn.next_id(sequence),
+    "at": lambda txn, key, at_ms: txn.schedule("tested.bell", key.encode(), at_ms),
+    "when": lambda txn, key: str(txn.deadline("tested.bell", key.encode())),
+    "emit": lambda txn, text: txn.emit(StringValue(value=text)),
+    "reject": _reject,
+    "fail": _fail,
+    "answer": lambda txn, size: "a" * size,
+    "now": lambda txn: txn.proposed_at_ms,
+}
+
+
+def _nothing(_: Txn, __: Message) -> None:
+    return None
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    module = ModuleType("tested")
+    group = SHARD.group
+    families = [
+        ColumnFamily(name="tested.rows", group=group, row=StringValue),
+        ColumnFamily(name="tested.olds", group=group, row=StringValue, previous=True, counted=True),
+        ColumnFamily(name="tested.marks", group=group),
+        ColumnFamily(name="tested.tallies", group=group, counted=True),
+        ColumnFamily(name="tested.facts", group="metadata", row=StringValue, mirrored=True),
+    ]
+    commands: list[Command[Any]] = [
+        Command(message=message, group=where, examples=(message(),), shard_key=constant_key)
+        for message, where in (
+            (StringValue, group),
+            (BytesValue, group),
+            (UInt64Value, "metadata"),
+        )
+    ]
+    routes: list[DataRoute[Any]] = [
+        DataRoute(message=StringValue, apply=_do, reads=("tested.facts",)),
+        DataRoute(message=BytesValue, apply=_nothing),
+        DataRoute(message=UInt64Value, apply=_nothing),
+    ]
+    timers = [Timer(name="tested.bell", group=group, due=lambda keys: StringValue())]
+    vars(module)["quorate_raft_groups"] = hookimpl(lambda: [RaftGroup(name=group)])
+    vars(module)["quorate_column_families"] = hookimpl(lambda: families)
+    vars(module)["quorate_commands"] = hookimpl(lambda: commands)
+    vars(module)["quorate_data_routes"] = hookimpl(lambda: routes)
+    vars(module)["quorate_controllers"] = hookimpl(lambda: timers)
+    return build([Plugin(name="tested", distribution="tested", version="0", module=module)])
+
+
+@dataclass
+class Machine:
+    """One replica's data and applier; entries are given to it one after the other."""
+
+    catalog: Catalog
+    shard: ShardId = SHARD
+    limits: ApplyLimits = field(default_factory=ApplyLimits)
+    clock: Callable[[], float] = lambda: 0.0
+
+    def __post_init__(self) -> None:
+        self.home = MemoryHome()
+        self.open()
+
+    def open(self) -> None:
+        """Kill the process, and open the data as it is now in its home."""
+        self.home.kill()
+        families = families_of(self.catalog, self.shard.group)
+        self.data = ShardData.open(self.home, families)
+        self.failed: list[tuple[str, int, Exception]] = []
+        self.applier = Applier(
+            self.catalog,
+            self.shard,
+            self.data,
+            clock=self.clock,
+            limits=self.limits,
+            on_failure=lambda *failure: self.failed.append(failure),
+        )
+
+    def entry(
+        self, *commands: LoggedCommand, at_ms: int = 0, checked: tuple[int, int] = (0, 0)
+    ) -> Entry:
+        """Return the next entry with these commands."""
+        frames = map(command_bytes, commands)
+        payload = join(at_ms, frames, checked_index=checked[0], checksum=checked[1])
+        return Entry(self.data.applied + 1, 1, EntryKind.COMMAND, payload)
+
+    def apply(self, *commands: LoggedCommand, at_ms: int = 0) -> tuple[Outcome, ...]:
+        """Apply one entry with these commands."""
+        [applied] = self.applier.apply([self.entry(*commands, at_ms=at_ms)])
+        return applied.outcomes
+
+    def do(self, *steps: Step, at_ms: int = 0, stamp: Stamp | None = None) -> Outcome:
+        """Apply one entry with one script."""
+        [outcome] = self.apply(self.script(*steps, stamp=stamp), at_ms=at_ms)
+        return outcome
+
+    def read(self, *steps: Step) -> list[Any]:
+        """Apply one entry with one script, and return what it read."""
+        outcome = self.do(*steps)
+        assert outcome.refusal is None, outcome
+        return self.answers(outcome)
+
+    def control(self, message: Message, at_ms: int = 0) -> Outcome:
+        """Apply one entry with a command of core's own."""
+        command = LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString())
+        [outcome] = self.apply(command, at_ms=at_ms)
+        return outcome
+
+    def all(self, entries: Iterable[Entry]) -> list[AppliedEntry]:
+        """Apply entries in as many turns as it takes."""
+        left, done = list(entries), []
+        while left:
+            applied = self.applier.apply(left)
+            done += applied
+            left = left[len(applied) :]
+        return done
+
+    def rows(self, family: str) -> dict[bytes, bytes]:
+        """Return what is stored of a family."""
+        return dict(self.data.iterate(family, b"", None))
+
+    def digest(self) -> str:
+        """Return the digest of everything that is stored."""
+        digest = self.data.digest()
+        while not digest.step():
+            pass
+        return digest.hexdigest()
+
+    @staticmethod
+    def script(
+        *steps: Step, stamp: Stamp | None = None, slots: Sequence[int] = ()
+    ) -> LoggedCommand:
+        """Return the command of a script."""
+        message = StringValue(value=json.dumps(steps))
+        return LoggedCommand(
+            message.DESCRIPTOR.full_name, message.SerializeToString(), slots, stamp
+        )
+
+    @staticmethod
+    def answers(outcome: Outcome) -> list[Any]:
+        """Return what a script read."""
+        found: list[Any] = json.loads(StringValue.FromString(outcome.reply).value)
+        return found
+
+
+@pytest.fixture
+def machine(catalog: Catalog) -> Machine:
+    return Machine(catalog)
+
+
+@pytest.fixture(scope="session")
+def new_machine(catalog: Catalog) -> Callable[..., Machine]:
+    def new(**options: Any) -> Machine:
+        return Machine(catalog, **options)
+
+    return new

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf.message import Message
+from quorate.apply import control
+from quorate.apply.control import FIRST_SHARD, MirrorPosition
+from quorate.apply.outcomes import Outcome
+from quorate.plugin import Row, keys
+from quorate.storage.events import decode
+from quorate.v1 import control_pb2
+from quorate.v1.control_pb2 import (
+    AdoptMirror,
+    AdoptSlots,
+    CreateShards,
+    MirroredRow,
+    NodeDeclaration,
+    OpenSession,
+    RaiseGeneration,
+    ReportDeclaration,
+    ShardMember,
+    ShardRow,
+)
+
+if TYPE_CHECKING:
+    from core.tests.apply.conftest import Machine
+
+FACTS = frozenset({"tested.facts"})
+NewMachine = Callable[..., "Machine"]
+
+
+@pytest.fixture
+def first(new_machine: NewMachine) -> Machine:
+    return new_machine(shard=FIRST_SHARD)
+
+
+def shard_row(number: int, *, slots: bytes = bytes(128)) -> ShardRow:
+    members = [ShardMember(node="a", replica=1)]
+    return ShardRow(group="tested", number=number, slots=slots, members=members)
+
+
+def refused(outcome: Outcome) -> str:
+    assert outcome.refusal is not None
+    return outcome.refusal.code
+
+
+def mirror(
+    revision: int, *rows: bytes, reset: bool = False, generation: int = 0, deleted: bytes = b""
+) -> AdoptMirror:
+    return AdoptMirror(
+        family="tested.facts",
+        revision=revision,
+        rows=[MirroredRow(key=key, value=b"v", revision=revision) for key in rows],
+        deleted=[deleted] if deleted else [],
+        reset=reset,
+        generation=generation,
+    )
+
+
+def test_every_command_of_the_file_has_its_route() -> None:
+    messages = {each.full_name for each in control_pb2.DESCRIPTOR.message_types_by_name.values()}
+    parts = {"OpenSessionReply", "MirroredRow", "NodeDeclaration", "DeclaredGroup", "ShardRow"}
+    parts.add("ShardMember")
+
+    assert set(control.ROUTES) == messages - {f"quorate.v1.{part}" for part in parts}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AdoptSlots(version=1, slots=b"short"),
+        OpenSession(ttl_ms=0),
+        AdoptMirror(family="tested.rows", revision=1, reset=True),
+        AdoptMirror(family="tested.facts", revision=1),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(machine: Machine, message: Message) -> None:
+    assert refused(machine.control(message)) == "INVALID_ARGUMENT"
+    assert not machine.rows("core.sessions")
+
+
+def test_only_newer_slots_are_adopted(machine: Machine) -> None:
+    for version, slots in ((2, b"\x01" + bytes(127)), (1, b"\x02" + bytes(127))):
+        machine.control(AdoptSlots(version=version, slots=slots))
+
+    assert machine.applier.slots.version == 2
+    assert machine.applier.slots.owned == {0}
+
+
+def test_a_copy_goes_forward_only(machine: Machine) -> None:
+    def shown() -> str:
+        scan = ["scan", "tested.facts", "a", "z", 9, False]
+        [found] = machine.read(scan)
+        return str(found)
+
+    assert machine.applier.mirror_position("tested.facts") is None
+    machine.control(mirror(5, b"a", b"b", reset=True))
+    assert machine.applier.mirror_position("tested.facts") == MirrorPosition(0, 5)
+    reader = machine.applier.reader(FACTS)
+    assert reader.get_row("tested.facts", b"a") == Row(b"a", b"v", 5)
+    machine.control(mirror(7, b"c", deleted=b"a"))
+    machine.control(mirror(6, b"a", deleted=b"c"))
+    assert shown() == "b=v c=v"
+    machine.control(mirror(4, b"x", reset=True))
+    assert refused(machine.control(mirror(1, b"x", generation=1))) == "INVALID_ARGUMENT"
+    assert shown() == "b=v c=v"
+    machine.control(mirror(1, b"x", reset=True, generation=1))
+    assert shown() == "x=v"
+    # It tells its own watchers nothing: they watch the source.
+    assert not machine.rows("core.events")
+
+
+def test_handlers_of_the_source_still_write_their_family(first: Machine) -> None:
+    assert refused(first.control(mirror(5, b"a", reset=True))) == "INVALID_ARGUMENT"
+
+
+def test_shards_are_created_once_and_tell_their_watchers(first: Machine) -> None:
+    first.control(CreateShards(shards=[shard_row(0), shard_row(1)]))
+    other = shard_row(1, slots=b"\xff" * 128)
+    outcome = first.control(CreateShards(shards=[other, shard_row(2)]))
+
+    rows = {key: ShardRow.FromString(row[8:]) for key, row in first.rows("core.shards").items()}
+    assert list(rows) == [keys.pack("tested", number) for number in range(3)]
+    assert rows[keys.pack("tested", 1)].slots == bytes(128)
+    assert rows[keys.pack("tested", 2)].version == outcome.revision
+    [event] = decode(first.rows("core.events")[(2).to_bytes(8)], {"core.shards": b""})
+    assert event.revision == outcome.revision
+
+
+def test_a_shard_that_makes_no_sense_creates_none(first: Machine) -> None:
+    broken = shard_row(1, slots=b"")
+
+    assert refused(first.control(CreateShards(shards=[shard_row(0), broken]))) == "INVALID_ARGUMENT"
+    assert not first.rows("core.shards")
+    assert not first.rows("core.events")
+
+
+def test_a_declaration_is_noted_when_it_is_another(first: Machine) -> None:
+    for fingerprint in ("one", "one", "two"):
+        declaration = NodeDeclaration(node="a", replica=1, fingerprint=fingerprint)
+        first.control(ReportDeclaration(declaration=declaration))
+
+    row = first.rows("core.nodes")[b"a"]
+    assert NodeDeclaration.FromString(row[8:]).fingerprint == "two"
+    assert len(first.rows("core.events")) == 2
+
+
+@pytest.mark.parametrize("message", [CreateShards(), ReportDeclaration()], ids=["shards", "node"])
+def test_the_first_shard_alone_knows_the_others(machine: Machine, message: Message) -> None:
+    assert refused(machine.control(message)) == "WRONG_SHARD"
+
+
+def test_the_generation_only_rises(machine: Machine) -> None:
+    for generation in (2, 1):
+        machine.control(RaiseGeneration(generation=generation))
+    machine.open()
+
+    assert machine.applier.generation == 2
+    assert machine.data.record.generation == 2

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from quorate.apply.entries import Stamp
+from quorate.apply.outcomes import Outcome
+from quorate.apply.sessions import EXPIRED_AT_ONCE, MAX_ANSWER_BYTES, WINDOW
+from quorate.v1.control_pb2 import AdoptSlots, CloseSession, OpenSession, OpenSessionReply
+
+if TYPE_CHECKING:
+    from core.tests.apply.conftest import Machine
+
+COUNT = ["id", "x"]
+
+
+def opened(machine: Machine, *, name: str = "", ttl_ms: int = 1_000, at_ms: int = 0) -> int:
+    outcome = machine.control(OpenSession(name=name, ttl_ms=ttl_ms), at_ms=at_ms)
+    assert outcome.refusal is None, outcome
+    return OpenSessionReply.FromString(outcome.reply).session
+
+
+def code(outcome: Outcome) -> str | None:
+    return None if outcome.refusal is None else outcome.refusal.code
+
+
+def counted(machine: Machine) -> int:
+    [last] = machine.read(COUNT)
+    return int(last & 0xFFFF) - 1
+
+
+def test_a_session_is_named_by_its_revision_and_never_again(machine: Machine) -> None:
+    first, second = opened(machine), opened(machine)
+    machine.control(CloseSession(session=second))
+    third = opened(machine)
+
+    assert (first, second, third) == (1 << 20, 2 << 20, 4 << 20)
+
+
+def test_a_retry_gets_the_recorded_answer_and_changes_nothing(machine: Machine) -> None:
+    session = opened(machine)
+    steps = (COUNT, ["put", "tested.rows", "k", "v"])
+    first = machine.do(*steps, stamp=Stamp(session, 4, 0))
+    # Its answer is known even in the entry that applies it, and after a restart.
+    again, another = machine.apply(
+        machine.script(*steps, stamp=Stamp(session, 4, 0)),
+        machine.script(*steps, stamp=Stamp(session, 5, 0)),
+    )
+    machine.open()
+
+    assert again == first
+    assert another != first
+    assert machine.do(*steps, stamp=Stamp(session, 5, 0)) == another
+    assert counted(machine) == 2
+    assert len(machine.rows("core.events")) == 2
+
+
+def test_a_retry_gets_the_recorded_refusal(machine: Machine) -> None:
+    session = opened(machine)
+    refused = machine.do(["reject", "FENCED"], stamp=Stamp(session, 0, 0))
+    failed = machine.do(["fail", "KeyError"], stamp=Stamp(session, 1, 0))
+
+    assert machine.do(["put", "tested.rows", "k", "v"], stamp=Stamp(session, 0, 0)) == refused
+    assert machine.do(stamp=Stamp(session, 1, 0)) == failed
+    assert (code(refused), code(failed)) == ("FENCED", "INTERNAL")
+    assert not machine.rows("tested.rows")
+
+
+@pytest.mark.parametrize("session", [0, 77, 1 << 20])
+def test_an_unknown_session_is_refused_and_nothing_written(machine: Machine, session: int) -> None:
+    opened(machine, name="other")
+    machine.control(CloseSession(session=1 << 20))
+    before = machine.rows("core.sessions"), machine.rows("core.answers")
+    outcome = machine.do(["put", "tested.rows", "k", "v"], stamp=Stamp(session, 0, 0))
+
+    assert code(outcome) == "SESSION_EXPIRED"
+    assert not machine.rows("tested.rows")
+    assert (machine.rows("core.sessions"), machine.rows("core.answers")) == before
+
+
+def test_a_session_expires_by_logical_time(machine: Machine) -> None:
+    session = opened(machine, ttl_ms=100, at_ms=1_000)
+
+    assert code(machine.do(COUNT, at_ms=1_100, stamp=Stamp(session, 0, 0))) is None
+    assert code(machine.do(COUNT, at_ms=1_200, stamp=Stamp(session, 1, 0))) is None
+    assert machine.rows("core.answers")
+    assert code(machine.do(COUNT, at_ms=1_301, stamp=Stamp(session, 1, 0))) == "SESSION_EXPIRED"
+    assert counted(machine) == 2
+    # Nothing of it is left.
+    assert not machine.rows("core.sessions")
+    assert not machine.rows("core.answers")
+
+
+def test_expired_sessions_go_with_any_entry_and_a_bounded_number_at_once(machine: Machine) -> None:
+    for _ in range(EXPIRED_AT_ONCE + 3):
+        opened(machine, ttl_ms=10)
+    kept = opened(machine, ttl_ms=10_000)
+    machine.open()
+    last = (EXPIRED_AT_ONCE + 3) << 20
+    outcome = machine.do(at_ms=500, stamp=Stamp(last, 0, 0))
+
+    assert len(machine.rows("core.sessions")) == 2 * (3 + 1)
+    assert code(outcome) == "SESSION_EXPIRED"
+    machine.do()
+    assert len(machine.rows("core.sessions")) == 2
+    assert code(machine.do(stamp=Stamp(kept, 0, 0))) is None
+
+
+def test_sequences_lie_within_the_window(machine: Machine) -> None:
+    session = opened(machine)
+    machine.do(COUNT, stamp=Stamp(session, 9, 9))
+
+    for sequence, lowest, expected in (
+        (8, 9, "OUT_OF_RANGE"),
+        # A late retry that does not know yet what its caller said since.
+        (8, 8, "OUT_OF_RANGE"),
+        (9 + WINDOW + 1, 9, "OUT_OF_RANGE"),
+        (9 + WINDOW, 9, None),
+        (9, 0, None),
+    ):
+        assert code(machine.do(COUNT, stamp=Stamp(session, sequence, lowest))) == expected
+    assert counted(machine) == 2
+
+
+@pytest.mark.parametrize("lowest", [3, 2**60])
+def test_answers_below_the_lowest_unanswered_are_forgotten(machine: Machine, lowest: int) -> None:
+    session = opened(machine)
+    for sequence in range(3):
+        machine.do(COUNT, stamp=Stamp(session, sequence, 0))
+    assert len(machine.rows("core.answers")) == 3
+    machine.do(COUNT, stamp=Stamp(session, lowest, lowest))
+
+    assert len(machine.rows("core.answers")) == 1
+
+
+def test_a_named_session_is_found_again_and_lives_until_it_is_closed(machine: Machine) -> None:
+    session = opened(machine, name="load", ttl_ms=5)
+    machine.do(at_ms=1_000_000)
+
+    assert opened(machine, name="load") == session
+    assert opened(machine, name="other") != session
+    assert code(machine.do(COUNT, stamp=Stamp(session, 0, 0))) is None
+    machine.control(CloseSession(session=session))
+    assert code(machine.do(COUNT, stamp=Stamp(session, 1, 0))) == "SESSION_EXPIRED"
+    assert opened(machine, name="load") != session
+
+
+def test_below_the_mark_of_a_named_session_all_was_applied_already(machine: Machine) -> None:
+    session = opened(machine, name="load")
+    for sequence in range(5):
+        machine.do(COUNT, stamp=Stamp(session, sequence, sequence))
+    # The load was begun anew by one who does not know how far it came.
+    outcome = machine.do(COUNT, stamp=Stamp(session, 1, 1))
+
+    assert outcome.forgotten
+    assert (outcome.refusal, outcome.reply) == (None, b"")
+    assert not machine.do(COUNT, stamp=Stamp(session, 4, 1)).forgotten
+    assert code(machine.do(COUNT, stamp=Stamp(session, 0, 1))) == "OUT_OF_RANGE"
+    assert counted(machine) == 5
+
+
+def test_a_large_answer_is_remembered_as_applied(machine: Machine) -> None:
+    session = opened(machine)
+    size = MAX_ANSWER_BYTES
+    first = machine.do(COUNT, ["answer", size], stamp=Stamp(session, 0, 0))
+    again = machine.do(COUNT, ["answer", size], stamp=Stamp(session, 0, 0))
+
+    assert len(first.reply) > MAX_ANSWER_BYTES
+    assert not first.forgotten
+    assert again == Outcome(first.revision, forgotten=True)
+    assert counted(machine) == 1
+    assert max(map(len, machine.rows("core.answers").values())) < MAX_ANSWER_BYTES
+
+
+def test_a_recorded_answer_is_given_although_the_slot_has_moved(machine: Machine) -> None:
+    session = opened(machine)
+    all_slots, none = b"\xff" * 128, bytes(128)
+    machine.control(AdoptSlots(version=1, slots=all_slots))
+
+    def attempt(sequence: int) -> Outcome:
+        stamp = Stamp(session, sequence, 0)
+        [outcome] = machine.apply(machine.script(COUNT, stamp=stamp, slots=[7]))
+        return outcome
+
+    first = attempt(0)
+    machine.control(AdoptSlots(version=2, slots=none))
+    assert attempt(0) == first
+    assert code(attempt(1)) == "WRONG_SHARD"
+    # What was not applied is not remembered either.
+    machine.control(AdoptSlots(version=3, slots=all_slots))
+    assert code(attempt(1)) is None
+    assert counted(machine) == 2

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from hypothesis import given, settings, strategies as st
+from quorate.apply.layers import Layer
+from quorate.apply.scope import UNLIMITED, Scope
+from quorate.apply.txn import NOTHING, ShardTxn
+from quorate.plugin import Row, UndeclaredFamilyError
+from quorate.plugin.catalog import Catalog
+from quorate.storage.events import EventRow, decode
+
+if TYPE_CHECKING:
+    from core.tests.apply.conftest import Machine
+
+
+def new_txn(scope: Scope = UNLIMITED, *, at_ms: int = 7) -> tuple[ShardTxn, EventRow]:
+    events = EventRow()
+    return ShardTxn(Layer(NOTHING), scope, events, revision=9, at_ms=at_ms, shard=2), events
+
+
+def test_own_writes_are_visible(machine: Machine) -> None:
+    assert machine.read(
+        ["put", "tested.rows", "b", "1"],
+        ["put", "tested.rows", "a", "2"],
+        ["get", "tested.rows", "b"],
+        ["scan", "tested.rows", "a", "z", 9, False],
+        ["delete", "tested.rows", "b"],
+        ["get", "tested.rows", "b"],
+        ["scan", "tested.rows", "a", "z", 9, True],
+    ) == ["1", "a=2 b=1", "", "a=2"]
+
+
+def test_writes_of_the_batch_are_visible_to_later_commands(machine: Machine) -> None:
+    entries = [machine.script(["put", "tested.rows", "a", "1"])]
+    entries.append(machine.script(["get", "tested.rows", "a"], ["delete", "tested.rows", "a"]))
+    entries.append(machine.script(["scan", "tested.rows", "a", "z", 9, False]))
+    outcomes = machine.apply(*entries)
+
+    assert [machine.answers(outcome) for outcome in outcomes] == [[], ["1"], [""]]
+
+
+def test_a_row_carries_the_revision_of_its_command_and_a_private_one_none() -> None:
+    txn, _ = new_txn()
+    txn.put("any.rows", b"k", b"v")
+
+    assert txn.get_row("any.rows", b"k") == Row(b"k", b"v", 9)
+    assert txn.get_row("any.rows", b"l") is None
+
+
+def test_private_rows_are_stored_as_they_are(machine: Machine) -> None:
+    machine.do(["put", "tested.marks", "k", "v"], ["put", "tested.rows", "k", "v"])
+
+    assert machine.rows("tested.marks") == {b"k": b"v"}
+    assert machine.rows("tested.rows") == {b"k": (1 << 20).to_bytes(8) + b"v"}
+    reader = machine.applier.reader(frozenset({"tested.marks", "tested.rows"}))
+    assert reader.get_row("tested.marks", b"k") == Row(b"k", b"v", 0)
+    assert reader.get_row("tested.rows", b"k") == Row(b"k", b"v", 1 << 20)
+    assert reader.get("tested.rows", b"k") == b"v"
+
+
+def test_undeclared_families_and_timers_are_refused(catalog: Catalog) -> None:
+    route = catalog.routes[StringValue.DESCRIPTOR.full_name]
+    txn, _ = new_txn(Scope.of_route(catalog, route))
+
+    with pytest.raises(UndeclaredFamilyError, match=r"its own are tested\.marks, tested\.olds"):
+        txn.put("other.rows", b"", b"")
+    with pytest.raises(UndeclaredFamilyError, match="not the plugin's own"):
+        txn.put("tested.facts", b"", b"")
+    with pytest.raises(UndeclaredFamilyError, match="nor declared under reads"):
+        txn.get("other.rows", b"")
+    with pytest.raises(UndeclaredFamilyError, match="nor declared under reads"):
+        txn.scan("other.rows", b"", b"", limit=1)
+    with pytest.raises(ValueError, match="timer other is not declared"):
+        txn.schedule("other", b"", 1)
+    assert txn.get("tested.facts", b"") is None
+
+
+def test_scans_are_bounded() -> None:
+    txn, _ = new_txn()
+    for number in range(5):
+        txn.put("any.rows", b"%d" % number, b"")
+
+    assert [row.key for row in txn.scan("any.rows", b"1", b"4", limit=2)] == [b"1", b"2"]
+    assert [row.key for row in txn.scan("any.rows", b"1", b"4", limit=2, reverse=True)] == [
+        b"3",
+        b"2",
+    ]
+    with pytest.raises(ValueError, match="a limit is at least 1"):
+        txn.scan("any.rows", b"", b"9", limit=0)
+    with pytest.raises(ValueError, match="ends before it"):
+        txn.scan("any.rows", b"9", b"1", limit=1)
+
+
+def test_a_scan_shows_the_rows_as_they_are_at_its_call() -> None:
+    txn, _ = new_txn()
+    txn.put("any.rows", b"a", b"")
+    found = txn.scan("any.rows", b"a", b"z", limit=9)
+    txn.put("any.rows", b"b", b"")
+
+    assert [row.key for row in found] == [b"a"]
+
+
+@pytest.mark.parametrize("part", ["text", bytearray(b"k"), None])
+def test_keys_and_values_are_bytes(part: object) -> None:
+    txn, events = new_txn()
+    for act in (
+        lambda: txn.put("any.rows", part, b""),  # type: ignore[arg-type]
+        lambda: txn.put("any.rows", b"", part),  # type: ignore[arg-type]
+        lambda: txn.get("any.rows", part),  # type: ignore[arg-type]
+        lambda: txn.get_row("any.rows", part),  # type: ignore[arg-type]
+        lambda: txn.delete("any.rows", part),  # type: ignore[arg-type]
+        lambda: txn.scan("any.rows", part, b"z", limit=1),  # type: ignore[arg-type]
+        lambda: txn.schedule("any", part, 1),  # type: ignore[arg-type]
+        lambda: txn.deadline("any", part),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="is bytes, not"):
+            act()
+
+    assert not events.parts
+
+
+def test_a_transaction_that_has_ended_is_of_no_use() -> None:
+    txn, _ = new_txn()
+    txn.put("any.rows", b"", b"")
+    txn.end()
+    for act in (
+        lambda: txn.put("any.rows", b"", b""),
+        lambda: txn.get("any.rows", b""),
+        lambda: txn.delete("any.rows", b""),
+        lambda: txn.scan("any.rows", b"", b"z", limit=1),
+        lambda: txn.next_id("any"),
+        lambda: txn.schedule("any", b"", 1),
+        lambda: txn.emit(StringValue()),
+    ):
+        with pytest.raises(RuntimeError, match="this transaction has ended"):
+            act()
+
+
+def test_delete_range_is_for_private_families(machine: Machine) -> None:
+    machine.do(*(["put", "tested.marks", key, "v"] for key in "abc"))
+    [listed] = machine.read(
+        ["put", "tested.marks", "bb", "own"],
+        ["clear", "tested.marks", "b", "c"],
+        ["put", "tested.marks", "b", "again"],
+        ["scan", "tested.marks", "a", "z", 9, False],
+    )
+
+    assert listed == "a=v b=again c=v"
+    assert machine.rows("tested.marks") == {b"a": b"v", b"b": b"again", b"c": b"v"}
+    outcome = machine.do(["clear", "tested.rows", "a", "z"])
+    assert outcome.refusal is not None
+    assert "rows are watched" in str(machine.failed[0][2])
+
+
+def test_ids_are_unique_in_the_group_and_go_on(machine: Machine) -> None:
+    first = machine.read(["id", "x"], ["id", "x"], ["id", "y"])
+    machine.open()
+
+    assert first == [3 << 48 | 1, 3 << 48 | 2, 3 << 48 | 1]
+    assert machine.read(["id", "x"]) == [3 << 48 | 3]
+
+
+def test_events_are_derived_in_order(machine: Machine) -> None:
+    machine.do(["put", "tested.olds", "k", "old"])
+    outcome = machine.do(
+        ["put", "tested.rows", "a", "1"],
+        ["put", "tested.rows", "a", "2"],
+        ["put", "tested.marks", "private", ""],
+        ["emit", "said"],
+        ["put", "tested.olds", "k", "new"],
+        ["delete", "tested.rows", "none"],
+        ["delete", "tested.rows", "a"],
+        ["delete", "tested.olds", "k"],
+        ["put", "tested.rows", "a", "3"],
+        at_ms=77,
+    )
+
+    row = machine.rows("core.events")[(2).to_bytes(8)]
+    events = list(decode(row))
+    assert {(event.revision, event.at_ms) for event in events} == {(outcome.revision, 77)}
+    assert [tuple(event.change) for event in events] == [
+        ("tested.rows", b"a", b"1", None),
+        ("tested.rows", b"a", b"2", None),
+        ("google.protobuf.StringValue", StringValue(value="said").SerializeToString()),
+        ("tested.olds", b"k", b"new", b"old"),
+        ("tested.rows", b"a", None, None),
+        ("tested.olds", b"k", None, b"new"),
+        ("tested.rows", b"a", b"3", None),
+    ]
+
+
+def test_counts_are_exact(machine: Machine) -> None:
+    machine.do(*(["put", "tested.tallies", key, "v"] for key in "abca"))
+    machine.do(["put", "tested.olds", "k", "v"], ["delete", "tested.olds", "none"])
+    machine.do(["delete", "tested.tallies", "a"], ["reject", "NO"])
+    machine.do(["clear", "tested.tallies", "b", "z"], ["put", "tested.tallies", "z", ""])
+
+    assert machine.applier.counts() == {"tested.olds": 1, "tested.tallies": 2}
+
+
+_KEYS = st.sampled_from("abcde")
+_STEP = st.one_of(
+    st.tuples(st.just("put"), _KEYS),
+    st.tuples(st.just("delete"), _KEYS),
+    st.tuples(st.just("clear"), _KEYS, _KEYS),
+    st.just(("merge",)),
+    st.just(("drop",)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_STEP, max_size=30))
+def test_layers_show_what_a_plain_dict_would(steps: list[tuple[str, ...]]) -> None:
+    batch = Layer(NOTHING)
+    kept: dict[bytes, bytes] = {}
+    top, shown = Layer(batch), dict(kept)
+    for number, (name, *parts) in enumerate(steps):
+        keys = sorted(part.encode() for part in parts)
+        if name == "put":
+            top.put("f", keys[0], b"%d" % number)
+            shown[keys[0]] = b"%d" % number
+        elif name == "delete":
+            top.delete("f", keys[0])
+            shown.pop(keys[0], None)
+        elif name == "clear":
+            top.delete_range("f", *keys)
+            shown = {k: v for k, v in shown.items() if not keys[0] <= k < keys[1]}
+        else:
+            if name == "merge":
+                top.merge_into(batch)
+                kept = shown
+            top, shown = Layer(batch), dict(kept)
+        assert list(top.iterate("f", b"b", b"e")) == [
+            row for row in sorted(shown.items()) if b"b" <= row[0] < b"e"
+        ]
+        assert list(top.iterate("f", b"", None, reverse=True)) == sorted(shown.items())[::-1]
+        assert {k: top.get("f", k) for k in (b"a", b"c")} == {k: shown.get(k) for k in (b"a", b"c")}
