@@ -38,7 +38,7 @@ def measure(directory: Path, *, fsync: bool) -> dict[str, Any]:
         found: dict[str, Any] = {"client_ms": client_ms(leader)}
         before = _entry_bytes(leader)
         for name, size, count, in_flight in LOADS:
-            asked = {"size": size, "count": count, "in_flight": in_flight}
+            asked = {"kind": "notes", "size": size, "count": count, "in_flight": in_flight}
             answer = leader.ask("Load", json.dumps(asked).encode(), timeout_s=300)
             if answer.pop("outcome") != "applied":
                 raise RuntimeError(f"the load {name} ended: {answer}")
@@ -57,7 +57,7 @@ def client_ms(leader: Process) -> float:
     took = []
     for _ in range(CLIENT_PROPOSALS):
         begun = time.perf_counter()
-        leader.ask("Propose", b"\x55" * 128)
+        leader.ask("Note", b"\x55" * 128)
         took.append(time.perf_counter() - begun)
     return statistics.median(took) * 1e3
 

@@ -29,7 +29,7 @@ def trial(cluster: Cluster, number: int) -> float:
     leader = cluster.leader()
     leader.kill()
     begun = time.monotonic()
-    cluster.propose(f"trial {number}".encode())
+    cluster.note(f"trial {number}".encode())
     outage_s = time.monotonic() - begun
     leader.start()
     until(lambda: _caught_up(leader, cluster.leader()))

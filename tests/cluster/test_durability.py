@@ -99,7 +99,7 @@ def run(directory: Path, *, fsync: bool) -> tuple[str, dict[int, str], dict[str,
     with Cluster(directory, fsync=fsync, marks=True, prefixes=prefixes) as cluster:
         leader = cluster.leader()
         names = [f"proposal-{number:04}" for number in range(PROPOSALS)]
-        indexes = {leader.ask("Propose", name.encode())["index"]: name for name in names}
+        indexes = {leader.ask("Note", name.encode())["index"]: name for name in names}
         for process in cluster.processes.values():
             process.stop()
     traces = {

@@ -27,11 +27,11 @@ def test_a_leader_acknowledges_nothing_that_it_holds_alone(tmp_path: Path) -> No
         leader, followers = cluster.leader(), cluster.followers()
         for follower in followers:
             follower.send_signal(signal.SIGSTOP)
-        answer = leader.ask("Propose", b"alone", timeout_s=1.0)
+        answer = leader.ask("Note", b"alone", timeout_s=1.0)
         assert answer["outcome"] == "unreachable"
         for follower in followers:
             follower.send_signal(signal.SIGCONT)
-        cluster.propose(b"together")
+        cluster.note(b"together")
         assert "together" in cluster.read()
 
 
@@ -80,7 +80,7 @@ def test_a_node_whose_disk_was_emptied_is_refused_and_the_others_go_on(tmp_path:
 
 def test_a_process_stops_when_it_is_told_to(tmp_path: Path) -> None:
     with Cluster(tmp_path) as cluster:
-        cluster.propose(b"something")
+        cluster.note(b"something")
         for process in cluster.processes.values():
             assert process.stop() == 0, process.said
             assert process.said == ""

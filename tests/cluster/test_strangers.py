@@ -33,7 +33,7 @@ STRANGER = Peer("z", 26)
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(tmp_path) as running:
-        running.propose(b"before")
+        running.note(b"before")
         yield running
         # Whatever was sent: every replica is there and has not so much as lost a term.
         for process in running.processes.values():
@@ -94,7 +94,7 @@ def test_strangers_are_refused_counted_and_logged_once(cluster: Cluster) -> None
             (counted,) = [n for key, n in stranger.refused().items() if reason in key]
             assert counted == 3
             assert follower.said.count(reason) == 1
-    cluster.propose(b"after")
+    cluster.note(b"after")
     assert {"before", "after"} <= set(cluster.read())
 
 
@@ -129,6 +129,6 @@ def test_what_a_member_sends_is_checked_before_it_is_believed(cluster: Cluster) 
         } == dict.fromkeys(bad, 2)
     for reason in bad:
         assert follower.said.count(reason) == 1
-    cluster.propose(b"after")
+    cluster.note(b"after")
     assert {"before", "after"} <= set(cluster.read())
     assert follower.status()["term"] == status["term"]

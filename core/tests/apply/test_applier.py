@@ -99,6 +99,12 @@ POISON: dict[str, Callable[[Machine], LoggedCommand]] = {
     "breaks in the middle": lambda machine: machine.script(
         ["put", "tested.rows", "x", ""], ["put", "tested.rows", "y", None]
     ),
+    "refuses with a code that core retries": lambda machine: machine.script(
+        ["put", "tested.rows", "x", ""], ["emit", "x"], ["reject", "WRONG_SHARD"]
+    ),
+    "refuses with a code of sessions": lambda machine: machine.script(
+        ["put", "tested.rows", "x", ""], ["reject", "SESSION_EXPIRED"]
+    ),
     "does not parse": lambda _: LoggedCommand(StringValue.DESCRIPTOR.full_name, b"\xff\xff"),
 }
 
@@ -207,6 +213,19 @@ def test_a_write_that_can_be_tried_again_changes_nothing(
     assert [outcome.refusal for outcome in applied.outcomes] == [None, None]
     assert machine.answers(applied.outcomes[1]) == [3 << 48 | 1]
     assert machine.applier.slots.owned == {1}
+
+
+def test_a_failed_command_is_told_once_however_often_it_is_tried(machine: Machine) -> None:
+    entries = [machine.entry(machine.script(["fail", "KeyError"]))]
+    disk = machine.home.disks["data.1"]
+    disk.failure = StalledError("later")
+    for _ in range(3):
+        with pytest.raises(StalledError):
+            machine.applier.apply(entries)
+    disk.failure = None
+    machine.applier.apply(entries)
+
+    assert machine.applier.failures == len(machine.failed) == 1
 
 
 def test_any_other_failure_of_a_write_stops_the_replica(machine: Machine) -> None:

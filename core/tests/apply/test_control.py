@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf.message import Message
 from quorate.apply import control
-from quorate.apply.control import FIRST_SHARD, MirrorPosition
-from quorate.apply.outcomes import Outcome
+from quorate.apply.control import METADATA, MirrorPosition
+from quorate.apply.entries import Stamp
+from quorate.apply.outcomes import SESSION_EXPIRED, Outcome
 from quorate.plugin import Row, keys
 from quorate.storage.events import decode
 from quorate.v1 import control_pb2
@@ -33,7 +34,7 @@ NewMachine = Callable[..., "Machine"]
 
 @pytest.fixture
 def first(new_machine: NewMachine) -> Machine:
-    return new_machine(shard=FIRST_SHARD)
+    return new_machine(shard=METADATA)
 
 
 def shard_row(number: int, *, slots: bytes = bytes(128)) -> ShardRow:
@@ -160,3 +161,24 @@ def test_the_generation_only_rises(machine: Machine) -> None:
 
     assert machine.applier.generation == 2
     assert machine.data.record.generation == 2
+
+
+def test_a_session_of_an_earlier_generation_is_never_taken_for_a_later_one(
+    new_machine: NewMachine,
+) -> None:
+    """The entries behind a backup are written again after its restore, at the same indexes."""
+
+    def opened(machine: Machine) -> int:
+        outcome = machine.control(OpenSession(ttl_ms=1_000))
+        return control_pb2.OpenSessionReply.FromString(outcome.reply).session
+
+    abandoned, restored = new_machine(), new_machine()
+    abandoned.do()
+    restored.control(RaiseGeneration(generation=1))
+    assert abandoned.data.applied == restored.data.applied
+    lost = opened(abandoned)
+    kept = opened(restored)
+
+    assert lost != kept
+    assert restored.do(stamp=Stamp(lost, 1, 1)).refusal.code == SESSION_EXPIRED  # type: ignore[union-attr]
+    assert restored.do(stamp=Stamp(kept, 1, 1)).refusal is None

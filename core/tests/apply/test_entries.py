@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from quorate.apply.entries import (
     EntryBatch,
     EntryError,
@@ -13,6 +13,7 @@ from quorate.apply.entries import (
     revision_of,
     whole,
 )
+from quorate.v1 import entry_pb2
 
 _UINT64 = st.integers(0, 2**64 - 1)
 _COMMANDS = st.builds(
@@ -45,6 +46,16 @@ def test_an_entry_is_its_head_and_the_frames_of_its_commands() -> None:
 
     assert join(5, frames, checked_index=3, checksum=4) == head + b"".join(frames)
     assert encode(EntryBatch(5, 3, 4, commands)) == head + b"".join(frames)
+
+
+@given(_COMMANDS)
+@example(LoggedCommand("a" * 200, b"b" * 20_000, [1_023]))
+def test_a_frame_is_what_protobuf_makes_of_the_command(command: LoggedCommand) -> None:
+    stamp = None if command.stamp is None else entry_pb2.Stamp(**command.stamp._asdict())
+    message = entry_pb2.LoggedCommand(**{**command._asdict(), "stamp": stamp})
+
+    batch = entry_pb2.EntryBatch(commands=[message])
+    assert command_bytes(command) == batch.SerializeToString(deterministic=True)
 
 
 def test_other_bytes_are_refused() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import quorate.v1
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from quorate.cli import protos
 from quorate.cli.failures import Failure
 from quorate.cli.protos import Generated, Source
@@ -197,6 +198,21 @@ def test_the_loaded_messages_of_core_break_nothing_of_the_golden_set() -> None:
 
     assert loaded
     assert breaking_changes(golden, golden_of(loaded)) == []
+
+
+@pytest.mark.usefixtures("compiler")
+def test_messages_for_tests_are_generated_and_no_vocabulary(distribution: Path) -> None:
+    package = distribution / "src" / "notes" / "testing" / "v1"
+    package.mkdir(parents=True)
+    (package / "played.proto").write_text(
+        'syntax = "proto3"; package notes.testing.v1; message Played {}'
+    )
+
+    generated = protos.generate(protos.source_of(distribution))
+
+    assert "notes/testing/v1/played_pb2.py" in generated.files
+    golden = FileDescriptorSet.FromString(generated.descriptors)
+    assert [file.name for file in golden.file] == ["notes/v1/note.proto", "notes/v1/service.proto"]
 
 
 @pytest.mark.usefixtures("compiler")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.driver import Driver
+from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, Message, Peer
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import NotLeaderError
@@ -30,6 +32,8 @@ class Host:
         self.syncs = 0
         self.slow_disk = False
         self.on_apply: Callable[[], None] = lambda: None
+        #: How many entries it applies at once.
+        self.portion = 1_000
 
     def send(self, messages: Sequence[Message]) -> None:
         self.sent += messages
@@ -40,9 +44,12 @@ class Host:
             written = self.journal.written
             self.driver.call(lambda: self.driver.replica.synced(written))
 
-    def apply(self, entries: Sequence[Entry]) -> None:
+    def apply(self, entries: Sequence[Entry]) -> int:
         self.on_apply()
-        self.applied.append(list(entries))
+        taken = list(entries[: self.portion])
+        if taken:
+            self.applied.append(taken)
+        return len(taken)
 
     def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
         self.outcomes += outcomes
@@ -109,6 +116,58 @@ async def test_each_turn_applies_a_bounded_portion(host: Host) -> None:
 
     assert len(host.payloads) == 5
     assert [len(entries) for entries in host.applied[-5:]] == [1] * 5
+
+
+async def test_a_host_may_apply_a_part_and_is_given_the_rest(host: Host) -> None:
+    await turns()
+    host.portion = 2
+    for name in (b"1", b"2", b"3", b"4", b"5"):
+        host.driver.call(partial(host.driver.replica.propose, name))
+    await turns(20)
+
+    assert host.payloads == [b"1", b"2", b"3", b"4", b"5"]
+    assert [len(entries) for entries in host.applied[-3:]] == [2, 2, 1]
+
+
+async def test_a_host_that_applies_nothing_is_asked_again_when_it_wakes_the_driver(
+    host: Host,
+) -> None:
+    await turns()
+    host.portion = 0
+    asked = 0
+
+    def count() -> None:
+        nonlocal asked
+        asked += 1
+
+    host.on_apply = count
+    host.driver.call(lambda: host.driver.replica.propose(b"one"))
+    await turns()
+    before = asked
+    await turns()
+    held_back = (asked, host.driver.replica.applied)
+    host.portion = 1
+    host.driver.wake()
+    await turns()
+
+    assert held_back == (before, 2)
+    assert (asked, host.payloads) == (before + 1, [b"one"])
+
+
+async def test_what_a_snapshot_overtook_is_not_applied(host: Host) -> None:
+    await turns()
+    replica = host.driver.replica
+    host.portion = 0
+    host.driver.call(lambda: replica.propose(b"one"))
+    await turns()
+    host.portion = 1
+    configuration = replica.log.configuration
+    assert configuration is not None
+    position = Position(replica.commit + 1, replica.term)
+    host.driver.call(lambda: replica.snapshot_installed(position, configuration))
+    await turns()
+
+    assert (host.payloads, replica.applied) == ([], position.index)
 
 
 async def test_an_exception_in_apply_stops_the_replica_and_applies_nothing_twice(

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet, UninterpretedOption
 from google.protobuf.message import Message
-from quorate.plugin import Command, Rejected, Txn, keys
+from quorate.apply.outcomes import ReplicaStoppedError
+from quorate.plugin import Command, Rejected, Txn, UndeclaredFamilyError, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.wire import golden_of
+from quorate.storage.engine.port import Batch
 from quorate.testing import PluginConformance, logs
-from quorate.testing.layers import Layer
 from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState
 from quorate.testing.vocabulary import files_of
 
@@ -73,11 +77,13 @@ def declared(**changes: Callable[[Any], Any]) -> Break:
         changed = {name: of(getattr(sample, name)) for name, of in changes.items()}
         controllers = changed.get("controllers", sample.controllers)
         commands: Sequence[Command[Any]] = changed.get("commands", sample.commands)
+        queries = changed.get("queries", sample.queries)
         return replace(
             catalog,
             declared={"sample": replace(sample, **changed)},
             commands={each.message.DESCRIPTOR.full_name: each for each in commands},
             controllers={each.name: each for each in controllers},
+            queries={each.message.DESCRIPTOR.full_name: each for each in queries},
         )
 
     return change
@@ -85,6 +91,12 @@ def declared(**changes: Callable[[Any], Any]) -> Break:
 
 def with_first(**changes: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     return lambda items: (replace(items[0], **changes), *items[1:])
+
+
+def meddle(shard: MemoryShard) -> None:
+    """Store one row more, as no handler does."""
+    meddled = shard.data.iterate("sample.sizes", b"meddled", b"meddlee")
+    shard.load([("sample.sizes", b"meddled %d" % len(list(meddled)), b"")])
 
 
 def swallow_undeclared(txn: Txn, _: Any) -> None:
@@ -113,6 +125,70 @@ class Memory:
             self.seen += 1
             raise Rejected("NOT_FOUND")
         txn.put("sample.sizes", keys.pack(0, command.owner), str(self.seen).encode())
+
+    def remember_empty_owners(self, txn: Txn, command: Any) -> None:
+        if not command.owner:
+            self.seen += 1
+            raise KeyError("owner")
+        txn.put("sample.sizes", keys.pack(command.owner), str(self.seen).encode())
+
+
+def leave(txn: Txn, command: Any) -> None:
+    if not command.owner:
+        sys.exit("no owner")
+
+
+def fail_for_good(txn: Txn, command: Any) -> Message:
+    if not all(note.owner for note in command.notes):
+        raise MemoryError
+    reply: Any = import_module("quorate.v1.batch_pb2").BatchReply
+    return reply(items=len(command.notes))  # type: ignore[no-any-return]
+
+
+def write_no_note(txn: Txn, command: Any) -> None:
+    txn.put("sample.notes", keys.pack(command.owner), b"no note")
+
+
+def write_backwards(txn: Txn, command: Any) -> None:
+    """Write the fields of a note in an order that only some encoders choose."""
+    note = import_module(f"{V1}.notes_pb2").Note
+    first, second = note(owner=command.owner), note(text="t")
+    encoded = second.SerializeToString() + first.SerializeToString()
+    txn.put("sample.notes", keys.pack(command.owner), encoded)
+
+
+def write_the_time(txn: Txn, command: Any) -> None:
+    txn.put("sample.sizes", keys.pack(command.owner), str(time.perf_counter_ns()).encode())
+
+
+def answer_the_time(txn: Txn, command: Any) -> Message:
+    pb = import_module(f"{V1}.notes_pb2")
+    return pb.Note(owner=str(time.perf_counter_ns()))  # type: ignore[no-any-return]
+
+
+def listing(rows: Callable[[Any], Iterable[str]], **changes: Any) -> Break:
+    """Let the query answer with notes of these owners."""
+
+    def answer(reader: Any, query: Any) -> Iterable[Any]:
+        note = import_module(f"{V1}.notes_pb2").Note
+        return (note(owner=owner) for owner in rows(reader))
+
+    return declared(queries=with_first(run=answer, **changes))
+
+
+def read_strangers(reader: Any) -> list[str]:
+    reader.get("other.rows", b"k")
+    return []
+
+
+def hide_strangers(reader: Any) -> list[str]:
+    with suppress(UndeclaredFamilyError):
+        reader.scan("other.rows", b"", b"\xff", limit=1)
+    return []
+
+
+def scan_all(reader: Any) -> list[str]:
+    return [str(row.key) for row in reader.scan("sample.notes", b"", b"\xff", limit=1 << 40)]
 
 
 def one_item_short(txn: Txn, command: Any) -> Message:
@@ -146,8 +222,7 @@ def not_kept_up(catalog: Catalog) -> Catalog:
 
 
 async def write_directly(node: Any, shard: Any) -> None:
-    node._shards["sample"][0].layer.schedule("sample.expiry", b"k", None)
-    node._shards["sample"][0].layer.advance_sequence("direct")
+    meddle(node._shards["sample"][0])
 
 
 async def propose_for_ever(node: Any, shard: Any) -> None:
@@ -270,6 +345,81 @@ BREACHES: list[tuple[str, Break, str]] = [
         "an item depends on others of another shard key",
     ),
     (
+        "test_equal_rows_have_equal_digests",
+        handled("WriteNote", write_no_note),
+        "that is no kit_sample.v1.Note",
+    ),
+    (
+        "test_equal_rows_have_equal_digests",
+        handled("WriteNote", write_backwards),
+        "is not in the one encoding of its message: write it with SerializeToString(determinis",
+    ),
+    (
+        "test_replicas_agree_on_every_checksum",
+        handled("EraseNote", write_the_time),
+        "the handler of kit_sample.v1.EraseNote is not deterministic: two replicas",
+    ),
+    (
+        "test_replicas_agree_on_every_checksum",
+        handled("ExpireNotes", answer_the_time),
+        "the handler of kit_sample.v1.ExpireNotes is not deterministic: two replicas",
+    ),
+    (
+        "test_commands_survive_faults",
+        handled("WriteNote", Memory().count),
+        "group sample, seed 1, at",
+    ),
+    (
+        "test_a_poison_command_costs_its_caller_alone",
+        handled("EraseNote", Memory().remember_empty_owners),
+        "kit_sample.v1.EraseNote with an empty message was refused",
+    ),
+    (
+        "test_a_poison_command_costs_its_caller_alone",
+        handled("EraseNote", leave),
+        "kit_sample.v1.EraseNote with an empty message stops the replica with SystemExit",
+    ),
+    (
+        "test_a_poison_command_costs_its_caller_alone",
+        handled("WriteNotes", fail_for_good),
+        "kit_sample.v1.WriteNotes with an empty item between others stops the replica with Memory",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(lambda _: "ba"),
+        "which is not sorted: shards cannot be merged",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(lambda _: map(str, count(10))),
+        "is without bounds over what the log leaves",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(scan_all),
+        "scans 1099511627776 rows in one go",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(read_strangers),
+        "reads what it does not declare: column family other.rows",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(hide_strangers),
+        "reads what it does not declare: column family other.rows",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(lambda _: [str(time.perf_counter_ns())]),
+        "gives other answers the second time",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        listing(lambda _: [1 / 0]),  # type: ignore[list-item]
+        "raised ZeroDivisionError",
+    ),
+    (
         "test_caches_rebuilt_are_caches_kept_up",
         not_kept_up,
         "cache sample.texts holds",
@@ -305,15 +455,14 @@ def test_a_breach_is_found(check: str, breach: Break, said: str, catalog: Catalo
 
 
 class LaxShard(MemoryShard):
-    """A shard that keeps what a handler wrote before it refused, and skips unknown commands."""
+    """A shard that keeps something of what was refused."""
 
-    def _run(self, batch: Layer, command: Any) -> Outcome:
-        outcome = super()._run(batch, command)
-        batch.advance_sequence("tried")
-        return outcome
-
-    def _check(self, entries: Sequence[Entry]) -> None:
-        """Let everything through."""
+    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+        outcomes = super().apply(entries)
+        for outcome in outcomes:
+            if outcome.failure is not None:
+                meddle(self)
+        return outcomes
 
 
 @pytest.mark.parametrize(
@@ -338,7 +487,7 @@ def test_a_floor_that_keeps_what_was_refused_is_found(
 def test_a_floor_that_writes_before_it_meets_an_unknown_command_is_found(catalog: Catalog) -> None:
     class Hasty(MemoryShard):
         def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-            self.layer.advance_sequence("hasty")
+            meddle(self)
             return super().apply(entries)
 
     with pytest.raises(Wrong, match="wrote something of an entry that holds an unknown command"):
@@ -352,7 +501,7 @@ def test_a_floor_that_writes_before_it_meets_an_unknown_command_is_found(catalog
 def test_a_floor_that_depends_on_batches_is_found(catalog: Catalog) -> None:
     class Counting(MemoryShard):
         def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-            self.layer.advance_sequence("batches")
+            meddle(self)
             return super().apply(entries)
 
     with pytest.raises(Wrong, match="depends on how its log is batched"):
@@ -361,6 +510,82 @@ def test_a_floor_that_depends_on_batches_is_found(catalog: Catalog) -> None:
             catalog,
             new_shard=lambda _, catalog, group, state: Counting(catalog, group, state=state),
         )
+
+
+class Forgetful(MemoryShard):
+    """A shard that loses families which nobody declares."""
+
+    def reopened(self, catalog: Catalog) -> Self:
+        other = super().reopened(catalog)
+        for family in other.orphans:
+            batch = Batch()
+            batch.delete_range(family, b"", b"\xff" * 9)
+            other.data.commit(batch, other.data.record)
+        return other
+
+
+class Silent(MemoryShard):
+    """A shard that does not tell of such families."""
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        return ()
+
+
+class Lenient(MemoryShard):
+    """A shard that passes over the commands that it does not know."""
+
+    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+        try:
+            return super().apply(entries)
+        except ReplicaStoppedError:
+            return []
+
+
+class Curt(MemoryShard):
+    """A shard that does not say what to do about them."""
+
+    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+        try:
+            return super().apply(entries)
+        except ReplicaStoppedError as stopped:
+            said = str(stopped).partition(" Enable")[0]
+            raise ReplicaStoppedError(stopped.index, said) from stopped
+
+
+class Ordered(MemoryShard):
+    """A shard whose digest is of the order in which rows came."""
+
+    written: tuple[tuple[str, bytes, bytes], ...] = ()
+
+    def load(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
+        self.written = tuple(rows)
+        super().load(self.written)
+
+    def replica_digest(self) -> str:
+        return f"{super().replica_digest()} {self.written}"
+
+
+@pytest.mark.parametrize(
+    ("floor", "check", "said"),
+    [
+        (Forgetful, "test_rows_outlast_their_plugin", "rows of sample in sample were lost"),
+        (Silent, "test_rows_outlast_their_plugin", "reports [] as stored and not declared"),
+        (Lenient, "test_an_unknown_command_is_refused_loudly", "goes on over a command"),
+        (Curt, "test_an_unknown_command_is_refused_loudly", "'nable the plugin' is missing"),
+        (Ordered, "test_equal_rows_have_equal_digests", "depends on the order in which its"),
+    ],
+)
+def test_a_floor_that_breaks_what_replicas_promise_is_found(
+    floor: type[MemoryShard], check: str, said: str, catalog: Catalog
+) -> None:
+    with pytest.raises(Wrong) as found:
+        run_check(
+            check,
+            catalog,
+            new_shard=lambda _, catalog, group, state: floor(catalog, group, state=state),
+        )
+    assert said in str(found.value)
 
 
 UNSTEADY = {
@@ -408,7 +633,7 @@ def quorate_data_routes():
         )
 
 
-@pytest.mark.parametrize("needed", ["rocksdict", "sortedcontainers"])
+@pytest.mark.parametrize("needed", ["rocksdict", "pysyncobj"])
 def test_a_module_that_needs_an_extra_is_found(
     needed: str, module_of: Any, catalog_of_module: Any
 ) -> None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio import run
 from collections.abc import Awaitable
 from dataclasses import replace
+from itertools import count
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
@@ -25,6 +25,17 @@ from quorate.testing import InternalError, MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 
 NOTES = "sample.notes"
+T = TypeVar("T")
+
+
+def run(test: Awaitable[T]) -> T:
+    """Run to the end; what waits for an event that never comes fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(10):
+            return await test
+
+    return asyncio.run(bounded())
 
 
 @pytest.fixture
@@ -237,6 +248,21 @@ def _key(watched: WatchedEvent) -> str:
     return str(keys.unpack(watched.event.key)[0]) if isinstance(watched.event, RowEvent) else ""
 
 
+def test_a_token_within_a_command_gives_its_other_events_again(catalog: Catalog, pb: Any) -> None:
+    async def scenario() -> list[str]:
+        node = MemoryNode(catalog=catalog, shards={"sample": 1})
+        watch = node.watch(NOTES)
+        await anext(watch)
+        await node.propose(owners("ab", pb), BatchReply)
+        first, last = await anext(watch), await anext(watch)
+        again = node.watch(NOTES, token=first.token)
+        found = [_key(await anext(again)), _key(await anext(again))]
+        await node.propose(pb.WriteNote(owner="c"), pb.Note)
+        return [*found, _key(await anext(node.watch(NOTES, token=last.token)))]
+
+    assert run(scenario()) == ["a", "b", "c"]
+
+
 def test_a_watch_is_of_one_prefix(node: MemoryNode, pb: Any) -> None:
     async def scenario() -> list[str]:
         await node.propose(owners("ab", pb), BatchReply)
@@ -326,13 +352,139 @@ def test_lifespans_surround_the_node(node: MemoryNode, sample: ModuleType) -> No
     assert sample.OPENED == ["in", "out"]
 
 
-def test_mirrored_rows_reach_the_shards_of_other_groups(catalog: Catalog, pb: Any) -> None:
-    families = {**catalog.families, NOTES: replace(catalog.families[NOTES], mirrored=True)}
-    node = MemoryNode(catalog=replace(catalog, families=families))
+@pytest.fixture
+def mirroring(catalog: Catalog) -> Catalog:
+    """Notes are mirrored into `metadata`, where `ExpireNotes` reads them."""
+    name = "kit_sample.v1.ExpireNotes"
+
+    def look(txn: Any, command: Any) -> BatchReply:
+        rows = [txn.get(NOTES, key) or b"" for key in command.keys]
+        return BatchReply(items=len(rows), replies=rows)
+
+    reader = replace(catalog.routes[name], group="metadata", reads=frozenset({NOTES}), apply=look)
+    return replace(
+        catalog,
+        families={**catalog.families, NOTES: replace(catalog.families[NOTES], mirrored=True)},
+        commands={**catalog.commands, name: replace(catalog.commands[name], group="metadata")},
+        routes={**catalog.routes, name: reader},
+    )
+
+
+def test_mirrored_rows_reach_handlers_of_other_groups_by_a_mirror(
+    mirroring: Catalog, pb: Any
+) -> None:
+    async def scenario() -> None:
+        node = MemoryNode(catalog=mirroring)
+        key = keys.pack("a")
+
+        async def looked() -> bytes:
+            reply = await node.propose(pb.ExpireNotes(keys=[key]), BatchReply)
+            return bytes(reply.replies[0])
+
+        await node.propose(pb.WriteNote(owner="a"), pb.Note)
+        row = node.rows(NOTES)[key]
+        assert await looked() == row
+        node.mirrors_lag = True
+        await node.propose(pb.EraseNote(owner="a"), Empty)
+        assert await looked() == row
+        node.mirror()
+        assert await looked() == b""
+
+    run(scenario())
+
+
+def test_a_mirrored_row_has_the_revision_of_its_source(mirroring: Catalog, pb: Any) -> None:
+    node = MemoryNode(catalog=mirroring)
     run(node.propose(pb.WriteNote(owner="a"), pb.Note))
     [metadata] = node._shards["metadata"]
-    row = metadata.layer.row(NOTES, keys.pack("a"))
-    assert row is not None
-    assert row.value == node.rows(NOTES)[keys.pack("a")]
-    run(node.propose(pb.EraseNote(owner="a"), Empty))
-    assert metadata.layer.row(NOTES, keys.pack("a")) is None
+    found = [row for shard in node._shards["sample"] for row in shard.rows(NOTES)]
+    assert metadata.rows(NOTES) == found
+
+
+def test_a_session_expires_by_logical_time(catalog: Catalog, pb: Any) -> None:
+    node = MemoryNode(catalog=catalog, shards={"sample": 1})
+    session = node.open_session(ttl_ms=100)
+
+    def write(sequence: int) -> Any:
+        ref = SessionRef(session=session, sequence=sequence, lowest_unanswered=1)
+        return run(node.propose(pb.WriteNote(owner=str(sequence)), pb.Note, session=ref))
+
+    run(node.advance(100))
+    write(1)
+    run(node.advance(100))
+    write(2)
+    run(node.advance(101))
+    with pytest.raises(Rejected, match="SESSION_EXPIRED"):
+        write(3)
+    assert list(node.rows(NOTES)) == [keys.pack("1"), keys.pack("2")]
+
+
+def test_a_named_session_is_the_same_each_time(node: MemoryNode, pb: Any) -> None:
+    session = node.open_session("load 7")
+    run(node.advance(1 << 40))
+    assert node.open_session("load 7") == session
+    assert node.open_session("load 8") != session
+
+
+def test_an_answer_that_is_too_large_to_keep_is_given_once(node: MemoryNode, pb: Any) -> None:
+    ref = SessionRef(session=node.open_session(), sequence=1, lowest_unanswered=1)
+    long = pb.WriteNote(owner="a", text="x" * 5_000)
+    assert run(node.propose(long, pb.Note, session=ref)).owner == "a"
+    assert run(node.propose(long, pb.Note, session=ref)) == pb.Note()
+    batch = pb.WriteNotes(notes=[pb.WriteNote(owner="b", text="x" * 5_000)])
+    ref = replace(ref, sequence=2)
+    assert run(node.propose(batch, BatchReply, session=ref)).items == 1
+    assert run(node.propose(batch, BatchReply, session=ref)) == BatchReply()
+    assert len(node.events) == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"key_bytes": 9}, "key of 11 bytes"),
+        ({"key_bytes": 9, "value_bytes": 20}, "20 are the most"),
+        ({"key_bytes": 9, "value_bytes": 9, "command_bytes": 20}, "20 are the most"),
+        ({"batch_items": 1}, "a batch of 2 items"),
+    ],
+)
+def test_what_is_over_the_limits_is_invalid(
+    catalog: Catalog, pb: Any, limits: dict[str, object], said: str
+) -> None:
+    node = MemoryNode(catalog=catalog, limits=limits)
+    text = "x" * 30 if "value_bytes" in limits else ""
+    note = pb.WriteNote(owner="ada okono", text=text)
+    batch = "batch_items" in limits
+    command = pb.WriteNotes(notes=[note, note]) if batch else note
+    with pytest.raises(Invalid, match=said):
+        run(node.propose(command, BatchReply if batch else pb.Note))
+    assert node.proposals == []
+
+
+def test_a_change_of_its_family_wakes_a_controller(catalog: Catalog, pb: Any) -> None:
+    name = "sample.note_erasing"
+    waking = replace(catalog.controllers[name], wake_on=(NOTES,))
+    node = MemoryNode(catalog=replace(catalog, controllers={name: waking}))
+
+    async def scenario() -> None:
+        assert not node.woken
+        await node.propose(pb.WriteNote(owner="banned"), pb.Note)
+        assert node.woken == (name,)
+        await node.run_woken()
+        assert not node.rows(NOTES)
+        assert not list(node.woken)
+
+    run(scenario())
+
+
+def test_a_controller_that_wakes_itself_for_ever_is_found(catalog: Catalog, pb: Any) -> None:
+    async def write(api: NodeApi, _: Any) -> None:
+        await api.propose(pb.WriteNote(owner=str(next(numbers))), pb.Note)
+
+    numbers = count()
+
+    name = "sample.note_erasing"
+    waking = replace(catalog.controllers[name], wake_on=(NOTES,), run_once=write)
+    node = MemoryNode(catalog=replace(catalog, controllers={name: waking}))
+    run(node.propose(pb.WriteNote(owner="a"), pb.Note))
+    with pytest.raises(RuntimeError, match=r"sample\.note_erasing is woken again"):
+        run(node.run_woken())

@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
-from quorate.plugin import Rejected, SessionRef, Txn
+from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.outcomes import ReplicaStoppedError
+from quorate.plugin import Rejected, Txn
 from quorate.plugin.catalog import Catalog
-from quorate.testing.shard import (
-    Entry,
-    InternalError,
-    LoggedCommand,
-    MemoryShard,
-    Outcome,
-    UnknownCommandError,
-)
+from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.control_pb2 import OpenSession, OpenSessionReply
 
 KEY = b"k"
 #: Any message of the sample stands for the command whose handler a test gives.
@@ -24,36 +21,46 @@ NAME = "kit_sample.v1.EraseNote"
 
 
 @pytest.fixture
-def shard_with(catalog: Catalog) -> Callable[..., MemoryShard]:
-    def make(apply: Callable[[Txn, Any], Message | None], number: int = 0) -> MemoryShard:
+def catalog_with(catalog: Catalog) -> Callable[..., Catalog]:
+    def make(apply: Callable[[Txn, Any], Message | None]) -> Catalog:
         routes = {**catalog.routes, NAME: replace(catalog.routes[NAME], apply=apply)}
-        return MemoryShard(replace(catalog, routes=routes), "sample", number)
+        return replace(catalog, routes=routes)
 
     return make
 
 
-def command(at_ms: int = 0, session: SessionRef | None = None) -> LoggedCommand:
-    return LoggedCommand(type=NAME, payload=b"", proposed_at_ms=at_ms, session=session)
+@pytest.fixture
+def shard_with(catalog_with: Callable[..., Catalog]) -> Callable[..., MemoryShard]:
+    def make(apply: Callable[[Txn, Any], Message | None], number: int = 0) -> MemoryShard:
+        return MemoryShard(catalog_with(apply), "sample", number)
+
+    return make
 
 
-def run(shard: MemoryShard, *commands: LoggedCommand) -> list[Outcome]:
-    return shard.apply([Entry(index=shard.applied + 1, commands=commands)])
+def command(stamp: Stamp | None = None) -> LoggedCommand:
+    return LoggedCommand(type=NAME, payload=b"", stamp=stamp)
+
+
+def run(shard: MemoryShard, *commands: LoggedCommand, at_ms: int = 0) -> list[Outcome]:
+    return shard.apply([Entry(index=shard.applied + 1, commands=commands, at_ms=at_ms)])
 
 
 def test_a_revision_is_index_and_position(shard_with: Callable[..., MemoryShard]) -> None:
     shard = shard_with(lambda txn, _: txn.put("sample.notes", KEY, b""))
     outcomes = shard.apply([Entry(index=5, commands=(command(), command()))])
     assert [outcome.revision for outcome in outcomes] == [5 << 20, 5 << 20 | 1]
-    row = shard.layer.row("sample.notes", KEY)
+    row = shard.row("sample.notes", KEY)
     assert row is not None
-    assert row.revision == shard.revision == 5 << 20 | 1
+    assert row.revision == 5 << 20 | 1
+    assert row.revision <= shard.revision < 6 << 20
     assert shard.applied == 5
 
 
 def test_logical_time_never_runs_backwards(shard_with: Callable[..., MemoryShard]) -> None:
     seen: list[int] = []
     shard = shard_with(lambda txn, _: seen.append(txn.proposed_at_ms))
-    run(shard, command(at_ms=9), command(at_ms=4), command(at_ms=10))
+    for at_ms in (9, 4, 10):
+        run(shard, command(), at_ms=at_ms)
     assert seen == [9, 9, 10]
 
 
@@ -76,7 +83,8 @@ def test_what_a_handler_did_is_dropped_when_it_raises(
     assert outcome.events == ()
     assert shard.applied == 1
     if isinstance(error, Rejected):
-        assert outcome.failure is error
+        assert isinstance(outcome.failure, Rejected)
+        assert outcome.failure.code == error.code
     else:
         assert isinstance(outcome.failure, InternalError)
         assert str(outcome.failure).startswith(f"command {NAME} failed at index 1 with KeyError")
@@ -103,7 +111,7 @@ def test_of_an_entry_with_an_unknown_command_nothing_is_applied(
 ) -> None:
     shard = shard_with(lambda txn, _: txn.put("sample.notes", KEY, b""))
     before = shard.digest()
-    with pytest.raises(UnknownCommandError, match=r"command no\.Such, which no enabled plugin"):
+    with pytest.raises(ReplicaStoppedError, match=r"command no\.Such, which no enabled plugin"):
         run(shard, command(), LoggedCommand(type="no.Such", payload=b""))
     assert (shard.digest(), shard.applied) == (before, 0)
 
@@ -136,67 +144,93 @@ def test_digests_differ_with_rows_deadlines_and_sequences(
 
 
 def test_an_exported_state_goes_on_where_it_was(
-    catalog: Catalog, shard_with: Callable[..., MemoryShard]
+    catalog_with: Callable[..., Catalog], shard_with: Callable[..., MemoryShard]
 ) -> None:
     def apply(txn: Txn, _: Any) -> None:
         txn.put("sample.notes", str(txn.next_id("s")).encode(), str(txn.now_ms).encode())
 
     shard = shard_with(apply)
-    run(shard, command(at_ms=5))
-    other = MemoryShard(shard._catalog, "sample", state=shard.export())
+    run(shard, command(), at_ms=5)
+    other = MemoryShard(catalog_with(apply), "sample", state=shard.export())
     for each in (shard, other):
-        run(each, command(at_ms=1))
-    assert other.digest() == shard.digest()
-    assert other.layer.row("sample.notes", b"2") == shard.layer.row("sample.notes", b"2")
+        run(each, command(), at_ms=1)
+    assert other.replica_digest() == shard.replica_digest()
+    assert other.row("sample.notes", b"2") == shard.row("sample.notes", b"2")
     assert other.export() == shard.export()
 
 
-def session(sequence: int, lowest: int = 1) -> SessionRef:
-    return SessionRef(session=1, sequence=sequence, lowest_unanswered=lowest)
+def opened(shard: MemoryShard, ttl_ms: int = 1_000) -> int:
+    [outcome] = run(shard, command_of(OpenSession(ttl_ms=ttl_ms)))
+    return OpenSessionReply.FromString(outcome.reply).session
 
 
 def test_a_recorded_answer_is_given_again(shard_with: Callable[..., MemoryShard]) -> None:
     done: list[int] = []
 
-    def apply(txn: Txn, _: Any) -> None:
+    def apply(txn: Txn, _: Any) -> Message:
         done.append(1)
         txn.emit(Empty())
+        return BatchReply(items=1)
 
     shard = shard_with(apply)
-    shard.open_session(1)
+    session = opened(shard)
+    stamp = Stamp(session, 1, 1)
 
-    [first, again] = run(shard, command(session=session(1)), command(session=session(1)))
+    [first, again] = run(shard, command(stamp), command(stamp))
 
     assert done == [1]
     assert (again.revision, again.reply) == (first.revision, first.reply)
+    assert (first.answered, again.answered) == (BatchReply, BatchReply)
     assert (len(first.events), again.events) == (1, ())
 
 
+def test_a_recorded_bug_is_told_again(shard_with: Callable[..., MemoryShard]) -> None:
+    shard = shard_with(lambda *_: 1 / 0)
+    stamp = Stamp(opened(shard), 1, 1)
+    [first, again] = run(shard, command(stamp), command(stamp))
+    assert isinstance(first.failure, InternalError)
+    assert again.failure is first.failure
+
+
+def test_bugs_of_one_entry_are_told_apart(shard_with: Callable[..., MemoryShard]) -> None:
+    left = [KeyError("a"), Rejected("INTERNAL", "no bug"), KeyError("b")]
+
+    def apply(*_: Any) -> None:
+        raise left.pop(0)
+
+    outcomes = run(shard_with(apply), *[command()] * 3)
+
+    said = [str(outcome.failure) for outcome in outcomes]
+    assert "KeyError: 'a'" in said[0]
+    assert said[1] == "INTERNAL: no bug"
+    assert "KeyError: 'b'" in said[2]
+
+
 @pytest.mark.parametrize(
-    ("ref", "code"),
+    ("other", "sequence", "lowest", "code"),
     [
-        (SessionRef(session=2, sequence=1, lowest_unanswered=1), "SESSION_EXPIRED"),
-        (session(1, lowest=2), "OUT_OF_RANGE"),
-        (session(1_027, lowest=2), "OUT_OF_RANGE"),
+        (1, 1, 1, "SESSION_EXPIRED"),
+        (0, 1, 2, "OUT_OF_RANGE"),
+        (0, 1_027, 2, "OUT_OF_RANGE"),
     ],
 )
 def test_a_sequence_outside_its_session_is_refused(
-    shard_with: Callable[..., MemoryShard], ref: SessionRef, code: str
+    shard_with: Callable[..., MemoryShard], other: int, sequence: int, lowest: int, code: str
 ) -> None:
     shard = shard_with(lambda txn, _: txn.put("sample.notes", KEY, b""))
-    shard.open_session(1)
-    [outcome] = run(shard, command(session=ref))
+    session = opened(shard) + other
+    [outcome] = run(shard, command(Stamp(session, sequence, lowest)))
     assert isinstance(outcome.failure, Rejected)
     assert outcome.failure.code == code
-    assert shard.layer.row("sample.notes", KEY) is None
+    assert shard.row("sample.notes", KEY) is None
 
 
-def test_answers_below_the_lowest_unanswered_are_forgotten(
-    shard_with: Callable[..., MemoryShard],
+def test_what_is_stored_outlasts_a_catalog_without_the_plugin(
+    catalog: Catalog, shard_with: Callable[..., MemoryShard]
 ) -> None:
-    shard = shard_with(lambda *_: None)
-    shard.open_session(1)
-    run(shard, command(session=session(1)), command(session=session(2)))
-    run(shard, command(session=session(3, lowest=2)))
-    [(_, answers)] = shard.export().answers
-    assert [sequence for sequence, _ in answers] == [2, 3]
+    shard = shard_with(lambda txn, _: txn.put("sample.notes", KEY, b"v"))
+    run(shard, command())
+    before = shard.digest()
+    shard = shard.reopened(replace(catalog, families={}, routes={}))
+    assert shard.orphans == ("sample.notes", "sample.sizes")
+    assert shard.reopened(catalog).digest() == before

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,3 +142,38 @@ def test_a_range_of_a_private_family_is_deleted(catalog: Catalog) -> None:
 def test_a_plugin_that_is_not_installed_is_named() -> None:
     with pytest.raises(LookupError, match="no plugin named nowhere is installed"):
         MemoryTxn(plugin="nowhere")
+
+
+_WITHOUT_SERVER = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("rocksdict", "pysyncobj", "pytest"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+from quorate.testing import MemoryTxn
+txn = MemoryTxn(rows={"a.b": {b"k": b"v"}})
+txn.delete("a.b", b"k")
+print(txn.rows("a.b"), len(txn.events))
+"""
+
+
+def test_a_transaction_needs_no_server() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_SERVER], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("{} 1\n", "")
+
+
+def test_rows_that_were_there_are_counted(catalog: Catalog) -> None:
+    sizes = replace(catalog.families["sample.sizes"], counted=True)
+    counting = replace(catalog, families={**catalog.families, "sample.sizes": sizes})
+    txn = MemoryTxn(catalog=counting, plugin="sample", rows={"sample.sizes": {KEY: VALUE}})
+    txn.delete("sample.sizes", KEY)
+    assert txn.rows("sample.sizes") == {}
+
+
+def test_a_family_that_is_not_there_has_no_rows(catalog: Catalog) -> None:
+    assert MemoryTxn(catalog=catalog, plugin="sample").rows("no.such") == {}

@@ -25,9 +25,10 @@ from quorate.apply.entries import (
     revision_of,
     whole,
 )
-from quorate.apply.layers import Layer
+from quorate.apply.layers import Layer, Table
 from quorate.apply.outcomes import (
     INTERNAL,
+    RESERVED,
     WRONG_SHARD,
     AppliedEntry,
     Outcome,
@@ -51,7 +52,7 @@ from quorate.storage.shard_id import ShardId
 #: The checksums of so many entries are remembered, to be compared with the leader's.
 REMEMBERED: Final = 4_096
 
-_LOGGER: Final = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,8 @@ class ApplyLimits:
     """How much is applied in one go, and how much history is kept."""
 
     #: A turn ends between two entries once it has taken so many bytes or seconds.
-    turn_bytes: int = 1 << 20
+    #: The time leaves out the write at its end, which takes more than the handlers' part.
+    turn_bytes: int = 256 << 10
     turn_s: float = 0.005
     #: Events are kept for so many entries and for so long; both are the same on every replica.
     retained_entries: int = 100_000
@@ -217,6 +219,9 @@ class Applier:
 
     def _committed(self, turn: _Turn) -> None:
         self._standing = turn.standing
+        self.failures += len(turn.failed)
+        for command, index, error in turn.failed:
+            self._on_failure(command, index, error)
         ring = self._checksums
         ring.update(turn.checksums)
         while len(ring) > REMEMBERED:
@@ -251,7 +256,7 @@ class Applier:
             )
 
     def _log_failure(self, command: str, index: int, error: Exception) -> None:
-        _LOGGER.error(
+        _log.error(
             "command %s at index %d of shard %s failed with %s: %s; its writes were dropped,"
             " repair its data route",
             command,
@@ -275,10 +280,14 @@ class _Turn:
         self.standing = replace(standing)
         self.applied: Final[list[AppliedEntry]] = []
         self.checksums: Final[dict[int, int]] = {}
+        #: Commands that failed by a bug: told once, when what came of them is stored.
+        self.failed: Final[list[tuple[str, int, Exception]]] = []
         self._index = data.applied
         self._now_ms = self._record.now_ms
         self._checksum = self._record.checksum
         self._configuration = (self._record.configuration_index, self._record.configuration)
+        #: What this entry's commands changed in families whose changes are not events.
+        self._untold: list[tuple[str, Table]] = []
         self._trim_step: Final = retention.step_of(applier.limits.retained_entries)
 
     def apply(self, entry: Entry) -> None:
@@ -347,24 +356,25 @@ class _Turn:
             )
         outcomes = []
         try:
-            for position, command in enumerate(batch.commands):
-                revision = revision_of(entry.index, position)
+            for revision, command in enumerate(batch.commands, revision_of(entry.index, 0)):
                 if command.stamp is None:
                     outcome = self._run(command, revision, events)
                 else:
                     outcome = self._once(command, command.stamp, revision, events)
-                self._checksum = folding.fold_outcome(self._checksum, outcome)
                 outcomes.append(outcome)
         except EngineError as error:
             raise self._stopped(f"cannot be applied: {error}") from error
+        checksum = folding.fold_tables(self._checksum, self._untold)
+        self._checksum = folding.fold_outcomes(checksum, outcomes)
+        self._untold.clear()
         return tuple(outcomes)
 
     def _check_known(self, commands: Sequence[LoggedCommand]) -> None:
         routes = self._applier._routes
-        for command in commands:
-            if command.type not in routes and command.type not in control.ROUTES:
+        for name in dict.fromkeys([command.type for command in commands]):
+            if name not in routes and name not in control.ROUTES:
                 raise self._stopped(
-                    f"holds command {command.type}, which no enabled plugin applies in"
+                    f"holds command {name}, which no enabled plugin applies in"
                     f" {self.standing.shard.group}. Enable the plugin that declares it, in the"
                     " version that the other nodes have."
                 )
@@ -400,6 +410,8 @@ class _Turn:
             reply = b"" if answer is None else _serialized(answer)
         except Rejected as error:
             refusal = Refusal(str(error.code), str(error.message))
+            if refusal.code in RESERVED:
+                refusal = self._failed(command, revision, _reserved(refusal.code))
         except (MemoryError, EngineError):
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a handler is an outcome too
@@ -447,7 +459,10 @@ class _Turn:
         )
 
     def _merge(self, layer: Layer) -> None:
-        self._checksum = folding.fold_rows(self._checksum, layer, self._applier._told)
+        told = self._applier._told
+        for family, table in layer.tables.items():
+            if family not in told:
+                self._untold.append((family, table))
         layer.merge_into(self.layer)
 
     def _foreign(self, command: LoggedCommand) -> Refusal | None:
@@ -463,9 +478,8 @@ class _Turn:
         )
 
     def _failed(self, command: LoggedCommand, revision: int, error: Exception) -> Refusal:
-        self._applier.failures += 1
         index = index_of(revision)
-        self._applier._on_failure(command.type, index, error)
+        self.failed.append((command.type, index, error))
         # The text of an error may hold an address, which differs between replicas.
         return Refusal(
             INTERNAL,
@@ -499,6 +513,10 @@ def families_of(catalog: Catalog, group: str) -> tuple[str, ...]:
 
 def _own(catalog: Catalog, shard: ShardId) -> list[Family]:
     return [Family.of(each) for each in catalog.families.values() if each.group == shard.group]
+
+
+def _reserved(code: str) -> ValueError:
+    return ValueError(f"the handler refused with {code}, which is core's own: choose another code")
 
 
 def _serialized(answer: Message) -> bytes:

@@ -10,12 +10,13 @@ from google.protobuf.message import Message
 
 from quorate.apply import sessions, slot_set
 from quorate.apply.layers import Rows
+from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.scope import Family, Scope
 from quorate.apply.slot_set import BITMAP_BYTES, SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import METADATA_GROUP, Rejected, keys
-from quorate.storage.events import REVISION
 from quorate.storage.families import MIRRORS, NODES, SHARDS, SLOTS
+from quorate.storage.rows import stored as stored_row
 from quorate.storage.shard_id import ShardId
 from quorate.v1.control_pb2 import (
     AdoptMirror,
@@ -29,8 +30,8 @@ from quorate.v1.control_pb2 import (
     ShardRow,
 )
 
-#: The shard that knows all others.
-FIRST_SHARD: Final = ShardId(METADATA_GROUP.name, 0)
+#: The shard that knows all others; it exists from the founding of the cluster on.
+METADATA: Final = ShardId(METADATA_GROUP.name, 0)
 
 _MIRROR: Final = Struct(">QQ")
 _INVALID: Final = "INVALID_ARGUMENT"
@@ -71,7 +72,11 @@ def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> Ope
     if not command.name and command.ttl_ms < 1:
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
     session = sessions.open_session(
-        txn.layer, txn.revision, command.name.encode(), command.ttl_ms, txn.now_ms
+        txn.layer,
+        sessions.number_of(txn.revision, standing.generation),
+        command.name.encode(),
+        command.ttl_ms,
+        txn.now_ms,
     )
     found = sessions.find(txn.layer, session)
     if found is not None:
@@ -117,8 +122,8 @@ def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> Non
     for key in command.deleted:
         layer.delete(name, key)
     for row in command.rows:
-        head = REVISION.pack(row.revision) if family.public else b""
-        layer.put(name, row.key, head + row.value)
+        value = stored_row(row.revision, row.value) if family.public else row.value
+        layer.put(name, row.key, value)
     layer.put(MIRRORS, name.encode(), _MIRROR.pack(*position))
 
 
@@ -178,5 +183,5 @@ def mirror_position(rows: Rows, family: str) -> MirrorPosition | None:
 
 
 def _demand_first(standing: Standing) -> None:
-    if standing.shard != FIRST_SHARD:
-        raise Rejected("WRONG_SHARD", f"this belongs to {FIRST_SHARD}, not to {standing.shard}")
+    if standing.shard != METADATA:
+        raise Rejected(WRONG_SHARD, f"this belongs to {METADATA}, not to {standing.shard}")

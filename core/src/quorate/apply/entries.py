@@ -5,6 +5,7 @@ frame a command, so that whoever joins commands into entries encodes each of the
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -17,6 +18,11 @@ POSITION_BITS: Final = 20
 LAST_POSITION: Final = (1 << POSITION_BITS) - 1
 #: The most commands that an entry holds.
 MAX_COMMANDS: Final = 1 << POSITION_BITS
+
+# What stands in front of these fields.
+_TYPE_TAG: Final = b"\x0a"
+_PAYLOAD_TAG: Final = b"\x12"
+_COMMAND_TAG: Final = b"\x22"
 
 
 class Stamp(NamedTuple):
@@ -71,19 +77,21 @@ def whole(index: int) -> int:
 
 
 def command_bytes(command: LoggedCommand) -> bytes:
-    """Return the frame of a command: what it adds to an entry."""
-    logged = entry_pb2.LoggedCommand(
-        type=command.type,
-        payload=command.payload,
-        slots=command.slots,
-        slotless=command.slotless,
-    )
-    if command.stamp is not None:
-        session, sequence, lowest_unanswered = command.stamp
-        logged.stamp.session = session
-        logged.stamp.sequence = sequence
-        logged.stamp.lowest_unanswered = lowest_unanswered
-    return entry_pb2.EntryBatch(commands=[logged]).SerializeToString()
+    """Return the frame of a command: what it adds to an entry.
+
+    These are the bytes of an `EntryBatch` that holds the command alone. Messages are not made for
+    them: that would take most of the time of a small command on its way into the log.
+    """
+    name, payload, slots, stamp, slotless = command
+    if stamp is None and not slotless and len(slots) < 2:
+        rest = _in_slot(slots[0]) if slots else b""
+    else:
+        rest = _rest(slots, stamp, slotless)
+    head = _type(name)
+    if payload:
+        head += _PAYLOAD_TAG + _varint(len(payload))
+    size = len(head) + len(payload) + len(rest)
+    return b"".join((_COMMAND_TAG, _varint(size), head, payload, rest))
 
 
 def join(
@@ -127,6 +135,37 @@ def decode(payload: bytes) -> EntryBatch:
             for command in batch.commands
         ],
     )
+
+
+def _rest(slots: Sequence[int], stamp: Stamp | None, slotless: bool) -> bytes:
+    logged = entry_pb2.LoggedCommand(slots=slots, slotless=slotless)
+    if stamp is not None:
+        session, sequence, lowest_unanswered = stamp
+        logged.stamp.session = session
+        logged.stamp.sequence = sequence
+        logged.stamp.lowest_unanswered = lowest_unanswered
+    return logged.SerializeToString()
+
+
+@lru_cache(maxsize=1_024)
+def _in_slot(slot: int) -> bytes:
+    return _rest((slot,), None, False)
+
+
+@lru_cache(maxsize=1_024)
+def _type(name: str) -> bytes:
+    encoded = name.encode()
+    return _TYPE_TAG + _varint(len(encoded)) + encoded if encoded else b""
+
+
+@lru_cache(maxsize=4_096)
+def _varint(number: int) -> bytes:
+    low = bytearray()
+    while number > 0x7F:
+        low.append(number & 0x7F | 0x80)
+        number >>= 7
+    low.append(number)
+    return bytes(low)
 
 
 def _stamp(stamp: entry_pb2.Stamp) -> Stamp:

@@ -139,12 +139,9 @@ class Layer:
         self.table(family).delete_range(start, end)
 
     def merge_into(self, below: "Layer") -> None:
-        """Carry every change out in the layer below; this one must not be used afterwards."""
+        """Carry every change out in the layer below; nothing of this one is shared with it."""
         for family, table in self.tables.items():
-            lower = below.tables.get(family)
-            if lower is None:
-                below.tables[family] = table
-                continue
+            lower = below.table(family)
             for start, end in table.ranges:
                 lower.delete_range(start, end)
             lower.rows.update(table.rows)

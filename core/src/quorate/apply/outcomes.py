@@ -8,6 +8,8 @@ INTERNAL: Final = "INTERNAL"
 WRONG_SHARD: Final = "WRONG_SHARD"
 SESSION_EXPIRED: Final = "SESSION_EXPIRED"
 OUT_OF_RANGE: Final = "OUT_OF_RANGE"
+#: What core acts on when it hears it: no handler of a plugin refuses with one of these.
+RESERVED: Final = frozenset({WRONG_SHARD, SESSION_EXPIRED})
 
 
 class Refusal(NamedTuple):

@@ -1,6 +1,7 @@
 """Exactly-once sessions: which there are, and what each of their operations was answered.
 
-A session is named by the revision of the command that opened it, so that no name comes twice.
+A session is named by the revision of the command that opened it, and by the generation of the
+cluster, so that no name comes twice.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,10 @@ MAX_ANSWER_BYTES: Final = 4 << 10
 EXPIRED_AT_ONCE: Final = 256
 #: So many answers are forgotten one by one; more are as a range.
 _FEW: Final = 64
+
+#: A revision fits below, up to an index of a million millions.
+_REVISION_BITS: Final = 60
+_GENERATIONS: Final = 1 << (64 - _REVISION_BITS)
 
 _SESSION: Final = b"s"
 _NAME: Final = b"n"
@@ -67,18 +72,27 @@ def find(rows: Rows, session: int) -> Session | None:
     return Session(ttl_ms, used_ms, mark, pinned, value[_ROW.size :])
 
 
-def open_session(layer: Layer, revision: int, name: bytes, ttl_ms: int, now_ms: int) -> int:
-    """Open a session and return what names it; one of that name that is open is returned."""
+def number_of(revision: int, generation: int) -> int:
+    """Return what names the session that the command of a revision opens.
+
+    A restore takes the log back, and what was behind it has its revisions given out again: the
+    generation tells apart those who opened their session before.
+    """
+    return (generation % _GENERATIONS) << _REVISION_BITS | revision
+
+
+def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int) -> int:
+    """Open a session of this number and return it; one of that name that is open is returned."""
     if name:
         known = layer.get(SESSIONS, _NAME + name)
         if known is not None:
             return int(_ID.unpack(known)[0])
-        layer.put(SESSIONS, _NAME + name, _ID.pack(revision))
+        layer.put(SESSIONS, _NAME + name, _ID.pack(number))
     session = Session(ttl_ms, now_ms, 0, bool(name), name)
-    _store(layer, revision, session)
+    _store(layer, number, session)
     if not session.pinned:
-        layer.put(SESSIONS, _check_key(session.expires_ms, revision), b"")
-    return revision
+        layer.put(SESSIONS, _check_key(session.expires_ms, number), b"")
+    return number
 
 
 def close_session(layer: Layer, session: int) -> bool:

@@ -14,12 +14,13 @@ from quorate.apply.deadlines import Deadline
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.scope import Family, Scope
 from quorate.plugin import Row
-from quorate.storage.events import REVISION, EventRow, Kind
+from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES
+from quorate.storage.rows import REVISION, revision_of, value_of
 
 #: An id is the shard's number, and in the low bits the number that its sequence has reached.
 SEQUENCE_BITS: Final = 48
-#: What a public row carries in front of its value.
+#: What a public row carries in front of its value, for what runs once per row.
 _HEAD: Final = REVISION.size
 _NUMBER: Final = Struct(">Q")
 
@@ -72,8 +73,11 @@ class ShardReader:
         _check_range(start, end)
         if limit < 1:
             raise ValueError(f"a scan of {family} with limit {limit}: a limit is at least 1")
-        stored = self._rows.iterate(family, start, end, reverse=reverse)
-        return iter([_row(declared, key, value) for key, value in islice(stored, limit)])
+        stored = islice(self._rows.iterate(family, start, end, reverse=reverse), limit)
+        if not declared.public:
+            return iter([Row(key, value, 0) for key, value in stored])
+        revision = REVISION.unpack_from
+        return iter([Row(key, value[_HEAD:], revision(value)[0]) for key, value in stored])
 
     def _readable(self, family: str) -> Family:
         declared = self._reads.get(family)
@@ -284,7 +288,7 @@ def _ended() -> RuntimeError:
 def _row(declared: Family, key: bytes, stored: bytes) -> Row:
     if not declared.public:
         return Row(key, stored, 0)
-    return Row(key, stored[_HEAD:], int(REVISION.unpack_from(stored)[0]))
+    return Row(key, value_of(stored), revision_of(stored))
 
 
 def _not_bytes(what: str, part: object) -> TypeError:

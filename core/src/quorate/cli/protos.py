@@ -27,6 +27,8 @@ from quorate.plugin.wire import breaking_changes, golden_of
 GENERATOR: Final = "grpcio-tools"
 GENERATOR_VERSION: Final = "1.65.5"
 
+#: What lies in a folder of this name is generated, and is no vocabulary of a release.
+_TESTING: Final = "testing"
 _GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 
@@ -106,7 +108,8 @@ def generate(source: Source) -> Generated:
             for path in sorted(out.rglob("*"))
             if path.is_file()
         }
-    return Generated(files, golden_of(declared.file))
+    released = (file for file in declared.file if _TESTING not in Path(file.name).parts)
+    return Generated(files, golden_of(released))
 
 
 def write(source: Source, generated: Generated) -> list[Path]:

@@ -22,8 +22,12 @@ class Host(Protocol):
     def sync(self) -> None:
         """See to it that what was written to the log becomes durable, then call `synced`."""
 
-    def apply(self, entries: Sequence[Entry]) -> None:
-        """Apply entries in one batch, with the last index in it."""
+    def apply(self, entries: Sequence[Entry]) -> int:
+        """Apply entries, each batch with its last index in it, and return how many.
+
+        The rest comes again in the next turn. None of them: the host wakes the driver once it
+        can go on.
+        """
 
     def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
         """Take reads that were answered."""
@@ -45,6 +49,8 @@ class Driver:
         self._turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sync_asked = 0
+        #: Entries that the replica gave out and the host has not applied yet.
+        self._left: list[Entry] = []
         self._stopped = False
 
     def wake(self) -> None:
@@ -88,11 +94,7 @@ class Driver:
             replica.tick()
         self._host.send(replica.take_messages())
         self._ask_sync()
-        entries = replica.take_committed(APPLY_BYTES)
-        if entries:
-            self._host.apply(entries)
-            replica.applied_to(entries[-1].index)
-            self.wake()
+        self._apply()
         outcomes = replica.take_reads()
         if outcomes:
             self._host.reads(outcomes)
@@ -100,6 +102,17 @@ class Driver:
         if needed:
             self._host.snapshots_needed(needed)
         self._set_timer()
+
+    def _apply(self) -> None:
+        replica = self.replica
+        # A snapshot may have taken the place of entries that were left.
+        entries = [entry for entry in self._left if entry.index > replica.applied]
+        entries = entries or replica.take_committed(APPLY_BYTES)
+        count = self._host.apply(entries) if entries else 0
+        self._left = entries[count:]
+        if count:
+            replica.applied_to(entries[count - 1].index)
+            self.wake()
 
     def _ask_sync(self) -> None:
         written = self.replica.log.journal.written

@@ -63,7 +63,7 @@ class Electing(Following):
             )
         if self.role == CANDIDATE or self.leader != leader:
             self._step_down(self.term, leader)
-        self._leader_heard_at = self.clock()
+        self.leader_heard_at = self.clock()
         self._draw_election_deadline()
 
     # Votes (sections 5.2 and 5.4.1; PreVote and stickiness: thesis, 9.6 and 4.2.3).
@@ -116,7 +116,7 @@ class Electing(Following):
         """Whether there is a leader that was heard of within the shortest election timeout."""
         if self.role == LEADER:
             return True
-        recent = self.clock() - self._leader_heard_at < self.timing.election_min_s
+        recent = self.clock() - self.leader_heard_at < self.timing.election_min_s
         return self.leader is not None and recent
 
     def _on_vote_reply(self, source: Peer, reply: VoteReply) -> None:

@@ -81,6 +81,8 @@ class Following(Leading):
     def _on_heartbeat(self, leader: Peer, heartbeat: Heartbeat) -> None:
         if heartbeat.commit <= self.log.last.index:
             self._commit_to(heartbeat.commit)
+        if heartbeat.agreed:
+            self._agreed = self.clock(), heartbeat.agreed
         # Every leader holds what was committed: it agrees without having been verified.
         match = min(max(self._verified, self.commit), self.log.synced_index)
         self._send(leader, HeartbeatReply(heartbeat.round, match))

@@ -151,7 +151,8 @@ class Leading(State):
     def _send_heartbeat(self, follower: Progress) -> None:
         commit = self._commit_for(follower)
         follower.told_commit = max(follower.told_commit, commit)
-        self._send(follower.peer, Heartbeat(commit, self._reads.number))
+        agreed = self.commit if self._knows_commit() else 0
+        self._send(follower.peer, Heartbeat(commit, self._reads.number, agreed))
 
     def _on_heartbeat_reply(self, source: Peer, reply: HeartbeatReply) -> None:
         follower = self._followers.get(source)
@@ -172,6 +173,12 @@ class Leading(State):
             1 for peer in configuration.voters if peer == self.me or self._heard(peer) >= since
         )
         return heard >= configuration.majority
+
+    def _majority_heard_at(self) -> float:
+        """When the last of a majority was heard: until then nobody else could lead."""
+        configuration, now = self._configuration(), self.clock()
+        heard = [now if peer == self.me else self._heard(peer) for peer in configuration.voters]
+        return sorted(heard, reverse=True)[configuration.majority - 1]
 
     def _heard(self, peer: Peer) -> float:
         follower = self._followers.get(peer)

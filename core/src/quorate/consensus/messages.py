@@ -99,6 +99,9 @@ class Heartbeat:
     commit: int
     #: The newest read round; an answer that carries it confirms that round.
     round: int
+    #: All that is committed, whoever holds it; 0 while the leader does not know. It commits
+    #: nothing, and tells a follower how far it is behind.
+    agreed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,16 @@ class Replica(Electing):
     def _snapshot_is_ahead(self, position: Position) -> bool:
         return position.index > self.commit
 
+    @property
+    def agreed(self) -> tuple[float, int]:
+        """A moment, and an index: whoever has applied that has all that was committed then.
+
+        The moment is minus infinity while nothing is known.
+        """
+        if self.role == LEADER and self._knows_commit():
+            self._agreed = self._majority_heard_at(), self.commit
+        return self._agreed
+
     def compact_to(self, index: int) -> None:
         """Cut the log: entries at and below an applied index are not needed any more."""
         if index > self.applied:

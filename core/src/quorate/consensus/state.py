@@ -68,7 +68,11 @@ class State(Inherited):
         self._forwarded_reads: dict[int, tuple[int, float]] = {}
         self._next_forwarded = rng.getrandbits(61)
         self._snapshots_needed: list[Peer] = []
-        self._leader_heard_at = float("-inf")
+        #: When a leader of the own term was last heard; it says nothing of a leader itself.
+        #: Soon after it nobody else is voted for; long after it a replica asks if it was removed.
+        self.leader_heard_at = float("-inf")
+        #: When a leader last said what is committed in all, and what it said.
+        self._agreed = float("-inf"), 0
         #: The end of what the leader of this term is known to agree with.
         self._verified = 0
         self._delivered = applied

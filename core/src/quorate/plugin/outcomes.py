@@ -8,6 +8,7 @@ class Rejected(Exception):
 
     A refusal is a normal, replicated outcome: every replica reaches the same one. `code` is a name
     in capitals, a canonical gRPC status (`NOT_FOUND`) or a reason of the plugin's own (`FENCED`).
+    WRONG_SHARD and SESSION_EXPIRED are core's: a handler that raises one has failed (INTERNAL).
     """
 
     def __init__(self, code: str, message: str = "") -> None:

@@ -12,12 +12,11 @@ from struct import Struct, error as StructError, pack, unpack_from
 from typing import Final, NamedTuple, Protocol
 
 from quorate.storage.families import EVENTS
+from quorate.storage.rows import REVISION
 
 #: A revision is the index of the entry, and below it the position of the command.
 _POSITION_BITS: Final = 20
 _LAST_POSITION: Final = (1 << _POSITION_BITS) - 1
-#: What stands in front of a stored value: its revision.
-REVISION: Final = Struct(">Q")
 _INDEX: Final = Struct(">Q")
 _FORMAT: Final = 1
 #: Format, logical time, number of runs, number of parts.

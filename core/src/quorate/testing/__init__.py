@@ -1,8 +1,30 @@
-"""What the author of a plugin tests it with: the extra `testing` installs what it needs."""
+"""What the author of a plugin tests it with: the extra `testing` installs what it needs.
 
-from quorate.testing.conformance import PluginConformance
-from quorate.testing.node import MemoryNode
-from quorate.testing.shard import InternalError
-from quorate.testing.txn import MemoryTxn
+Each name is imported when it is first used, so that unit tests with `MemoryTxn` need no server.
+"""
 
-__all__ = ["InternalError", "MemoryNode", "MemoryTxn", "PluginConformance"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from quorate.testing.conformance import PluginConformance
+    from quorate.testing.node import MemoryNode
+    from quorate.testing.shard import InternalError
+    from quorate.testing.simulated import simulate
+    from quorate.testing.txn import MemoryTxn
+
+__all__ = ["InternalError", "MemoryNode", "MemoryTxn", "PluginConformance", "simulate"]
+
+_MODULES: Final = {
+    "InternalError": "shard",
+    "MemoryNode": "node",
+    "MemoryTxn": "txn",
+    "PluginConformance": "conformance",
+    "simulate": "simulated",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -2,34 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Final, Protocol
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Rejected
+from quorate.apply.entries import LoggedCommand
+from quorate.plugin import Reader, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.testing.node import MemoryNode
-from quorate.testing.shard import Entry, LoggedCommand, MemoryShard, Outcome, ShardState
+from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState
 
 #: The logical time between two commands.
 STEP_MS: Final = 1_000
 
 
 class ApplyFloor(Protocol):
-    """A shard as the conformance checks need it; the real floor can stand in for the memory one."""
+    """A replica of a shard as the conformance checks need it."""
+
+    @property
+    def applied(self) -> int:
+        """The index of the newest entry that was applied."""
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        """The families that are stored and that no plugin of the catalog declares."""
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Apply entries as one batch, and return the outcome of each command in order."""
 
+    def reader(self, reads: frozenset[str]) -> Reader:
+        """Return what a query is given that may read these families."""
+
+    def contents(self) -> list[tuple[str, bytes, bytes]]:
+        """Return everything that handlers wrote: family, key and what is stored, in order."""
+
     def digest(self) -> str:
-        """Return the digest of the shard's contents."""
+        """Return a digest of everything that handlers wrote."""
+
+    def replica_digest(self) -> str:
+        """Return the digest that replicas are compared by: all rows, the events, the checksum."""
+
+    def checksum_at(self) -> tuple[int, int]:
+        """Return the applied index and the checksum there, as leaders stamp entries with it."""
+
+    def load(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
+        """Store rows as they are, in the order given."""
 
     def export(self) -> ShardState:
-        """Return all that another shard needs to go on from here."""
+        """Return a snapshot: all that another replica needs to go on from here."""
+
+    def reopened(self, catalog: Catalog) -> ApplyFloor:
+        """End this replica, and open what it stored with another catalog."""
 
 
 NewShard = Callable[[Catalog, str, ShardState | None], ApplyFloor]
@@ -48,20 +75,16 @@ def memory_shard(catalog: Catalog, group: str, state: ShardState | None) -> Memo
     return MemoryShard(catalog, group, state=state)
 
 
-def logged(commands: Sequence[Message]) -> list[LoggedCommand]:
-    """Return the commands as they are logged, each a step of logical time after the last."""
-    return [
-        LoggedCommand.of(command, (position + 1) * STEP_MS)
-        for position, command in enumerate(commands)
-    ]
-
-
 def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[Entry]]:
-    """Return the log of each group, an entry a command; positions in the log are the indexes."""
+    """Return the log of each group, an entry a command, each a step of logical time after the last.
+
+    Positions in the log are the indexes.
+    """
     entries: dict[str, list[Entry]] = {}
-    for position, command in enumerate(log):
+    for index, command in enumerate(log, start=1):
         group = catalog.commands[command.type].group
-        entries.setdefault(group, []).append(Entry(index=position + 1, commands=(command,)))
+        entry = Entry(index=index, commands=(command,), at_ms=index * STEP_MS)
+        entries.setdefault(group, []).append(entry)
     return entries
 
 
@@ -76,6 +99,11 @@ def play(catalog: Catalog, log: Sequence[LoggedCommand], new_shard: NewShard) ->
             outcomes[entry.index] = shown(outcome)
         digests[group] = shard.digest()
     return Played(digests=digests, outcomes=tuple(outcomes[index] for index in sorted(outcomes)))
+
+
+def stamped(entry: Entry, leader: ApplyFloor) -> Entry:
+    """Return an entry as a leader that has come so far proposes it."""
+    return replace(entry, checked=leader.checksum_at())
 
 
 def apply_each(shard: ApplyFloor, entries: Sequence[Entry]) -> list[Outcome]:
@@ -95,10 +123,9 @@ def shown(outcome: Outcome) -> str:
     """Return all of an outcome as text that can be compared between processes."""
     if outcome.failure is not None:
         return f"{outcome.revision} {type(outcome.failure).__name__} {outcome.failure}"
-    reply = outcome.reply
     answered = "None"
-    if reply is not None:
-        answered = f"{reply.DESCRIPTOR.full_name} {reply.SerializeToString(deterministic=True)!r}"
+    if outcome.answered is not None:
+        answered = f"{outcome.answered.DESCRIPTOR.full_name} {outcome.reply!r}"
     return f"{outcome.revision} {answered} {list(map(str, outcome.events))}"
 
 
@@ -109,6 +136,7 @@ def cut(entries: Sequence[Entry], count: int) -> list[Entry]:
     return [
         Entry(
             index=number,
+            at_ms=entries[a].at_ms,
             commands=tuple(command for entry in entries[a:b] for command in entry.commands),
         )
         for number, (a, b) in enumerate(pairwise(edges), start=1)

@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import MappingProxyType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
+from quorate.apply.entries import LoggedCommand
+from quorate.config.sections import LimitsSection
+from quorate.groups.routing import routes as routing, splitting
+from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
     CacheView,
     Command,
@@ -24,26 +28,33 @@ from quorate.plugin import (
     WatchedEvent,
 )
 from quorate.plugin.catalog import Catalog
-from quorate.testing import routing
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
+from quorate.testing.mirrors import Mirrors
 from quorate.testing.reads import run_query
-from quorate.testing.shard import Entry, InternalError, LoggedCommand, MemoryShard, Outcome
+from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
 from quorate.testing.timers import due_commands
 from quorate.testing.watches import History
 from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.control_pb2 import OpenSession, OpenSessionReply
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
 
+#: For how long a session is good when it is not used, in logical time.
+SESSION_TTL_MS: Final = 60_000
+#: So often in turn may controllers wake each other.
+WAKES: Final = 100
+
 
 class MemoryNode:
     """Hosts plugins over in-memory shards, for tests of services, queries and controllers.
 
-    Each command that is proposed is an entry of its own and is applied at once. `advance` moves
-    logical time, which stands still otherwise. `async with` enters the plugins' lifespans.
+    Each command that is proposed is an entry of its own and is applied at once, by the code that
+    nodes run. `advance` moves logical time, which stands still otherwise. `async with` enters the
+    plugins' lifespans. `config` holds sections of plugins, `limits` the section of that name.
     """
 
     def __init__(
@@ -53,6 +64,7 @@ class MemoryNode:
         catalog: Catalog | None = None,
         config: Mapping[str, Mapping[str, object]] | None = None,
         shards: Mapping[str, int] | None = None,
+        limits: Mapping[str, object] | None = None,
         at_ms: int = 0,
     ) -> None:
         self.catalog: Final = catalog if catalog is not None else catalog_of(plugins)
@@ -62,8 +74,15 @@ class MemoryNode:
         #: Everything that happened, in order.
         self.events: Final[list[Event]] = []
         self.metrics: Final = CountedMetrics(self.catalog.metrics)
+        #: Whether copies of mirrored families stay as they are until `mirror` is called.
+        self.mirrors_lag = False
+        self._limits: Final = LimitsSection.model_validate(dict(limits or {}))
         self._sections: Final = _sections(self.catalog, config or {})
         self._shards: Final = _shards(self.catalog, shards or {})
+        self._slot_map: Final = SlotMap.founding(
+            {group: len(found) for group, found in self._shards.items()}
+        )
+        self._mirrors: Final = Mirrors(self.catalog, tuple(self._all_shards()))
         self._histories: Final = {group: History(found) for group, found in self._shards.items()}
         #: By group and shard: the term, and since when it lasts.
         self._terms: Final[dict[tuple[str, int], tuple[int, int]]] = {
@@ -75,7 +94,8 @@ class MemoryNode:
             view.reset()
         self._servicers: Final[dict[str, object]] = {}
         self._lifespans: Final = AsyncExitStack()
-        self._sessions = 0
+        #: Controllers whose families have changed since they ran, by name.
+        self._woken: Final[dict[str, None]] = {}
 
     async def __aenter__(self) -> Self:
         for declared in self.catalog.declared.values():
@@ -128,22 +148,29 @@ class MemoryNode:
         """Validate, route, split and apply a command.
 
         Raises `Invalid`, `Rejected`, and `InternalError` for a handler that raised anything else.
+        An operation whose answer its session does not keep, because it is over 4 KiB, is answered
+        with an empty `reply` when it is tried again.
         """
         declared = self._declared(command)
-        if declared.validate is not None:
-            declared.validate(command)
+        routing.check(declared, command, self._limits)
         await asyncio.sleep(0)
         self._check_fence(if_leader)
         logged = _copy(command)
         shards = self._shards[declared.group]
-        if declared.shard_key is not None:
-            self.proposals.append(logged)
-            shard = shards[routing.shard_of(declared.shard_key(command), len(shards))]
-            return _reply(logged, self._commit(shard, logged, session), reply)
-        shares = routing.split(declared, command, len(shards))
+        shares = routing.route(declared, logged, self._slot_map, self._limits)
+        if session is not None:
+            routing.check_session(shares)
         self.proposals.append(logged)
-        answers = [self._commit_share(shards[share.shard], share, session) for share in shares]
-        return _typed(logged, routing.join(answers), reply)
+        if declared.items is None:
+            shard = shards[shares[0].shard.number]
+            return _reply(logged, self._commit(shard, logged, session), reply)
+        outcomes = [
+            self._commit(shards[each.shard.number], each.command, session) for each in shares
+        ]
+        if any(outcome.forgotten for outcome in outcomes):
+            return reply()
+        answers = list(map(_share_reply, shares, outcomes))
+        return _typed(logged, splitting.join(answers), reply)
 
     async def query(
         self,
@@ -160,6 +187,9 @@ class MemoryNode:
             raise LookupError(f"query {name} is not declared; return it from quorate_queries")
         await asyncio.sleep(0)
         shards = self._shards[declared.group]
+        if declared.shard_key is not None:
+            place = self._slot_map.place(declared.group, declared.shard_key(message))
+            shards = [shards[place.number]]
         for answer in run_query(self.catalog, message, shards, min_revision):
             yield _typed(message, answer, row)
 
@@ -196,6 +226,7 @@ class MemoryNode:
         if controller is None:
             known = ", ".join(self.catalog.controllers) or "none"
             raise LookupError(f"controller {name} is not declared; declared are {known}")
+        self._woken.pop(name, None)
         count = len(self._shards[controller.group]) if controller.scope == "each_shard" else 1
         for number in range(count):
             await controller.run_once(self, self.leader(controller.group, number))
@@ -209,12 +240,41 @@ class MemoryNode:
         self._terms[group, shard] = (self._terms[group, shard][0] + 1, self.now_ms)
         return self.leader(group, shard)
 
-    def open_session(self) -> int:
-        """Open an exactly-once session on every shard, and return its number."""
-        self._sessions += 1
-        for shard in self._all_shards():
-            shard.open_session(self._sessions)
-        return self._sessions
+    @property
+    def woken(self) -> tuple[str, ...]:
+        """The controllers that `wake_on` families which have changed since they last ran."""
+        return tuple(self._woken)
+
+    async def run_woken(self) -> None:
+        """Run the controllers that were woken, and those that they wake, until all is quiet."""
+        for _ in range(WAKES):
+            if not self._woken:
+                return
+            await self.run_controller(next(iter(self._woken)))
+        raise RuntimeError(
+            f"after {WAKES} runs {', '.join(self._woken)} is woken again: a controller that has "
+            "nothing left to do proposes nothing"
+        )
+
+    def mirror(self) -> None:
+        """Bring the copies of mirrored families up to date, where `mirrors_lag` has kept them."""
+        self._mirrors.catch_up(self.now_ms)
+
+    def open_session(self, name: str = "", *, ttl_ms: int = SESSION_TTL_MS) -> int:
+        """Open an exactly-once session on every shard, and return its number.
+
+        It expires when it is not used for `ttl_ms` of logical time. Under a name it is the same
+        one each time, and does not expire.
+        """
+        opening = command_of(OpenSession(name=name, ttl_ms=ttl_ms))
+        # A session is named by the revision at which it was opened.
+        index = 1 + max(shard.applied for shard in self._all_shards())
+        numbers = {
+            OpenSessionReply.FromString(self._apply(shard, opening, index).reply).session
+            for shard in self._all_shards()
+        }
+        [number] = numbers
+        return number
 
     def forget_history(self, group: str) -> None:
         """Lose the events of a group: watchers that have not seen them all get a resync."""
@@ -233,8 +293,7 @@ class MemoryNode:
     def rows(self, family: str) -> dict[bytes, bytes]:
         """Return the rows of a family in all shards of its group, in the order of their keys."""
         shards = self._shards[self.catalog.families[family].group]
-        found = [shard.layer.contents().families.get(family, ()) for shard in shards]
-        return dict(sorted((row.key, row.value) for rows in found for row in rows))
+        return dict(sorted((row.key, row.value) for shard in shards for row in shard.rows(family)))
 
     def digest(self) -> str:
         """Return one digest over all shards: equal when nothing was written in between."""
@@ -267,37 +326,31 @@ class MemoryNode:
             raise failure
 
     def _commit(self, shard: MemoryShard, command: Message, session: SessionRef | None) -> Outcome:
-        logged = LoggedCommand.of(command, self.now_ms, session)
-        [outcome] = shard.apply([Entry(index=shard.applied + 1, commands=(logged,))])
+        outcome = self._apply(shard, command_of(command, session), shard.applied + 1)
         self.events.extend(outcome.events)
         for event in outcome.events:
             if isinstance(event, RowEvent):
-                self._feed(shard, event)
-        self._histories[shard.group].add(shard.number, outcome.revision, outcome.events)
+                self._feed(event)
+        self._mirrors.note(outcome.revision, outcome.events)
+        if not self.mirrors_lag:
+            self.mirror()
         return outcome
 
-    def _commit_share(
-        self, shard: MemoryShard, share: routing.Share, session: SessionRef | None
-    ) -> routing.ShareReply:
-        outcome = self._commit(shard, share.command, session)
-        if isinstance(outcome.failure, Rejected):
-            reply = routing.refused(share, outcome.failure.code, outcome.failure.message)
-        else:
-            reply = _reply(share.command, outcome, BatchReply)
-        return routing.ShareReply(share=share, revision=outcome.revision, reply=reply)
+    def _apply(self, shard: MemoryShard, command: LoggedCommand, index: int) -> Outcome:
+        [outcome] = shard.apply([Entry(index=index, commands=(command,), at_ms=self.now_ms)])
+        self._histories[shard.group].wake()
+        return outcome
 
-    def _feed(self, shard: MemoryShard, event: RowEvent) -> None:
+    def _feed(self, event: RowEvent) -> None:
         for name, view in self.caches.items():
             if event.family in self.catalog.caches[name].families:
                 if event.value is None:
                     view.delete(event.family, event.key)
                 else:
                     view.put(event.family, event.key, event.value)
-        if self.catalog.families[event.family].mirrored:
-            for other in self._all_shards():
-                if other.group != shard.group:
-                    row = shard.layer.row(event.family, event.key)
-                    other.layer.write(event.family, event.key, row)
+        for controller in self.catalog.controllers.values():
+            if event.family in controller.wake_on:
+                self._woken[controller.name] = None
 
     def _all_shards(self) -> Iterator[MemoryShard]:
         return (shard for shards in self._shards.values() for shard in shards)
@@ -334,13 +387,28 @@ def _copy(message: M) -> M:
 def _reply(command: Message, outcome: Outcome, kind: type[M]) -> M:
     if outcome.failure is not None:
         raise outcome.failure
-    return _typed(command, outcome.reply, kind) if outcome.reply is not None else kind()
+    if outcome.answered is None:
+        return kind()
+    _check_type(command, outcome.answered, kind)
+    return cast("M", outcome.answered.FromString(outcome.reply))
+
+
+def _share_reply(share: splitting.Share, outcome: Outcome) -> splitting.ShareReply:
+    if isinstance(outcome.failure, Rejected):
+        reply = splitting.refused(share, outcome.failure.code, outcome.failure.message)
+    else:
+        reply = _reply(share.command, outcome, BatchReply)
+    return splitting.ShareReply(share=share, revision=outcome.revision, reply=reply)
 
 
 def _typed(asked: Message, answer: Message, kind: type[M]) -> M:
-    if not isinstance(answer, kind):
+    _check_type(asked, type(answer), kind)
+    return _copy(cast("M", answer))
+
+
+def _check_type(asked: Message, answered: type[Message], kind: type[Message]) -> None:
+    if not issubclass(answered, kind):
         raise TypeError(
-            f"{asked.DESCRIPTOR.full_name} is answered with {answer.DESCRIPTOR.full_name}; "
+            f"{asked.DESCRIPTOR.full_name} is answered with {answered.DESCRIPTOR.full_name}; "
             f"{kind.DESCRIPTOR.full_name} was asked for"
         )
-    return _copy(answer)

@@ -8,11 +8,11 @@ import json
 import locale
 import sys
 
+from quorate.apply.entries import LoggedCommand
 from quorate.plugin.catalog import assemble
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
 from quorate.testing.logs import memory_shard, play
-from quorate.testing.shard import LoggedCommand
 
 
 def main() -> None:
@@ -27,10 +27,7 @@ def main() -> None:
         Plugin(name=name, distribution=name, version="0", module=importlib.import_module(module))
         for name, module in asked["plugins"]
     ]
-    log = [
-        LoggedCommand(type=kind, payload=bytes.fromhex(payload), proposed_at_ms=at_ms)
-        for kind, payload, at_ms in asked["log"]
-    ]
+    log = [LoggedCommand(kind, bytes.fromhex(payload)) for kind, payload in asked["log"]]
     played = play(assemble([declare(plugin) for plugin in plugins]), log, memory_shard)
     json.dump({"digests": dict(played.digests), "outcomes": played.outcomes}, sys.stdout)
 

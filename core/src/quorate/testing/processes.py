@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from quorate.apply.entries import LoggedCommand
 from quorate.plugin.catalog import Catalog
 from quorate.testing.logs import Played
-from quorate.testing.shard import LoggedCommand
 
 #: Hash seed, time zone and locale; zones are spelt out, since a machine may have no zone files.
 CONDITIONS: Final[tuple[Mapping[str, str], ...]] = (
@@ -32,7 +32,6 @@ EXTRAS: Final = (
     "pyspark",
     "pytest",
     "rocksdict",
-    "sortedcontainers",
     "uvloop",
 )
 
@@ -58,7 +57,7 @@ class ProcessError(Exception):
 def play_under_conditions(catalog: Catalog, log: Sequence[LoggedCommand]) -> list[Played]:
     """Play the log in one process a condition, and return what came of it in each."""
     plugins = [(name, _module(catalog, name)) for name in catalog.declared]
-    entries = [(each.type, each.payload.hex(), each.proposed_at_ms) for each in log]
+    entries = [(each.type, each.payload.hex()) for each in log]
     asked = json.dumps({"plugins": plugins, "log": entries})
     command = [sys.executable, "-m", "quorate.testing.played"]
     with ThreadPoolExecutor() as pool:

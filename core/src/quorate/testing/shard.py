@@ -1,66 +1,80 @@
-"""One shard in memory: the log in, outcomes and contents out."""
+"""One shard in memory: the log in, outcomes and contents out, by the code that nodes run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from hashlib import sha256
+from typing import Final, Self
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Event, Rejected, SessionRef
+from quorate.apply.applier import Applier, ApplyLimits, families_of
+from quorate.apply.deadlines import Deadline
+from quorate.apply.entries import EntryBatch, LoggedCommand, Stamp, encode, revision_of, whole
+from quorate.apply.outcomes import INTERNAL, Outcome as Answer, Refusal
+from quorate.apply.scope import Family
+from quorate.apply.txn import ShardReader
+from quorate.consensus.messages import Entry as LogEntry, EntryKind
+from quorate.plugin import Event, Rejected, Row, SessionRef, Txn, keys
 from quorate.plugin.catalog import Catalog
-from quorate.testing.layers import Contents, Layer
-from quorate.testing.scope import Scope
-from quorate.testing.txn import POSITION_BITS, ShardTxn, revision_of
+from quorate.storage.data.checkpoint import Manifest
+from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import Batch
+from quorate.storage.events import EventLog, StoredEvent
+from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES, SYSTEM
+from quorate.storage.shard_id import ShardId
+from quorate.testing.probes import Apply, wrapped
+from quorate.testing.stored import deadlines_in, events_of, rows_in
 
-#: How far above its lowest unanswered sequence a session may run.
-SESSION_WINDOW: Final = 1_024
-
-
-class UnknownCommandError(Exception):
-    """An entry holds a command that no route of this shard applies; nothing of it is applied."""
+#: A batch of entries ends where its giver ends it.
+_LIMITS: Final = ApplyLimits(turn_bytes=1 << 62, turn_s=float("inf"))
+_TERM: Final = 1
+_EVERYTHING: Final = 1 << 62
+#: What handlers write beside the rows of their families.
+_WRITTEN: Final = frozenset({DEADLINES, DEADLINE_KEYS, SEQUENCES, COUNTS})
 
 
 class InternalError(Exception):
     """A handler raised what is no refusal: a bug of its plugin; its writes were dropped."""
 
-    def __init__(self, command: str, revision: int, error: Exception) -> None:
+    def __init__(self, command: str, index: int, error: Exception) -> None:
         super().__init__(
-            f"command {command} failed at index {revision >> POSITION_BITS} with "
+            f"command {command} failed at index {index} with "
             f"{type(error).__name__}: {error}; its writes were dropped; repair its data route"
         )
         self.command: Final = command
+        self.index: Final = index
+        self.__cause__ = error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedCommand:
-    """A command as the log holds it."""
-
-    type: str
-    payload: bytes
-    proposed_at_ms: int = 0
-    session: SessionRef | None = None
-
-    @classmethod
-    def of(
-        cls, command: Message, proposed_at_ms: int = 0, session: SessionRef | None = None
-    ) -> LoggedCommand:
-        """Return the command as it is logged."""
-        return cls(
-            type=command.DESCRIPTOR.full_name,
-            payload=command.SerializeToString(deterministic=True),
-            proposed_at_ms=proposed_at_ms,
-            session=session,
-        )
+def command_of(message: Message, session: SessionRef | None = None) -> LoggedCommand:
+    """Return a command as the log holds it."""
+    stamp = None
+    if session is not None:
+        stamp = Stamp(session.session, session.sequence, session.lowest_unanswered)
+    return LoggedCommand(
+        message.DESCRIPTOR.full_name, message.SerializeToString(deterministic=True), stamp=stamp
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of the log."""
+    """One entry of the log. Entries whose indexes are left out held nothing."""
 
     index: int
     commands: tuple[LoggedCommand, ...]
+    #: When its commands were proposed, in logical time.
+    at_ms: int = 0
+    #: An index, and the checksum that the leader had there; 0: nothing to compare.
+    checked: tuple[int, int] = (0, 0)
+
+    def logged(self) -> LogEntry:
+        """Return the entry as consensus knows it."""
+        batch = EntryBatch(self.at_ms, *self.checked, self.commands)
+        return LogEntry(self.index, _TERM, EntryKind.COMMAND, encode(batch))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,138 +82,210 @@ class Outcome:
     """What became of a command; with a failure there are no events and nothing was written."""
 
     revision: int
-    reply: Message | None = None
+    #: Serialized; b"" of a handler that returned None.
+    reply: bytes = b""
+    #: What the handler answered with, also where the answer is not kept; None: nothing.
+    answered: type[Message] | None = None
     failure: Rejected | InternalError | None = None
     events: tuple[Event, ...] = ()
+    #: It was applied before, and its answer is not kept.
+    forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardState:
-    """All of a shard at one applied index: where replay can begin."""
+    """A snapshot of a shard: where replay can begin."""
 
-    contents: Contents
-    applied: int
-    revision: int
-    now_ms: int
-    answers: tuple[tuple[int, tuple[tuple[int, Outcome], ...]], ...]
+    manifest: Manifest
+    files: Mapping[str, bytes]
 
 
 class MemoryShard:
-    """The state machine of one shard: rows, deadlines, sequences, exactly-once answers."""
+    """A replica of one shard: what a node has of it, on an engine in memory and without Raft."""
 
     def __init__(
-        self, catalog: Catalog, group: str, number: int = 0, *, state: ShardState | None = None
+        self,
+        catalog: Catalog,
+        group: str,
+        number: int = 0,
+        *,
+        state: ShardState | None = None,
+        home: MemoryHome | None = None,
     ) -> None:
         self.group: Final = group
         self.number: Final = number
-        self._catalog: Final = catalog
-        self.layer: Final = Layer.holding(state.contents) if state else Layer()
-        self.applied = state.applied if state else 0
-        self.revision = state.revision if state else 0
-        self.now_ms = state.now_ms if state else 0
-        self._answers: Final[dict[int, dict[int, Outcome]]] = (
-            {session: dict(answers) for session, answers in state.answers} if state else {}
+        self._home: Final = MemoryHome() if home is None else home
+        kept = [catalog.families[name] for name in families_of(catalog, group)]
+        self._families: Final = {family.name: Family.of(family) for family in kept}
+        self.data: Final = ShardData.open(self._home, self._families)
+        if state is not None and state.manifest.record.position.index:
+            _install(self.data, state)
+        #: The bugs that handlers met since the last batch, and those of all commands.
+        self._met: Final[deque[InternalError]] = deque()
+        self._bugs: Final[dict[int, InternalError]] = {}
+        self._answered: Final[dict[int, type[Message]]] = {}
+        self.applier: Final = Applier(
+            wrapped(catalog, self._noting),
+            ShardId(group, number),
+            self.data,
+            limits=_LIMITS,
+            on_failure=lambda *met: self._met.append(InternalError(*met)),
         )
+
+    @property
+    def applied(self) -> int:
+        """The index of the newest entry that was applied."""
+        return self.applier.applied
+
+    @property
+    def revision(self) -> int:
+        """The revision behind every command that was applied."""
+        return self.applier.revision
+
+    @property
+    def now_ms(self) -> int:
+        """The shard's logical time."""
+        return self.applier.now_ms
+
+    @property
+    def orphans(self) -> tuple[str, ...]:
+        """The families that are stored and that no plugin of the catalog declares."""
+        return self.data.orphans
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Apply entries as one batch, and return the outcome of each command in order.
 
-        Raises `UnknownCommandError` when one cannot be applied here; then none is.
+        Raises `ReplicaStoppedError` when one cannot be applied here; then none is.
         """
-        self._check(entries)
-        batch = Layer(self.layer)
-        outcomes: list[Outcome] = []
-        for entry in entries:
-            for position, command in enumerate(entry.commands):
-                self.revision = revision_of(entry.index, position)
-                self.now_ms = max(self.now_ms, command.proposed_at_ms)
-                outcomes.append(self._answer(batch, command))
-            self.applied = entry.index
-        batch.merge_down()
-        return outcomes
+        before = whole(self.applied)
+        self._met.clear()
+        done = self.applier.apply(list(self._without_gaps(entries)))
+        answers = {entry.index: entry.outcomes for entry in done}
+        happened: dict[int, list[StoredEvent]] = {}
+        for event in self.events_after(before):
+            happened.setdefault(event.revision, []).append(event)
+        return [
+            self._outcome(answer, happened.get(revision_of(entry.index, position), ()))
+            for entry in entries
+            for position, answer in enumerate(answers[entry.index])
+        ]
 
-    def open_session(self, session: int) -> None:
-        """Let commands name this exactly-once session."""
-        self._answers.setdefault(session, {})
+    # What it holds.
+
+    def row(self, family: str, key: bytes) -> Row | None:
+        """Return a row, or None when there is none."""
+        return self.reader(frozenset(self._families)).get_row(family, key)
+
+    def rows(self, family: str) -> list[Row]:
+        """Return the rows of a family, in the order of their keys."""
+        return list(rows_in(self.data, self._families[family]))
+
+    def reader(self, reads: frozenset[str]) -> ShardReader:
+        """Return what a query is given that may read these families."""
+        return self.applier.reader(reads)
+
+    def deadlines(self) -> dict[tuple[str, bytes], Deadline]:
+        """Return the deadlines that stand, by timer and key."""
+        return deadlines_in(self.data)
+
+    def events_after(self, revision: int) -> list[StoredEvent]:
+        """Return what happened behind a revision."""
+        log = EventLog(self.data)
+        return log.read(revision, max_rows=_EVERYTHING, max_bytes=_EVERYTHING)[0]
+
+    def contents(self) -> list[tuple[str, bytes, bytes]]:
+        """Return everything that handlers wrote, as it is stored, family by family in order."""
+        return [
+            (family, key, stored)
+            for family in self.data.families
+            if family in _WRITTEN or family not in SYSTEM
+            for key, stored in self.data.iterate(family, b"", None)
+        ]
 
     def digest(self) -> str:
-        """Return the digest of the shard's contents."""
-        return self.layer.contents().digest()
+        """Return a digest of everything that handlers wrote."""
+        digest = sha256()
+        for part in self.contents():
+            digest.update(keys.pack(*part))
+        return digest.hexdigest()
+
+    def replica_digest(self) -> str:
+        """Return the digest that replicas are compared by: all rows, the events, the checksum."""
+        digest = self.data.digest()
+        while not digest.step():
+            pass
+        return digest.hexdigest()
+
+    def checksum_at(self) -> tuple[int, int]:
+        """Return the applied index and the checksum there, as leaders stamp entries with it."""
+        return self.applier.checksum_at()
+
+    # What becomes of it.
 
     def export(self) -> ShardState:
-        """Return all that another shard needs to go on from here."""
-        return ShardState(
-            contents=self.layer.contents(),
-            applied=self.applied,
-            revision=self.revision,
-            now_ms=self.now_ms,
-            answers=tuple(
-                (session, tuple(answers.items())) for session, answers in self._answers.items()
-            ),
-        )
+        """Return a snapshot: all that another replica needs to go on from here."""
+        copy = self.data.checkpoint()
+        try:
+            manifest = copy.manifest()
+            files = {file.name: copy.read(file.name, 0, file.size) for file in manifest.files}
+        finally:
+            copy.release()
+        return ShardState(manifest=manifest, files=files)
 
-    def _check(self, entries: Sequence[Entry]) -> None:
+    def reopened(self, catalog: Catalog) -> Self:
+        """End this replica, and open what it stored with another catalog."""
+        self.data.close()
+        return type(self)(catalog, self.group, self.number, home=self._home)
+
+    def load(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
+        """Store rows as they are, one by one."""
+        for family, key, stored in rows:
+            batch = Batch()
+            batch.put(family, key, stored)
+            self.data.commit(batch, self.data.record)
+
+    def _without_gaps(self, entries: Sequence[Entry]) -> Iterator[LogEntry]:
         index = self.applied
         for entry in entries:
-            if entry.index <= index:
-                raise ValueError(f"entry {entry.index} comes after entry {index}")
+            for left_out in range(index + 1, entry.index):
+                yield LogEntry(left_out, _TERM, EntryKind.NOOP, b"")
             index = entry.index
-            for command in entry.commands:
-                route = self._catalog.routes.get(command.type)
-                if route is None or route.group != self.group:
-                    raise UnknownCommandError(
-                        f"entry {entry.index} of shard {self.number} of {self.group} holds command "
-                        f"{command.type}, which no enabled plugin applies in {self.group}; "
-                        "enable the plugin that declares it"
-                    )
+            yield entry.logged()
 
-    def _answer(self, batch: Layer, command: LoggedCommand) -> Outcome:
-        session = command.session
-        if session is None:
-            return self._run(batch, command)
-        answers = self._answers.get(session.session)
-        if answers is None:
-            return self._refusal("SESSION_EXPIRED", f"session {session.session} is not open")
-        lowest = session.lowest_unanswered
-        if not lowest <= session.sequence <= lowest + SESSION_WINDOW:
-            return self._refusal(
-                "OUT_OF_RANGE",
-                f"sequence {session.sequence} is not within {SESSION_WINDOW} above {lowest}",
-            )
-        for answered in [sequence for sequence in answers if sequence < lowest]:
-            del answers[answered]
-        if session.sequence not in answers:
-            answers[session.sequence] = self._run(batch, command)
-            return answers[session.sequence]
-        recorded = answers[session.sequence]
-        return Outcome(revision=recorded.revision, reply=recorded.reply, failure=recorded.failure)
+    def _noting(self, apply: Apply) -> Apply:
+        def noted(txn: Txn, command: Message) -> Message | None:
+            reply = apply(txn, command)
+            if isinstance(reply, Message):
+                self._answered[txn.revision] = type(reply)
+            return reply
 
-    def _run(self, batch: Layer, command: LoggedCommand) -> Outcome:
-        route = self._catalog.routes[command.type]
-        layer = Layer(batch)
-        txn = ShardTxn(
-            layer,
-            Scope.of_route(self._catalog, route),
-            revision=self.revision,
-            at_ms=self.now_ms,
-            shard=self.number,
+        return noted
+
+    def _outcome(self, answer: Answer, happened: Iterable[StoredEvent]) -> Outcome:
+        failure: Rejected | InternalError | None = None
+        if answer.refusal is not None:
+            if self._met and _tells_of(answer.refusal, self._met[0]):
+                self._bugs[answer.revision] = self._met.popleft()
+            failure = self._bugs.get(answer.revision) or Rejected(*answer.refusal)
+        return Outcome(
+            revision=answer.revision,
+            reply=answer.reply,
+            answered=self._answered.get(answer.revision),
+            failure=failure,
+            events=tuple(events_of(happened)),
+            forgotten=answer.forgotten,
         )
-        try:
-            reply = route.apply(txn, route.parse(command.payload))
-            if not isinstance(reply, Message | None):
-                raise TypeError(f"the handler answered a {type(reply).__name__}, not a message")
-        except Rejected as refusal:
-            return Outcome(revision=self.revision, failure=refusal)
-        except MemoryError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug of a handler is an outcome too
-            failure = InternalError(command.type, self.revision, error)
-            failure.__cause__ = error
-            return Outcome(revision=self.revision, failure=failure)
-        finally:
-            txn.end()
-        layer.merge_down()
-        return Outcome(revision=self.revision, reply=reply, events=tuple(txn.events))
 
-    def _refusal(self, code: str, message: str) -> Outcome:
-        return Outcome(revision=self.revision, failure=Rejected(code, message))
+
+def _tells_of(refusal: Refusal, bug: InternalError) -> bool:
+    where = f"command {bug.command} failed at index {bug.index} "
+    return refusal.code == INTERNAL and refusal.message.startswith(where)
+
+
+def _install(data: ShardData, state: ShardState) -> None:
+    incoming = data.incoming(state.manifest)
+    for name, content in state.files.items():
+        incoming.write(name, 0, content)
+    incoming.finish()
+    data.install(incoming)
+    data.tidy()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from google.protobuf.message import Message
 
+from quorate.apply.deadlines import Deadline
 from quorate.plugin import Timer
 from quorate.plugin.catalog import Catalog
-from quorate.testing.layers import Deadline
 from quorate.testing.shard import MemoryShard
 
 
@@ -21,20 +21,19 @@ def due_commands(
 
     Deadlines in `proposed` are left out; those that are yielded are added.
     """
-    deadlines = shard.layer.contents().deadlines
+    deadlines = shard.deadlines()
     for timer in catalog.timers.values():
         if timer.group != shard.group:
             continue
-        due = sorted(
-            (deadline.at_ms, key)
-            for (name, key), deadline in deadlines.items()
-            if name == timer.name
-            and _due_at(timer, deadline, led_since_ms) <= now_ms
-            and (name, key, deadline.at_ms) not in proposed
-        )
-        proposed.update((timer.name, key, at_ms) for at_ms, key in due)
+        due = [
+            (key, at_ms)
+            for key, at_ms in shard.applier.due(timer.name, now_ms, len(deadlines) or 1)
+            if _due_at(timer, deadlines[timer.name, key], led_since_ms) <= now_ms
+            and (timer.name, key, at_ms) not in proposed
+        ]
+        proposed.update((timer.name, key, at_ms) for key, at_ms in due)
         for start in range(0, len(due), timer.batch):
-            yield timer.due([key for _, key in due[start : start + timer.batch]])
+            yield timer.due([key for key, _ in due[start : start + timer.batch]])
 
 
 def _due_at(timer: Timer, deadline: Deadline, led_since_ms: int) -> int:

@@ -6,17 +6,14 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
-from quorate.plugin import Event, RowEvent, WatchedEvent
+from quorate.plugin import RowEvent, WatchedEvent
+from quorate.storage.events import RowChange, StoredEvent
 from quorate.testing.shard import MemoryShard
+from quorate.testing.stored import events_of
 
 _generations: Final = count(1)
-
-
-class _Happened(NamedTuple):
-    revision: int
-    event: Event
 
 
 class History:
@@ -26,23 +23,19 @@ class History:
         self._shards: Final = shards
         self._generation: Final = next(_generations)
         self._format: Final = struct.Struct(f">Q{len(shards)}Q")
-        self._happened: Final[dict[int, list[_Happened]]] = {each.number: [] for each in shards}
         #: By shard, the newest revision whose events are no longer here.
         self._forgotten: Final[dict[int, int]] = {each.number: 0 for each in shards}
         self._arrival = asyncio.Event()
 
-    def add(self, shard: int, revision: int, events: Sequence[Event]) -> None:
-        """Take what a command brought about, and wake whoever waits for it."""
-        self._happened[shard].extend(_Happened(revision, event) for event in events)
-        self._wake()
-
     def forget(self) -> None:
         """Lose all events up to now: whoever has not seen them must list again."""
-        for shard in self._shards:
-            if self._happened[shard.number]:
-                self._forgotten[shard.number] = self._happened[shard.number][-1].revision
-                self._happened[shard.number].clear()
-        self._wake()
+        self._forgotten.update((shard.number, shard.revision) for shard in self._shards)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let whoever waits look for what has happened."""
+        self._arrival.set()
+        self._arrival = asyncio.Event()
 
     async def watch(self, family: str, prefix: bytes, token: bytes) -> AsyncIterator[WatchedEvent]:
         """Yield the current rows and a bookmark, or begin behind the token; then every change."""
@@ -57,21 +50,21 @@ class History:
             yield WatchedEvent(event=None, revision=max(seen.values()), token=self._token(seen))
         while True:
             arrival = self._arrival
-            for shard, revision in seen.items():
-                if revision < self._forgotten[shard]:
+            for shard in self._shards:
+                revision = seen[shard.number]
+                if revision < self._forgotten[shard.number]:
                     yield self._resync()
                     return
-                # Grouped by revision: a token can stand only behind a whole command.
-                news = [each for each in self._happened[shard] if each.revision > revision]
+                news = shard.events_after(revision)
                 for at, happened in enumerate(news):
+                    # A token can stand only behind all that a command brought about.
                     following = news[at + 1].revision if at + 1 < len(news) else None
                     if following != happened.revision:
-                        seen[shard] = happened.revision
-                    if _concerns(happened.event, family, prefix):
+                        seen[shard.number] = happened.revision
+                    if _concerns(happened, family, prefix):
+                        [event] = events_of([happened])
                         yield WatchedEvent(
-                            event=happened.event,
-                            revision=happened.revision,
-                            token=self._token(seen),
+                            event=event, revision=happened.revision, token=self._token(seen)
                         )
             await arrival.wait()
 
@@ -79,7 +72,7 @@ class History:
         return [
             (RowEvent(family=family, key=row.key, value=row.value), row.revision)
             for shard in self._shards
-            for row in shard.layer.contents().families.get(family, ())
+            for row in shard.rows(family)
             if row.key.startswith(prefix)
         ]
 
@@ -100,10 +93,9 @@ class History:
     def _resync() -> WatchedEvent:
         return WatchedEvent(event=None, revision=0, token=b"", resync=True)
 
-    def _wake(self) -> None:
-        self._arrival.set()
-        self._arrival = asyncio.Event()
 
-
-def _concerns(event: Event, family: str, prefix: bytes) -> bool:
-    return isinstance(event, RowEvent) and event.family == family and event.key.startswith(prefix)
+def _concerns(happened: StoredEvent, family: str, prefix: bytes) -> bool:
+    change = happened.change
+    return (
+        isinstance(change, RowChange) and change.family == family and change.key.startswith(prefix)
+    )

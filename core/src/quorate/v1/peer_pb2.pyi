@@ -100,12 +100,14 @@ class PeerEnvelope(_message.Message):
         hint_term: int
         def __init__(self, success: bool = ..., prev_index: _Optional[int] = ..., match: _Optional[int] = ..., hint_index: _Optional[int] = ..., hint_term: _Optional[int] = ...) -> None: ...
     class Heartbeat(_message.Message):
-        __slots__ = ("commit", "round")
+        __slots__ = ("commit", "round", "agreed")
         COMMIT_FIELD_NUMBER: _ClassVar[int]
         ROUND_FIELD_NUMBER: _ClassVar[int]
+        AGREED_FIELD_NUMBER: _ClassVar[int]
         commit: int
         round: int
-        def __init__(self, commit: _Optional[int] = ..., round: _Optional[int] = ...) -> None: ...
+        agreed: int
+        def __init__(self, commit: _Optional[int] = ..., round: _Optional[int] = ..., agreed: _Optional[int] = ...) -> None: ...
     class HeartbeatReply(_message.Message):
         __slots__ = ("round", "match")
         ROUND_FIELD_NUMBER: _ClassVar[int]

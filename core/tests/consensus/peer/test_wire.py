@@ -55,7 +55,7 @@ BODIES: tuple[Body, ...] = (
     AppendReply(True, 4, 7),
     AppendReply(False, 9, 0, 3, 2),
     AppendReply(False, 0, 0),
-    Heartbeat(3, 7),
+    Heartbeat(3, 7, 5),
     Heartbeat(0, 0),
     HeartbeatReply(7, 3),
     HeartbeatReply(0, 0),

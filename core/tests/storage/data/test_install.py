@@ -3,9 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,7 @@ from quorate.storage.data.home import DiskHome
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.record import EMPTY
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import Batch, DamagedError, EngineError
+from quorate.storage.engine.port import Batch, DamagedError, EngineError, FullError
 
 if TYPE_CHECKING:
     from core.tests.storage.data.conftest import Homes, Written
@@ -64,6 +66,56 @@ def test_an_install_replaces_everything(homes: Homes, written: Written) -> None:
     again = homes.open("behind")
     assert (again.applied, again.installed) == (31, Position(30, 3))
     assert written.rows(again) == list(range(22, 32))
+
+
+def swapped(homes: Homes, written: Written) -> ShardData:
+    """Return data that still has the database that a snapshot has replaced."""
+    ahead, behind = homes.open("ahead"), homes.open("behind")
+    written.apply(ahead, 1, 2)
+    written.apply(behind, 1)
+    incoming = written.send(ahead.checkpoint(), behind)
+    incoming.finish()
+    behind.install(incoming)
+    return behind
+
+
+def test_closing_waits_for_what_removes_replaced_data(homes: Homes, written: Written) -> None:
+    behind = swapped(homes, written)
+    removing, may_go_on, closed = Event(), Event(), Event()
+
+    def wait() -> None:
+        removing.set()
+        assert may_go_on.wait(10)
+
+    def close() -> None:
+        behind.close()
+        closed.set()
+
+    with arm("install.closed", wait), ThreadPoolExecutor(2) as pool:
+        tidying = pool.submit(behind.tidy)
+        assert removing.wait(10)
+        closing = pool.submit(close)
+        assert not closed.wait(0.2)
+        may_go_on.set()
+        tidying.result(10)
+        closing.result(10)
+
+    assert homes.home("behind").folders() == ("data.2",)
+
+
+def test_replaced_data_goes_though_it_cannot_be_flushed(
+    homes: Homes, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk it is its removal that makes room."""
+    behind = swapped(homes, written)
+
+    def refuse(_: str) -> None:
+        raise FullError("no space")
+
+    monkeypatch.setattr(behind._retired[0].engine, "flush", refuse)
+    behind.tidy()
+
+    assert homes.home("behind").folders() == ("data.2",)
 
 
 def test_what_was_installed_stays_when_it_is_discarded(homes: Homes, written: Written) -> None:
@@ -252,6 +304,27 @@ def test_a_power_loss_at_every_step_leaves_the_old_data_or_the_new(
     # A rename that was not synced stays or does not.
     expected = {"old"} if point in BEFORE else {"new"}
     assert found == ({"old", "new"} if point == "pointer.renamed" else expected)
+
+
+@pytest.mark.parametrize("installing", [True, False])
+def test_a_pointer_that_was_read_is_durable_before_anything_rests_on_it(
+    written: Written, installing: bool
+) -> None:
+    """Killed between rename and sync, started again, and only then does the machine lose power."""
+    for seed in range(20):
+        home = MemoryHome()
+        if installing:
+            interrupted(home, written, "pointer.renamed")
+        else:
+            with arm("pointer.renamed", crash), pytest.raises(Crash):
+                ShardData.open(home, ["rows"])
+        home.kill()
+        again = ShardData.open(home, ["rows"])
+        written.apply(again, 31, term=4)
+        again.sync()
+        home.lose_power(Random(seed))
+
+        assert 31 in written.rows(ShardData.open(home, ["rows"]))
 
 
 def test_files_that_were_not_synced_do_not_survive_a_power_loss(written: Written) -> None:

@@ -98,6 +98,10 @@ class Link:
             finally:
                 self._break()
                 await channel.close(None)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # gRPC may answer a cancellation with the end of the stream alone.
+                raise asyncio.CancelledError
             if self.connections > connections:
                 pause = self._limits.retry_min_s
             await asyncio.sleep(pause * self._rng.uniform(0.5, 1.0))

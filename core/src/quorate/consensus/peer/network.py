@@ -136,6 +136,10 @@ class PeerNetwork:
         self._addresses.pop(self._me.node, None)
         self._reroute()
 
+    def address(self, node: str) -> str | None:
+        """Return where a node is found."""
+        return self._addresses.get(node)
+
     def join(self, cluster: bytes) -> None:
         """Be part of a cluster from now on: the streams go up."""
         self._cluster = cluster
@@ -204,7 +208,7 @@ class PeerNetwork:
             each,
             address,
             self._limits,
-            handshake=lambda: self._handshake(node),
+            handshake=lambda: self.handshake(node),
             judge=partial(self._judge_answer, node),
             refused=lambda reason: self._note_refusal(node, reason, f"{each} to {address}"),
             remade=remade,
@@ -218,7 +222,8 @@ class PeerNetwork:
 
     # Who is who.
 
-    def _handshake(self, target: str) -> Handshake:
+    def handshake(self, target: str) -> Handshake:
+        """Return what this node says of itself to another."""
         return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
 
     def _judge_answer(self, node: str, answer: Answer) -> str | None:
@@ -228,7 +233,8 @@ class PeerNetwork:
             return OTHER_NODE
         return self._judge(answer.handshake)
 
-    def _judge_asker(self, asker: Handshake) -> str | None:
+    def judge_asker(self, asker: Handshake) -> str | None:
+        """Return why whoever shows this is refused, or None."""
         if asker.target != self._me.node:
             return OTHER_TARGET
         return self._judge(asker)
@@ -262,11 +268,11 @@ class PeerNetwork:
         except MalformedMessageError as error:
             self._refused.note(context.peer(), error.reason, error.detail)
             return
-        reason = self._judge_asker(asker)
+        reason = self.judge_asker(asker)
         if reason is not None:
             detail = f"{asker.peer} on {STREAMS[each]} from {context.peer()}"
             self._note_refusal(asker.peer.node, reason, detail)
-        await context.write(encode_answer(Answer(self._handshake(""), reason or "")))
+        await context.write(encode_answer(Answer(self.handshake(""), reason or "")))
         if reason is not None:
             return
         stream = object()

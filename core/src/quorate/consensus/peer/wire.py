@@ -311,10 +311,15 @@ def _put_heartbeat(envelope: peer_pb2.PeerEnvelope, body: Heartbeat) -> None:
     heartbeat.SetInParent()
     heartbeat.commit = body.commit
     heartbeat.round = body.round
+    heartbeat.agreed = body.agreed
 
 
 def _heartbeat(read: peer_pb2.PeerEnvelope.Heartbeat) -> Heartbeat:
-    return Heartbeat(_number(read.commit, "commit index"), _number(read.round, "round"))
+    return Heartbeat(
+        _number(read.commit, "commit index"),
+        _number(read.round, "round"),
+        _number(read.agreed, "agreed index"),
+    )
 
 
 def _put_heartbeat_reply(envelope: peer_pb2.PeerEnvelope, body: HeartbeatReply) -> None:

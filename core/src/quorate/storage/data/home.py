@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from quorate.observe.failpoints import failpoint
+from quorate.storage import durably
 from quorate.storage.engine.port import Engine
 from quorate.storage.engine.rocks import Budget, RocksEngine
 
@@ -78,18 +79,15 @@ class DiskHome:
         """Replace the pointer by a rename, durably."""
         path = self._path / _POINTER
         drawn = path.with_suffix(".new")
-        with drawn.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        durably.write(drawn, content)
         failpoint("pointer.written")
         drawn.replace(path)
         failpoint("pointer.renamed")
-        _sync_directory(self._path)
+        durably.sync_directory(self._path)
 
     def settle_pointer(self) -> None:
         """Sync the rename of an earlier life: its content was synced before."""
-        _sync_directory(self._path)
+        durably.sync_directory(self._path)
 
     def folders(self) -> tuple[str, ...]:
         """Return the names of the folders, in order."""
@@ -119,7 +117,7 @@ class DiskHome:
         for path in directory.iterdir():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        _sync_directory(directory)
+        durably.sync_directory(directory)
 
     def files(self, folder: str) -> dict[str, int]:
         """Return the size of each file in a folder."""
@@ -139,18 +137,10 @@ class DiskHome:
     def destroy(self) -> None:
         """Remove the directory itself: the pointer goes first."""
         (self._path / _POINTER).unlink(missing_ok=True)
-        _sync_directory(self._path)
+        durably.sync_directory(self._path)
         _remove(self._path)
 
 
 def _remove(path: Path) -> None:
     if path.exists():
         shutil.rmtree(path)
-
-
-def _sync_directory(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

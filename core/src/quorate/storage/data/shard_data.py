@@ -1,6 +1,7 @@
 """The open data of one shard: its rows, and how far they and their durability have come."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from threading import Lock
 from typing import Final, Self
 
@@ -64,6 +65,7 @@ class ShardData:
         # What was recovered is made durable by opening it.
         self._durable = record.position.index
         self._retired: Final[list[_Database]] = []
+        self._tidying: Final = Lock()
         self._doubt: EngineError | None = None
         self._numbers = 0
 
@@ -242,14 +244,17 @@ class ShardData:
 
     def tidy(self) -> None:
         """Close and remove databases that installs have replaced; blocks, for an executor."""
-        while self._retired:
-            old = self._retired.pop()
-            # What is not in files would be flushed by the close, with the GIL held.
-            old.unless_closed(_flush)
-            old.close()
-            failpoint("install.closed")
-            self._home.remove(old.folder)
-            failpoint("install.removed")
+        with self._tidying:
+            while self._retired:
+                old = self._retired.pop()
+                # What is not in files would be flushed by the close, with the GIL held. On a full
+                # disk that fails, and it is the removal that makes room.
+                with suppress(EngineError):
+                    old.unless_closed(_flush)
+                old.close()
+                failpoint("install.closed")
+                self._home.remove(old.folder)
+                failpoint("install.removed")
 
     def close(self) -> None:
         """Close the database, behind whatever blocks."""

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote
 from zlib import crc32
 
+from quorate.storage import durably
+
 _MARK: Final = Struct(">QI")
 _CHECKSUM: Final = Struct(">I")
 
@@ -83,11 +85,7 @@ class FileWitnesses:
         if shard in self._files:
             os.close(self._files.pop(shard))
         self._path(shard).unlink(missing_ok=True)
-        directory = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        durably.sync_directory(self._directory)
 
     def close(self) -> None:
         """Close the files."""

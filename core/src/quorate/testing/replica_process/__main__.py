@@ -9,9 +9,11 @@ from typing import Final
 
 import uvloop
 
+from quorate.apply.outcomes import ReplicaStoppedError as ApplyStoppedError
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.shard.removal import RemovedError
 from quorate.storage.engine.port import EngineError
 from quorate.testing.replica_process.control import Control
 from quorate.testing.replica_process.node import Node
@@ -19,6 +21,15 @@ from quorate.testing.replica_process.settings import Settings
 
 #: The thread that syncs must not wait long for the interpreter when it is done.
 SWITCH_INTERVAL_S: Final = 0.0003
+
+_ENDS: Final = (
+    ApplyStoppedError,
+    EngineError,
+    FormationRefusedError,
+    JournalDamagedError,
+    RemovedError,
+    ReplicaStoppedError,
+)
 
 
 async def serve(settings: Settings) -> None:
@@ -52,7 +63,7 @@ def main() -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         uvloop.run(serve(Settings.parse()))
-    except (FormationRefusedError, JournalDamagedError, ReplicaStoppedError, EngineError) as error:
+    except _ENDS as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return 0

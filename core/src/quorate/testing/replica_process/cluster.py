@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,8 +19,13 @@ from typing import Any, Final, Self, TypeVar
 
 import grpc
 
+from quorate.apply.entries import LoggedCommand
 from quorate.consensus.timing import Timing
-from quorate.testing.replica_process.control import SERVICE
+from quorate.groups.shard.log_keeper import LogPolicy
+from quorate.groups.shard.space import MARGIN_BYTES
+from quorate.observe.failpoints import VARIABLE
+from quorate.testing.replica_process.logged import entry_of
+from quorate.testing.replica_process.node import SERVICE
 from quorate.testing.replica_process.settings import Settings
 
 #: How long anything may take that a test waits for.
@@ -31,11 +36,30 @@ Answer = dict[str, Any]
 T = TypeVar("T")
 
 
+class Asked:
+    """A question on its way to a process."""
+
+    def __init__(self, call: Any) -> None:
+        self._call: Final = call
+
+    def answer(self) -> Answer:
+        """Wait for the answer; one that does not come has the outcome `unreachable`."""
+        if self._call is None:
+            return {"outcome": "unreachable", "why": "the process was just ended"}
+        try:
+            answer: Answer = self._call.result()
+        except (grpc.RpcError, grpc.FutureCancelledError) as error:
+            return {"outcome": "unreachable", "why": str(error)}
+        return answer
+
+
 class Process:
     """One process; `prefix` is a command that runs it, such as strace."""
 
     def __init__(self, settings: Settings, prefix: Sequence[str] = ()) -> None:
         self.settings: Final = settings
+        #: What it is killed at when it is started the next time, by the name of the failpoint.
+        self.failpoint = ""
         self.node: Final = settings.node
         self._prefix: Final = tuple(prefix)
         self._running: subprocess.Popen[bytes] | None = None
@@ -66,7 +90,7 @@ class Process:
                 stderr=log,
                 stdout=log,
                 start_new_session=True,
-                env={**os.environ, "GRPC_VERBOSITY": "ERROR"},
+                env={**os.environ, "GRPC_VERBOSITY": "ERROR", **self._failpoints()},
             )
 
     def kill(self) -> None:
@@ -92,24 +116,43 @@ class Process:
 
     def ask(self, method: str, content: bytes = b"", timeout_s: float = PATIENCE_S) -> Answer:
         """Ask it; an answer that does not come has the outcome `unreachable`."""
-        channel = self._channel
-        if channel is None:
-            channel = self._channel = _channel(self.settings.addresses[self.node])
+        return self.begin(method, content, timeout_s).answer()
+
+    def begin(self, method: str, content: bytes = b"", timeout_s: float = PATIENCE_S) -> Asked:
+        """Ask it without waiting."""
+        call = self._connected().unary_unary(f"/{SERVICE}/{method}", _raw, json.loads)
         try:
-            call = channel.unary_unary(f"/{SERVICE}/{method}", _raw, json.loads)
-            answer: Answer = call(content, timeout=timeout_s)
-        except (grpc.RpcError, ValueError) as error:
-            # gRPC raises the second one when the process was just ended by us.
-            return {"outcome": "unreachable", "why": str(error)}
-        return answer
+            return Asked(call.future(content, timeout=timeout_s))
+        except ValueError:
+            return Asked(None)
+
+    def propose(self, *commands: LoggedCommand, timeout_s: float = 2.0) -> Answer:
+        """Propose commands, all of them in one entry."""
+        return self.ask("Propose", entry_of(commands), timeout_s)
 
     def status(self) -> Answer:
         """Ask what its replica does."""
         return self.ask("Status", timeout_s=2.0)
 
+    def get(self, family: str, key: bytes, *, linearizable: bool = True) -> bytes | None:
+        """Return the value of a row; raises `AssertionError` when it cannot be read."""
+        asked = {"family": family, "key": key.hex(), "linearizable": linearizable}
+        answer = self.ask("Get", json.dumps(asked).encode())
+        if answer["outcome"] != "read":
+            raise AssertionError(answer)
+        return None if answer["value"] is None else bytes.fromhex(answer["value"])
+
     @property
     def _log(self) -> Path:
         return self.settings.directory.with_suffix(".log")
+
+    def _failpoints(self) -> dict[str, str]:
+        return {VARIABLE: f"{self.failpoint}=kill"} if self.failpoint else {}
+
+    def _connected(self) -> grpc.Channel:
+        if self._channel is None:
+            self._channel = _channel(self.settings.addresses[self.node])
+        return self._channel
 
     def _alive(self) -> "subprocess.Popen[bytes]":
         if self._running is None:
@@ -129,7 +172,10 @@ class Process:
 
 
 class Cluster:
-    """Processes that form a cluster; leaving the context ends them all."""
+    """Processes that form a cluster; leaving the context ends them all.
+
+    `ways` gives the address by which the others reach a node whose own address it is given.
+    """
 
     def __init__(
         self,
@@ -141,6 +187,11 @@ class Cluster:
         fsync: bool = True,
         marks: bool = False,
         prefixes: Mapping[str, Sequence[str]] | None = None,
+        tail_entries: int = LogPolicy().tail_entries,
+        margin_bytes: int = MARGIN_BYTES,
+        stops: bool = False,
+        deviants: Collection[str] = (),
+        ways: Callable[[str, str], str] = lambda _, address: address,
     ) -> None:
         everyone = (*nodes, *later)
         addresses = dict(zip(everyone, free_addresses(len(everyone)), strict=True))
@@ -149,12 +200,19 @@ class Cluster:
         for node in everyone:
             settings = Settings(
                 node=node,
-                addresses=addresses,
+                addresses={
+                    other: address if other == node else ways(other, address)
+                    for other, address in addresses.items()
+                },
                 initial_members=tuple(nodes) if node in nodes else (),
                 directory=directory / node,
                 fsync=fsync,
                 marks=marks,
                 timing=timing or Timing(),
+                tail_entries=tail_entries,
+                margin_bytes=margin_bytes,
+                stops=stops,
+                deviant=node in deviants,
             )
             process = Process(settings, (prefixes or {}).get(node, ()))
             self._exit.callback(process.close)
@@ -184,7 +242,7 @@ class Cluster:
         return joining
 
     def leader(self) -> Process:
-        """Wait for the leader of the latest term that has committed in it, and return it."""
+        """Wait for the leader of the latest term that serves its slots, and return it."""
 
         def find() -> Process | None:
             led = [
@@ -193,6 +251,7 @@ class Cluster:
                 if process.runs
                 and (status := process.status()).get("role") == "leader"
                 and status["commit"] == status["last"]
+                and status["slots"]
             ]
             return self.processes[max(led)[1]] if led else None
 
@@ -203,15 +262,38 @@ class Cluster:
         leader = self.leader()
         return [each for each in self.processes.values() if each.runs and each is not leader]
 
-    def propose(self, payload: bytes) -> Answer:
-        """Propose until somebody applies it. A payload may be applied more than once."""
+    def note(self, name: bytes) -> Answer:
+        """Have a name noted by somebody. It may be noted more than once."""
+        return self._apply("Note", name)
+
+    def propose(self, *commands: LoggedCommand) -> Answer:
+        """Propose until somebody applies it. Without a session, that may happen more than once."""
+        return self._apply("Propose", entry_of(commands))
+
+    def digests(self) -> dict[str, str]:
+        """Return the digest of every process that runs, once all have applied the same."""
+
+        def find() -> dict[str, str] | None:
+            found = {
+                node: process.ask("Digest")
+                for node, process in self.processes.items()
+                if process.runs
+            }
+            indexes = {answer.get("index") for answer in found.values()}
+            if len(indexes) > 1 or None in indexes:
+                return None
+            return {node: answer["digest"] for node, answer in found.items()}
+
+        return until(find)
+
+    def _apply(self, method: str, content: bytes) -> Answer:
         order = list(self.processes.values())
 
         def attempt() -> Answer | None:
             for process in order:
                 if not process.runs:
                     continue
-                answer = process.ask("Propose", payload, timeout_s=1.0)
+                answer = process.ask(method, content, timeout_s=1.0)
                 if answer["outcome"] == "applied":
                     order.remove(process)
                     order.insert(0, process)
@@ -268,7 +350,7 @@ class Writer:
         try:
             while not self._stopping.is_set():
                 name = f"written {len(self.acknowledged)}"
-                self._cluster.propose(name.encode())
+                self._cluster.note(name.encode())
                 self.acknowledged.append(name)
         except Exception as error:  # noqa: BLE001 - it is raised where the writer ends
             self._error = error

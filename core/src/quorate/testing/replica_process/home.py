@@ -1,22 +1,18 @@
-"""The directory of a node: its replica id is drawn with it."""
+"""The directory of a node remembers the cluster that it belongs to."""
 
-import os
-import secrets
 from pathlib import Path
 
+from quorate.storage import durably
 
-def replica_id(directory: Path) -> int:
-    """Return the id of the replica whose directory this is; a new one for a new directory."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "replica"
-    if not path.exists():
-        drawn = path.with_suffix(".new")
-        with drawn.open("w") as file:
-            file.write(str(secrets.randbits(64)))
-            file.flush()
-            os.fsync(file.fileno())
-        drawn.rename(path)
-        opened = os.open(directory, os.O_RDONLY)
-        os.fsync(opened)
-        os.close(opened)
-    return int(path.read_text())
+_NAME = "cluster"
+
+
+def first_entry(directory: Path) -> bytes:
+    """Return the first entry of the cluster that this directory belongs to; empty: of none yet."""
+    path = directory / _NAME
+    return path.read_bytes() if path.exists() else b""
+
+
+def keep_first_entry(directory: Path, content: bytes) -> None:
+    """Belong to a cluster from now on, durably."""
+    durably.replace(directory / _NAME, content)

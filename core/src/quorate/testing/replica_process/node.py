@@ -1,36 +1,54 @@
-"""The node of one process: log, replica, driver, syncs and streams, put together."""
+"""The node of one process: log, data, shard, syncs, snapshots and streams, put together."""
 
 import asyncio
+import json
 import os
 import random
+import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import count
 from typing import Final
 
 import grpc.aio
+from google.protobuf.message import Message as ProtobufMessage
 
-from quorate.consensus.driver import Driver
+from quorate.apply.control import METADATA
 from quorate.consensus.formation import Introduction, cluster_id
-from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import AppendReply, Entry, Message, Peer
+from quorate.consensus.messages import AppendReply, Message, Peer
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import StreamLimits, server_options
-from quorate.consensus.proposals import Fate, Proposals
-from quorate.consensus.reads import ReadOutcome
-from quorate.consensus.replica import Replica
-from quorate.consensus.status import Proposed
-from quorate.storage.engine.rocks import RocksEngine
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
+from quorate.groups.shard.log_keeper import LogPolicy, TailJournal
+from quorate.groups.shard.ports import NetworkPeers
+from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.space import FreeSpace, free_bytes_of
+from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver, SnapshotSettings
+from quorate.groups.snapshots.rpc import NetworkSnapshots
+from quorate.groups.watching.watches import Watches
+from quorate.plugin.catalog import Catalog, build
+from quorate.plugin.discovery import Plugin
+from quorate.storage.data.home import DiskHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.rocks import Budget, RocksEngine
+from quorate.storage.identity import replica_id
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import FileWitnesses
+from quorate.storage.shard_id import ShardId
+from quorate.testing.replica_process import domain
 from quorate.testing.replica_process.forming import Forming
-from quorate.testing.replica_process.home import replica_id
-from quorate.testing.replica_process.register import Register
+from quorate.testing.replica_process.home import first_entry, keep_first_entry
+from quorate.testing.replica_process.logged import core, entry_of
+from quorate.testing.replica_process.loop_stops import LoopStops
+from quorate.testing.replica_process.nowhere import Nowhere
 from quorate.testing.replica_process.settings import Settings
 
-SHARD: Final = "metadata/0"
+#: What a test asks a process by.
+SERVICE: Final = "quorate.testing.ReplicaProcess"
+_SUBMIT_S: Final = 2.0
 
 
 class NotFormedError(Exception):
@@ -45,44 +63,70 @@ class _UnsyncedEngine(RocksEngine):
 
 
 class Node:
-    """Hosts one replica; its log is the only thing on disk, and is replayed at the start."""
+    """Hosts the shards of a node; those of its domain are all in metadata/0."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings: Final = settings
         self._loop: Final = asyncio.get_running_loop()
-        self._me: Final = Peer(settings.node, replica_id(settings.directory))
+        self.me: Final = Peer(settings.node, replica_id(settings.directory))
         self._marks: Final = os.open(os.devnull, os.O_WRONLY) if settings.marks else None
+        self._budget: Final = Budget()
         engine_type = RocksEngine if settings.fsync else _UnsyncedEngine
         self._log: Final = NodeLog(
-            engine_type(settings.directory / "log", [FAMILY]),
+            engine_type(settings.directory / "log", [FAMILY], self._budget),
             FileWitnesses(settings.directory / "witness"),
         )
-        self._journal: Final = self._log.journal(SHARD)
-        held = self._journal.read(1, 1, 1)[0].payload if self._journal.last.index else b""
-        self._forming: Final = Forming(self._me, settings.initial_members, held)
-        self._syncs: Final = SyncLoop(self._log, self._loop, self._synced, self.stopped)
-        self._driver: Driver | None = None
-        self._proposals: Final = Proposals()
-        self._read_tokens: Final = count(1)
-        self._reads: Final[dict[int, asyncio.Future[int | None]]] = {}
-        self._behind: Final[list[tuple[int, asyncio.Future[int | None]]]] = []
+        self._held: Final = first_entry(settings.directory)
+        self._forming: Final = Forming(self.me, settings.initial_members, self._held)
+        self._syncs: Final = SyncLoop(self._log, self._loop, self._synced, self._log_failed)
         self._ended: Final[asyncio.Future[None]] = self._loop.create_future()
-        self.register: Final = Register()
+        self._shards: Final = NodeShards(
+            self.me,
+            settings.addresses[settings.node],
+            CATALOG,
+            self._log,
+            lambda shard: DiskHome(settings.directory / str(shard), self._budget),
+            self._new_shard,
+            configured={},
+            loop=self._loop,
+            failed=self._end,
+        )
         self.network: Final = PeerNetwork(
-            self._me,
+            self.me,
             settings.token,
-            deliver=self._deliver,
-            remade=self._remade,
+            deliver=self._shards.deliver,
+            remade=self._shards.remade,
             admit=self._admits,
             config_index=self._config_index,
             introduced=self._introduced,
             rng=random.Random(),
         )
+        self.stops: Final = LoopStops(self._loop)
+        self._peers: Final = NetworkPeers(self.network)
+        self._snapshots: Final = NetworkSnapshots(self.network)
+        clock = self._loop.time
+        # A test ends processes and waits for them: no time is to be lost in between.
+        self._queue: Final = SnapshotQueue(
+            self._snapshots,
+            loop=self._loop,
+            clock=clock,
+            settings=SnapshotSettings(retry_min_s=0.1, retry_max_s=0.5),
+        )
+        self._receiver: Final = SnapshotReceiver(self._shards.get, loop=self._loop, clock=clock)
 
     @property
-    def replica(self) -> Replica:
-        """The replica, once the node is formed."""
-        return self._running.replica
+    def shard(self) -> Shard:
+        """The replica; raises `NotFormedError` until the node is formed."""
+        shard = self._shards.get(METADATA)
+        if shard is None:
+            raise NotFormedError("this node has no cluster yet; start the other initial members")
+        return shard
+
+    def watches(self) -> Watches:
+        """Return what opens watches on the replica."""
+        entry = self._forming.introduction.first_entry
+        cluster = cluster_id(self._settings.token, entry)
+        return Watches(cluster, self._shards.get, Nowhere(), loop=self._loop, clock=self._loop.time)
 
     # Life.
 
@@ -91,34 +135,25 @@ class Node:
         server = grpc.aio.server(options=server_options(StreamLimits()))
         server.add_insecure_port(self._settings.addresses[self._settings.node])
         self.network.add_to_server(server)
+        self._snapshots.add_to_server(server, self._receiver.begin)
         return server
 
     async def start(self) -> None:
         """Form or join the cluster, and take part in it; raises `FormationRefusedError`."""
-        self.network.know(self._settings.addresses)
-        first_entry = self._forming.introduction.first_entry
-        if not first_entry:
-            first_entry = await self._forming.first_entry(
-                self.network.introduce, self._settings.addresses
-            )
-        replica = Replica(
-            self._me,
-            self._journal,
-            applied=0,
-            stored=Stored(0, None),
-            clock=self._loop.time,
-            rng=random.Random(),
-            timing=self._settings.timing,
+        settings = self._settings
+        domain.deviant = settings.deviant
+        self.network.know(settings.addresses)
+        entry = self._held or await self._forming.first_entry(
+            self.network.introduce, settings.addresses
         )
-        if self._settings.initial_members and not self._journal.last.index:
-            replica.bootstrap(Configuration.decode(first_entry))
-            sequence = self._log.begin_sync()
-            await self._loop.run_in_executor(None, self._log.sync)
-            self._log.synced(sequence)
-            replica.synced(sequence)
-        self._driver = Driver(replica, self, self._loop)
-        self.network.join(cluster_id(self._settings.token, first_entry))
-        self._driver.wake()
+        if not self._held:
+            keep_first_entry(settings.directory, entry)
+        first = Configuration.decode(entry) if settings.initial_members else None
+        self._shards.open(first, self._submit)
+        self.network.join(cluster_id(settings.token, entry))
+
+        if settings.stops:
+            self.stops.start()
 
     async def ended(self) -> None:
         """Wait until the node cannot go on; raises what stopped it."""
@@ -126,130 +161,104 @@ class Node:
 
     async def stop(self) -> None:
         """Let go of everything."""
-        if self._driver is not None:
-            self._driver.stop()
-        self._proposals.abandon()
+        self.stops.stop()
+        await self._queue.stop()
         await self.network.stop()
+        await self._shards.close()
         await self._syncs.close()
         self._log.close()
 
-    # What clients ask.
+    def mark(self, what: str, name: bytes) -> None:
+        """Make a system call that strace shows: what comes after it leaves after it."""
+        if self._marks is not None:
+            os.write(self._marks, b"acknowledged %s %s" % (what.encode(), name))
 
-    def propose(self, payload: bytes) -> "asyncio.Future[tuple[Fate, Proposed]]":
-        """Propose a command; raises what the replica refuses with."""
-        return self._await_fate(self.replica.propose(payload), payload[:32])
+    # What the shard asks.
 
-    def change_membership(
-        self, configuration: Configuration
-    ) -> "asyncio.Future[tuple[Fate, Proposed]]":
-        """Propose a configuration; raises what the replica refuses with."""
-        return self._await_fate(self.replica.change_membership(configuration), b"membership")
+    def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
+        """Put messages on their way."""
+        for message in messages if self._marks is not None else ():
+            if isinstance(message.body, AppendReply) and message.body.success:
+                self.mark("entry", str(message.body.match).encode())
+        self._peers.send(shard, messages)
 
-    def transfer(self, node: str) -> None:
-        """Hand leadership over; raises what the replica refuses with."""
-        self.replica.transfer(node)
-        self._running.wake()
+    def _new_shard(self, shard: ShardId, data: ShardData, journal: TailJournal) -> Shard:
+        settings = self._settings
+        return Shard(
+            shard,
+            self.me,
+            CATALOG,
+            data,
+            journal,
+            peers=self,
+            syncs=self._syncs,
+            snapshots=self._queue,
+            loop=self._loop,
+            clock=self._loop.time,
+            wall_ms=lambda: int(time.time() * 1_000),
+            rng=random.Random(),
+            settings=ShardSettings(
+                timing=settings.timing, log=LogPolicy(tail_entries=settings.tail_entries)
+            ),
+            space=FreeSpace(
+                partial(free_bytes_of, settings.directory),
+                self._loop.time,
+                margin_bytes=settings.margin_bytes,
+            ),
+            on_stopped=lambda _, error: self._end(error),
+        )
 
-    async def read(self) -> int | None:
-        """Return an index that is safe to read at, once it is applied here; None: ask again."""
-        token = next(self._read_tokens)
-        read: asyncio.Future[int | None] = self._loop.create_future()
-        self._reads[token] = read
-        self._running.call(partial(self.replica.read_index, token))
-        return await read
+    async def _submit(self, shard: ShardId, message: ProtobufMessage) -> None:
+        """Propose what this node has to say, wherever the leader is."""
+        replica, command = self.shard, core(message)
+        leader = replica.leader
+        if replica.leads:
+            await replica.propose((command,))
+        elif leader is None:
+            raise NoLeaderError(shard)
+        else:
+            address = self._settings.addresses[leader.node]
+            async with grpc.aio.insecure_channel(address) as channel:
+                ask = channel.unary_unary(f"/{SERVICE}/Propose", None, None)
+                try:
+                    answer = json.loads(await ask(entry_of((command,)), timeout=_SUBMIT_S))
+                except grpc.aio.AioRpcError as error:
+                    raise OutcomeUnknownError(error.details()) from None
+            if answer["outcome"] != "applied":
+                raise NotProposedError(f"{leader.node} answered {answer}")
 
-    def _await_fate(
-        self, proposed: Proposed, name: bytes
-    ) -> "asyncio.Future[tuple[Fate, Proposed]]":
-        fate: asyncio.Future[tuple[Fate, Proposed]] = self._loop.create_future()
-
-        def settle(outcome: Fate, _: object) -> None:
-            if fate.cancelled():
-                return
-            if outcome is Fate.APPLIED:
-                self._mark("proposal", name)
-            fate.set_result((outcome, proposed))
-
-        self._proposals.add(proposed, settle)
-        self._running.wake()
-        return fate
-
-    # What the streams ask.
-
-    @property
-    def _running(self) -> Driver:
-        if self._driver is None:
-            raise NotFormedError("this node has no cluster yet; start the other initial members")
-        return self._driver
-
-    def _deliver(self, shard: str, message: Message) -> bool:
-        if shard != SHARD or self._driver is None:
-            return False
-        self._driver.call(partial(self._driver.replica.receive, message))
-        return True
-
-    def _remade(self, node: str) -> None:
-        self._running.call(partial(self.replica.bulk_remade, node))
+    # What the streams and syncs ask.
 
     def _admits(self, peer: Peer, config_index: int) -> bool:
-        log = self.replica.log
+        replica = self.shard.replica
+        log = replica.log
         if log.configuration is None or config_index > log.configuration_index:
             return True
-        return log.known(peer, self.replica.commit)
+        return log.known(peer, replica.commit)
 
     def _config_index(self) -> int:
-        return self._driver.replica.log.configuration_index if self._driver else 0
+        shard = self._shards.get(METADATA)
+        return 0 if shard is None else shard.replica.log.configuration_index
 
     def _introduced(self, other: Introduction) -> Introduction:
         return self._forming.heard(other)
 
-    # What the driver asks.
+    def _synced(self, sequence: int) -> None:
+        self._shards.synced(sequence)
 
-    def send(self, messages: Sequence[Message]) -> None:
-        """Put messages on their way."""
-        for message in messages if self._marks is not None else ():
-            if isinstance(message.body, AppendReply) and message.body.success:
-                self._mark("entry", str(message.body.match).encode())
-        self.network.send(SHARD, messages)
+    def _log_failed(self, error: Exception) -> None:
+        self._shards.log_failed(error)
+        self._end(error)
 
-    def sync(self) -> None:
-        """Sync the log."""
-        self._syncs.request()
-
-    def apply(self, entries: Sequence[Entry]) -> None:
-        """Apply entries, and answer who waits for them."""
-        self.register.apply(entries)
-        for entry in entries:
-            self._proposals.applied(entry.index, entry.term, None)
-        behind = [waiting for waiting in self._behind if waiting[0] > self.register.index]
-        for index, read in self._behind:
-            if index <= self.register.index and not read.done():
-                read.set_result(index)
-        self._behind[:] = behind
-
-    def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
-        """Answer reads whose index is applied; the others wait for it."""
-        for outcome in outcomes:
-            read = self._reads.pop(outcome.token)
-            if outcome.index is not None and outcome.index > self.register.index:
-                self._behind.append((outcome.index, read))
-            elif not read.done():
-                read.set_result(outcome.index)
-
-    def snapshots_needed(self, peers: Sequence[Peer]) -> None:
-        """Fail: this node keeps its whole log."""
-        raise RuntimeError(f"{peers} need a snapshot of a log that was never cut")
-
-    def stopped(self, error: Exception) -> None:
-        """End the process."""
+    def _end(self, error: Exception) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
 
-    def _synced(self, sequence: int) -> None:
-        if self._driver is not None:
-            self._driver.call(partial(self._driver.replica.synced, sequence))
 
-    def _mark(self, what: str, name: bytes) -> None:
-        """Make a system call that strace shows: what comes after it leaves after it."""
-        if self._marks is not None:
-            os.write(self._marks, b"acknowledged %s %s" % (what.encode(), name))
+def _catalog() -> Catalog:
+    plugin = Plugin(name=domain.PLUGIN, distribution="quorate", version="0", module=domain)
+    return build([plugin])
+
+
+#: What every process of this package serves.
+CATALOG: Final = _catalog()

@@ -5,6 +5,7 @@ import sys
 import click
 
 from quorate.testing.sim.bugs import BUGS
+from quorate.testing.sim.profile import USUAL_S
 from quorate.testing.sim.report import Coverage, failure
 from quorate.testing.sim.seeds import run_seed, run_seeds
 
@@ -22,7 +23,7 @@ def _read_range(_: click.Context, __: click.Parameter, value: str | None) -> ran
 @click.command()
 @click.option("--seed", type=int, help="Run this one seed.")
 @click.option("--seeds", metavar="A-B", callback=_read_range, help="Run these seeds, in parallel.")
-@click.option("--minutes", type=float, default=1 / 3, help="Virtual minutes under faults.")
+@click.option("--minutes", type=float, default=USUAL_S / 60, help="Virtual minutes under faults.")
 @click.option("--bug", type=click.Choice(sorted(BUGS)), help="Switch on, in its own profile.")
 def main(seed: int | None, seeds: range | None, minutes: float, bug: str | None) -> None:
     """Simulate clusters; the exit code is 1 when an invariant does not hold."""

@@ -1,19 +1,22 @@
 """Nodes, each a machine with a disk, a clock and at most one process, and the ways between them."""
 
+from asyncio import _get_running_loop
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
-from quorate.consensus.inherited import LEADER
 from quorate.consensus.messages import Peer
+from quorate.groups.routing.slots import even_cut, slots_in
+from quorate.storage.shard_id import ShardId
+from quorate.testing.sim import domain
 from quorate.testing.sim.disk import Disk
 from quorate.testing.sim.facts import Fact
+from quorate.testing.sim.hosted import Hosted
+from quorate.testing.sim.hosting import Hosting
 from quorate.testing.sim.journal import Tell
 from quorate.testing.sim.loop import Clock
-from quorate.testing.sim.machine import Snapshot
 from quorate.testing.sim.network import Network, Parcel
-from quorate.testing.sim.process import Hosted, Process
+from quorate.testing.sim.process import Process
 from quorate.testing.sim.profile import Profile
 from quorate.testing.sim.world import World
 
@@ -64,17 +67,23 @@ class Node:
 class Cluster:
     """All nodes; what is asked of it by clients and faults, and by the processes in it."""
 
-    def __init__(self, world: World, profile: Profile, tell: Tell) -> None:
+    def __init__(
+        self, world: World, profile: Profile, tell: Tell, hosting: Hosting = domain.HOSTING
+    ) -> None:
+        self.hosting: Final = hosting
         self.world: Final = world
         self.profile: Final = profile
         self._tell: Final = tell
-        self.shards: Final = tuple(f"s{number}" for number in range(profile.shards))
+        numbers = range(profile.shards)
+        self.shards: Final = tuple(str(ShardId(hosting.group, number)) for number in numbers)
+        #: The slots that each shard is to own, and as their bitmap.
+        self.bitmaps: Final = dict(zip(self.shards, even_cut(profile.shards), strict=True))
+        self.slots: Final = {name: frozenset(slots_in(each)) for name, each in self.bitmaps.items()}
         names = tuple(f"n{number}" for number in range(profile.nodes + profile.spares))
         self.initial_members: Final = names[: profile.nodes]
         self.network: Final = Network(world, profile, names, self._deliver, self._remade)
-        self._rng: Final = world.rng("snapshots")
-        self._tokens = 0
         self.counts: Final[Counter[str]] = Counter()
+        self._numbers = 0
         self.nodes: Final = {name: Node(name, self) for name in names}
 
     def start(self) -> None:
@@ -97,8 +106,20 @@ class Cluster:
 
     def leader(self, shard: str) -> Hosted | None:
         """Return the replica that leads in the latest term, if any does."""
-        leaders = [hosted for hosted in self.replicas(shard) if hosted.replica.role == LEADER]
-        return max(leaders, key=lambda hosted: hosted.replica.term, default=None)
+        leaders = [hosted for hosted in self.replicas(shard) if hosted.leads]
+        return max(leaders, key=lambda hosted: hosted.term, default=None)
+
+    @property
+    def running(self) -> Process | None:
+        """The process whose code runs right now."""
+        loop = _get_running_loop()
+        processes = (node.process for node in self.nodes.values())
+        return next((each for each in processes if each is not None and each.loop is loop), None)
+
+    def next_number(self) -> int:
+        """Return a number that nothing else of this run gets."""
+        self._numbers += 1
+        return self._numbers
 
     # What processes ask.
 
@@ -110,62 +131,18 @@ class Cluster:
         """Make a fact known."""
         self._tell(fact)
 
-    def next_token(self) -> int:
-        """Return a number for a read that no other ever gets."""
-        self._tokens += 1
-        return self._tokens
-
-    def send_snapshot(self, source: Process, shard: str, target: Peer, copy: Snapshot) -> None:
-        """Send a copy of a state machine; it takes its time, and may be cut on its way."""
-        delay = self._rng.uniform(0.01, 0.25)
-        cut = not self.network.quiet and self._rng.random() < self.profile.faults.cut_snapshot
-        self.counts["snapshots sent"] += 1
-        self.world.at(delay, self._end_transfer, source, shard, target, copy, cut)
-
-    def _end_transfer(
-        self, source: Process, shard: str, target: Peer, copy: Snapshot, cut: bool
-    ) -> None:
-        sender = source.disk.peer.node
-        if cut or target.node not in self.nodes or self.network.is_cut(sender, target.node):
-            self._give_up(source, shard, target)
-            if cut and self._rng.random() < 0.5:
-                # All of it went out, and only the sender does not know.
-                delay = self._rng.uniform(0.05, 1.0)
-                self.world.at(delay, self._arrive, source, shard, target, copy)
-            return
-        self._arrive(source, shard, target, copy)
-
-    def _arrive(self, source: Process, shard: str, target: Peer, copy: Snapshot) -> None:
-        if target.node not in self.nodes:
-            return
-        process = self.nodes[target.node].process
-        if process is None or process.disk.peer != target or shard not in process.hosted:
-            self._give_up(source, shard, target)
-            return
-
-        def install() -> None:
-            if process.hosted[shard].install(copy):
-                self.counts["snapshots installed"] += 1
-            else:
-                self._give_up(source, shard, target)
-
-        # Its files are made durable first.
-        process.loop.post(self._rng.uniform(*self.profile.sync_s), install)
-
-    def _give_up(self, source: Process, shard: str, target: Peer) -> None:
-        def give_up() -> None:
-            hosted = source.hosted[shard]
-            hosted.driver.call(partial(hosted.replica.snapshot_given_up, target.node))
-
-        self.counts["snapshots given up"] += 1
-        source.loop.post(0.0, give_up)
+    def process_of(self, peer: Peer) -> Process | None:
+        """Return the process that runs on the disk of a replica."""
+        node = self.nodes.get(peer.node)
+        process = None if node is None else node.process
+        return None if process is None or process.disk.peer != peer else process
 
     # What the network asks.
 
     def _deliver(self, target: str, parcel: Parcel) -> None:
         process = self.nodes[target].process
         if process is not None:
-            process.loop.post(0.0, process.receive, parcel)
+            process.loop.run(process.receive, parcel)
 
     def _remade(self, source: str, target: str, opened: Callable[[], None]) -> None:
         process = self.nodes[source].process

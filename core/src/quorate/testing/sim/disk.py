@@ -3,9 +3,9 @@
 from random import Random
 
 from quorate.consensus.messages import Peer
+from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.engine.memory import MemoryDisk
 from quorate.storage.log.memory_witness import MemoryWitnesses
-from quorate.testing.sim.machine import Store
 
 
 def draw_replica_id(node: str, rng: Random) -> int:
@@ -24,15 +24,22 @@ class Disk:
         self.waits = False
         self.log = MemoryDisk()
         self.witnesses = MemoryWitnesses()
-        self.stores = {shard: Store() for shard in shards}
+        self.homes = {shard: MemoryHome() for shard in shards}
+
+    @property
+    def databases(self) -> list[MemoryDisk]:
+        """Every database on it."""
+        return [self.log, *(disk for home in self.homes.values() for disk in home.disks.values())]
 
     def kill(self) -> None:
         """The process ended."""
         self.log.kill()
+        for home in self.homes.values():
+            home.kill()
 
     def lose_power(self, rng: Random) -> None:
         """The machine ended."""
         self.log.lose_power(rng)
         self.witnesses.lose_power(rng)
-        for store in self.stores.values():
-            store.lose_power(rng)
+        for home in self.homes.values():
+            home.lose_power(rng)

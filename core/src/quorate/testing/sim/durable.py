@@ -81,7 +81,12 @@ class DurableLogs:
         """Follow the disks."""
         key = (fact.shard, fact.peer)
         if isinstance(fact, Opened):
-            self._logs[key] = DurableLog(fact.position, fact.terms, fact.hard_state)
+            opened = DurableLog(fact.position, fact.terms, fact.hard_state)
+            installed = fact.installed
+            if installed is not None and installed.index > opened.last:
+                # The snapshot is durable, and stands for all of the log that it lacks.
+                opened = DurableLog(installed, (), fact.hard_state)
+            self._logs[key] = opened
         elif isinstance(fact, Synced):
             self._logs[key].synced(fact.writes)
         else:

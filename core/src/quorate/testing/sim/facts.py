@@ -1,11 +1,14 @@
 """What a simulated cluster is seen to do: invariants judge these facts and nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry, Message, Peer
+from quorate.plugin import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Opened(Fact):
     applied: int
     #: The configuration beside the applied index.
     stored: Configuration | None
+    #: The snapshot that the data began with, which the pointer to it makes durable.
+    installed: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +94,9 @@ class Answered(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Fenced(Fact):
-    """The replica took a proposal that was to be taken in one term alone."""
+    """A client proposes a command that is to be taken in one term alone."""
 
-    asked_term: int
+    command: LoggedCommand
     term: int
 
 
@@ -126,11 +131,20 @@ class Committed(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Applied(Fact):
-    """The replica's state machine took an entry, the `count`th, and has this digest after it."""
+    """The replica's state machine took an entry."""
 
     entry: Entry
-    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateAt(Fact):
+    """The rows of the replica, right after an entry: what they are, in one number, and what
+    the replica itself folded while it applied.
+    """
+
+    index: int
     digest: int
+    checksum: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +152,21 @@ class Installed(Fact):
     """The replica's state machine was replaced by a snapshot."""
 
     position: Position
-    digest: int
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged(Fact):
-    """A client was told that its proposal was applied."""
+    """A client was told what came of its command, which it may have proposed several times."""
 
-    index: int
-    payload: bytes
+    command: LoggedCommand
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Refused(Fact):
-    """A client was told that its proposal will never be applied."""
+    """A client was told that its command, proposed this once, will never be applied."""
 
-    payload: bytes
+    command: LoggedCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +182,72 @@ class ReadEnded(Fact):
 
     read: int
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Saw(Fact):
+    """Who reads at a replica that had applied up to `index` saw this row; None: no row."""
+
+    index: int
+    family: str
+    key: bytes
+    row: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class StaleRead(Fact):
+    """A client that had seen revision `at_least` was served at `revision`."""
+
+    at_least: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBegan(Fact):
+    """A watcher wants everything behind a revision; `revision` None: the rows first."""
+
+    watch: int
+    families: tuple[str, ...]
+    revision: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchListed(Fact):
+    """A watcher was given the rows as they were at a revision; what follows is behind it."""
+
+    watch: int
+    revision: int
+    #: Family, key, value and revision.
+    rows: tuple[tuple[str, bytes, bytes, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSaw(Fact):
+    """A watcher was given an event."""
+
+    watch: int
+    revision: int
+    family: str
+    key: bytes
+    #: None: the row was deleted.
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchReached(Fact):
+    """A watcher was given everything up to a revision, and may come again from there."""
+
+    watch: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded(Fact):
+    """A watcher was told, or found by itself, that it gets no more."""
+
+    watch: int
+    #: It was told to list again.
+    resync: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +271,5 @@ class Ended(Fact):
 
     applied: int
     digest: int
+    #: Of each family of the domain.
+    rows: Mapping[str, dict[bytes, Row]]

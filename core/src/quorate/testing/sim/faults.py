@@ -1,11 +1,38 @@
 """Chooses what goes wrong, and mends it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Final
 
-from quorate.testing.sim.clients import Operator
+from quorate.observe.failpoints import arm
 from quorate.testing.sim.cluster import Cluster, Node
+from quorate.testing.sim.loop import ProcessEndedError
 from quorate.testing.sim.network import Pair
+from quorate.testing.sim.operator import Operator
+
+#: Where a process may die: the steps of a snapshot from its making to its installation.
+FAILPOINTS: Final = (
+    "install.begun",
+    "install.closed",
+    "install.pointed",
+    "install.removed",
+    "install.swapped",
+    "pointer.renamed",
+    "pointer.written",
+    "snapshot.checkpointed",
+    "snapshot.durable",
+    "snapshot.flushed",
+    "snapshot.installed",
+    "snapshot.offered",
+    "snapshot.part_received",
+    "snapshot.part_sent",
+    "snapshot.received",
+    "snapshot.sent",
+    "snapshot.verified",
+)
+#: An install is over in a moment: its steps are worth more than those of a transfer.
+_SELDOM: Final = 10.0
 
 
 class FaultInjector:
@@ -40,10 +67,16 @@ class FaultInjector:
             operator.change: faults.membership,
         }
 
-    def start(self) -> None:
-        """Begin, unless nothing is to go wrong."""
-        if self._cluster.profile.faults.every_s != float("inf"):
-            self._cluster.world.at(0.5, self._go_on)
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Begin, unless nothing is to go wrong; what is armed stays so inside the `with` block."""
+        with ExitStack() as armed:
+            if self._cluster.profile.faults.every_s != float("inf"):
+                self._cluster.world.at(0.5, self._go_on)
+                for name in FAILPOINTS:
+                    chance = _SELDOM if name.startswith(("install.", "pointer.")) else 1.0
+                    armed.enter_context(arm(name, partial(self._die_here, chance)))
+            yield
 
     def heal(self) -> None:
         """Begin no more faults and end those that are on."""
@@ -86,6 +119,18 @@ class FaultInjector:
 
     def _some_node(self) -> Node:
         return self._leading_node() if self._rng.random() < 0.4 else self._any_node()
+
+    def _die_here(self, chance: float) -> None:
+        """End, now and then, the process that comes to a failpoint."""
+        process = self._cluster.running
+        if self._stopped or process is None or process.has_ended():
+            return
+        if self._rng.random() < chance * self._cluster.profile.faults.failpoint:
+            node = self._cluster.nodes[process.disk.peer.node]
+            self._cluster.counts["deaths at failpoints"] += 1
+            (node.kill if self._rng.random() < 0.5 else node.lose_power)()
+            self._until_mended(node.start, 1.0)
+            raise ProcessEndedError
 
     def _crash(self) -> None:
         node = self._some_node()

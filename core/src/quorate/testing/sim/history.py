@@ -53,10 +53,9 @@ class History:
             return
         if type(fact) is facts.Elected:
             self.elections += 1
-        for see in self._judges[type(fact)]:
-            try:
+        try:
+            for see in self._judges[type(fact)]:
                 see(fact)
-            except Violation as violation:
-                self.violation = violation
-                self._violated()
-                return
+        except Violation as violation:
+            self.violation = violation
+            self._violated()

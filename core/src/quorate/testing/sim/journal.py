@@ -4,31 +4,38 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quorate.consensus.journal import HardState, Journal, Position
+from quorate.consensus.journal import HardState, Position
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry, EntryKind, Peer
+from quorate.groups.shard.log_keeper import TailJournal
+from quorate.storage.data.shard_data import ShardData
 from quorate.testing.sim import facts
-from quorate.testing.sim.machine import Store
 
 Tell = Callable[[facts.Fact], None]
 
 
 class ObservedJournal:
-    """Implements `quorate.consensus.journal.Journal` over another one."""
+    """Implements `TailJournal` over another one."""
 
     def __init__(
-        self, shard: str, peer: Peer, journal: Journal, position: Callable[[], int], tell: Tell
+        self,
+        shard: str,
+        peer: Peer,
+        journal: TailJournal,
+        data: ShardData,
+        position: Callable[[], int],
+        tell: Tell,
     ) -> None:
         self._shard: Final = shard
         self._peer: Final = peer
         self._journal: Final = journal
+        self._data: Final = data
         #: Says which batch of the node's disk was written last.
         self._position: Final = position
         self._tell: Final = tell
         self._unsynced: Final[deque[int]] = deque()
-        #: What the next reset puts in place of the log.
-        self.installs: Configuration | None = None
         self.last = journal.last
+        self._opened()
 
     @property
     def sentinel(self) -> Position:
@@ -53,8 +60,16 @@ class ObservedJournal:
         """Return entries."""
         return self._journal.read(first, last, max_bytes)
 
-    def opened(self, store: Store) -> None:
-        """Tell what was found at the opening."""
+    @property
+    def weight(self) -> int:
+        """The bytes of all entries."""
+        return self._journal.weight
+
+    def tail_from(self, max_entries: int, max_bytes: int) -> int:
+        """Return the index to cut at for the entries behind it to be within both bounds."""
+        return self._journal.tail_from(max_entries, max_bytes)
+
+    def _opened(self) -> None:
         first, last = self.sentinel.index + 1, self.last.index
         entries = self.read(first, last, 1 << 30) if first <= last else []
         self._tell(
@@ -69,8 +84,9 @@ class ObservedJournal:
                     if entry.kind is EntryKind.CONFIG
                 ),
                 self.hard_state,
-                store.applied,
-                store.stored.configuration,
+                self._data.applied,
+                _configuration(self._data),
+                self._data.installed,
             )
         )
 
@@ -94,7 +110,7 @@ class ObservedJournal:
     def reset(self, position: Position) -> None:
         """Drop everything."""
         self._journal.reset(position)
-        self._wrote(facts.Reset(self._shard, self._peer, position, self.installs))
+        self._wrote(facts.Reset(self._shard, self._peer, position, _configuration(self._data)))
 
     def save_hard_state(self, state: HardState) -> None:
         """Write the hard state."""
@@ -114,3 +130,8 @@ class ObservedJournal:
         self.last = self._journal.last
         self._unsynced.append(self._position())
         self._tell(fact)
+
+
+def _configuration(data: ShardData) -> Configuration | None:
+    stored = data.record.configuration
+    return Configuration.decode(stored) if stored else None

@@ -1,36 +1,43 @@
 """A simulated process: the replicas of one node, from its start to its end."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from quorate.consensus.driver import Driver
 from quorate.consensus.formation import Formation, FormationRefusedError, Introduction
-from quorate.consensus.inherited import LEADER
-from quorate.consensus.journal import JournalDamagedError, Position
+from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import AppendReply, Entry, Message, Peer
-from quorate.consensus.proposals import Fate, Proposals
-from quorate.consensus.reads import ReadOutcome
-from quorate.consensus.refusals import NotLeaderError, ReplicaStoppedError
-from quorate.consensus.replica import Replica
-from quorate.storage.engine.memory import MemoryEngine
+from quorate.consensus.messages import AppendReply, Peer
+from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
+from quorate.groups.watching.feeds import Feed, Selection, Start
+from quorate.groups.watching.watches import Watches
+from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
+from quorate.storage.engine.port import EngineError
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
+from quorate.storage.shard_id import ShardId
 from quorate.testing.sim import facts
+from quorate.testing.sim.data import ObservedData
 from quorate.testing.sim.disk import Disk
+from quorate.testing.sim.hosted import Hosted
+from quorate.testing.sim.hosting import Hosting
 from quorate.testing.sim.journal import ObservedJournal
 from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.machine import Snapshot, Store
-from quorate.testing.sim.network import Parcel
+from quorate.testing.sim.network import Network, Parcel
 from quorate.testing.sim.profile import Profile
+from quorate.testing.sim.transfers import Transfer, Transfers
 from quorate.testing.sim.world import World
 
 #: How often a new node says who it is.
 _INTRODUCTION_S: Final = 0.05
-
-Served = Callable[[int | None], None]
+#: What watch tokens name.
+CLUSTER: Final = b"simulated"
+#: What wall clocks show when a run begins.
+_EPOCH_MS: Final = 1_000_000
 
 
 class Surroundings(Protocol):
@@ -45,8 +52,20 @@ class Surroundings(Protocol):
         """What the run is like."""
 
     @property
+    def hosting(self) -> Hosting:
+        """What every node hosts."""
+
+    @property
     def initial_members(self) -> tuple[str, ...]:
         """The nodes that form the cluster."""
+
+    @property
+    def network(self) -> Network:
+        """The ways between nodes."""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What is counted for the report."""
 
     def tell(self, fact: facts.Fact) -> None:
         """Make a fact known."""
@@ -54,180 +73,23 @@ class Surroundings(Protocol):
     def send(self, source: str, target: str, parcel: Parcel) -> None:
         """Put a parcel on its way."""
 
-    def send_snapshot(self, source: "Process", shard: str, target: Peer, copy: Snapshot) -> None:
-        """Put a snapshot on its way, or say that it was given up."""
-
-    def next_token(self) -> int:
-        """Return a number for a read that no other ever gets."""
+    def process_of(self, peer: Peer) -> "Process | None":
+        """Return the process that runs on the disk of a replica."""
 
 
-class ObservedDriver(Driver):
-    """The driver of real processes, with the replica's state looked at after each step."""
+class _Nowhere:
+    """Every node of a simulated cluster has a replica of every shard."""
 
-    def __init__(self, hosted: "Hosted", replica: Replica, loop: VirtualLoop) -> None:
-        super().__init__(replica, hosted, loop)
-        self._hosted: Final = hosted
-
-    def call(self, act: Callable[[], object]) -> None:
-        """Give something to the replica."""
-        super().call(act)
-        self._hosted.observe()
-
-    def _take_turn(self) -> None:
-        super()._take_turn()
-        self._hosted.observe()
-
-
-class Hosted:
-    """One replica in a process: implements the `Host` of its driver."""
-
-    def __init__(self, process: "Process", shard: str, journal: ObservedJournal) -> None:
-        self.shard: Final = shard
-        self.journal: Final = journal
-        self.process: Final = process
-        self.store: Final[Store] = process.disk.stores[shard]
-        self.proposals: Final = Proposals()
-        self._tell: Final = process.around.tell
-        self._reads: Final[dict[int, Served]] = {}
-        #: Reads whose index is known and not applied yet.
-        self._waiting: list[tuple[int, Served]] = []
-        profile = process.around.profile
-        self.replica: Final = Replica(
-            process.disk.peer,
-            journal,
-            applied=self.store.applied,
-            stored=self.store.stored,
-            clock=process.clock,
-            rng=process.around.world.rng(f"replica/{process.life}/{shard}"),
-            timing=profile.timing,
-            limits=profile.limits,
-        )
-        self._seen: tuple[object, ...] = ()
-        self._seen_commit = self.replica.commit
-        self._led = False
-        self.driver: Final = ObservedDriver(self, self.replica, process.loop)
-
-    # What the process asks.
-
-    def propose(
-        self, payload: bytes, waiter: Callable[[Fate, object], None], term: int | None = None
-    ) -> bool:
-        """Propose a command; False where this replica does not lead, or not in that term."""
-        try:
-            proposed = self.replica.propose(payload, term)
-        except NotLeaderError:
-            return False
-        if term is not None:
-            self._tell(facts.Fenced(self.shard, self.replica.me, term, proposed.term))
-        self.proposals.add(proposed, waiter)
-        self.driver.wake()
-        return True
-
-    def read(self, served: Served) -> None:
-        """Serve a linearizable read with the index that was applied, or None."""
-        token = self.process.around.next_token()
-        self._reads[token] = served
-        self.driver.call(partial(self.replica.read_index, token))
-
-    def install(self, copy: Snapshot) -> bool:
-        """Put a snapshot in the place of the state machine, unless it is not ahead of it."""
-        if copy.configuration is None:
-            raise ValueError("a snapshot knows its configuration")
-        taken = False
-        configuration = copy.configuration
-
-        def act() -> None:
-            nonlocal taken
-            self.journal.installs = configuration
-            taken = self.replica.snapshot_installed(copy.position, configuration)
-            if taken:
-                self.store.install(copy)
-                self._tell(
-                    facts.Installed(
-                        self.shard, self.replica.me, copy.position, copy.digest, copy.count
-                    )
-                )
-                self.proposals.overtaken(copy.position.index)
-                self._serve_reads()
-
-        self.driver.call(act)
-        return taken
-
-    def observe(self) -> None:
-        """Tell what changed since the last look."""
-        replica = self.replica
-        leads = replica.role == LEADER
-        configuration = replica.log.configuration
-        seen = (leads, replica.term, replica.commit, replica.applied, configuration)
-        if seen == self._seen:
-            return
-        self._seen = seen
-        me = replica.me
-        self._tell(facts.Seen(self.shard, me, *seen))
-        if leads and not self._led:
-            self._tell(facts.Elected(self.shard, me, replica.term, replica.log.term_of))
-        self._led = leads
-        if replica.commit != self._seen_commit:
-            first = max(self._seen_commit + 1, replica.log.first_index)
-            self._seen_commit = replica.commit
-            last = min(replica.commit, replica.log.last.index)
-            if first <= last and configuration is not None:
-                entries = tuple(replica.log.slice(first, last, 1 << 30))
-                self._tell(
-                    facts.Committed(self.shard, me, leads, replica.term, configuration, entries)
-                )
-
-    # What the driver asks.
-
-    def send(self, messages: Sequence[Message]) -> None:
-        """Put messages on their way."""
-        around, node = self.process.around, self.replica.me.node
-        for message in messages:
-            self._tell(facts.Sent(self.shard, self.replica.me, message))
-            around.send(node, message.target.node, Parcel(self.shard, message))
-
-    def sync(self) -> None:
-        """See to it that what was written becomes durable."""
-        self.process.sync.request()
-
-    def apply(self, entries: Sequence[Entry]) -> None:
-        """Apply entries, then answer who proposed them."""
-        me = self.replica.me
-        states = self.store.apply(entries)
-        for entry, state in zip(entries, states, strict=True):
-            self._tell(facts.Applied(self.shard, me, entry, state.count, state.digest))
-        self._serve_reads()
-        for entry in entries:
-            self.proposals.applied(entry.index, entry.term, entry.index)
-
-    def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
-        """Let answered reads wait until their index is applied."""
-        for outcome in outcomes:
-            served = self._reads.pop(outcome.token, None)
-            if served is None:
-                continue
-            if outcome.index is None:
-                served(None)
-            else:
-                self._waiting.append((outcome.index, served))
-        self._serve_reads()
-
-    def snapshots_needed(self, peers: Sequence[Peer]) -> None:
-        """Send a copy of the state machine to each."""
-        for peer in peers:
-            self.process.around.send_snapshot(self.process, self.shard, peer, self.store.now)
-
-    def stopped(self, error: Exception) -> None:
-        """Tell that the replica stopped."""
-        self._tell(facts.Stopped(self.shard, self.replica.me, error))
-
-    def _serve_reads(self) -> None:
-        applied = self.store.applied
-        ready = [served for index, served in self._waiting if index <= applied]
-        if ready:
-            self._waiting = [wait for wait in self._waiting if wait[0] > applied]
-            for served in ready:
-                served(applied)
+    def open(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> Feed:
+        """Watch a shard of another node."""
+        raise LookupError(f"there is no {shard} here")
 
 
 class Process:
@@ -245,16 +107,33 @@ class Process:
         self._rng: Final = rng
         self._formation: Formation | None = None
         self.loop: Final = VirtualLoop(  # type: ignore[abstract]
-            around.world, clock, self._begin_sync
+            around.world, clock, self._begin_work, self._observe
         )
         self._log: Final = NodeLog(MemoryEngine(disk.log, (FAMILY,)), disk.witnesses)
         self.sync: Final = SyncLoop(self._log, self.loop, self._synced, self._failed)
+        self._journals: Final[list[ObservedJournal]] = []
         self._alive = True
         self.paused = False
+        #: What was begun by senders of snapshots.
+        self.connections: Final[list[Transfer]] = []
+        settings = around.profile.snapshot_settings()
+        self.snapshots: Final = SnapshotQueue(
+            Transfers(self, around, rng), loop=self.loop, clock=clock, settings=settings
+        )
+        self.receiver: Final = SnapshotReceiver(
+            self._shard, loop=self.loop, clock=clock, settings=settings
+        )
+        self.watches: Final = Watches(
+            CLUSTER,
+            self._shard,
+            _Nowhere(),
+            loop=self.loop,
+            clock=clock,
+            settings=around.profile.watch_settings(),
+        )
 
     def start(self) -> None:
         """Open the replicas, or find the others to form a cluster with."""
-        self.loop.post(self._rng.random() * self.around.profile.compaction_s, self._compact)
         if self.disk.first_entry is None and not self.disk.waits:
             try:
                 self._formation = Formation(self.disk.peer, self.around.initial_members)
@@ -266,10 +145,20 @@ class Process:
                 return
         self._open()
 
+    def has_ended(self) -> bool:
+        """Tell whether it runs no more."""
+        return not self._alive
+
+    def wall_ms(self) -> int:
+        """Return what the machine's wall clock shows."""
+        return _EPOCH_MS + int(self.clock() * 1_000)
+
     def end(self) -> None:
         """End, without a chance to do anything more."""
         self._alive = False
         self.loop.end()
+        for connection in self.connections:
+            connection.reset()
 
     def pause(self) -> None:
         """Stop, as SIGSTOP does."""
@@ -284,7 +173,8 @@ class Process:
     def clock_changed(self) -> None:
         """Look at the clock again."""
         for hosted in self.hosted.values():
-            hosted.driver.wake()
+            # There is no such way; it only makes the replica look.
+            hosted.shard.remade("")
 
     def receive(self, parcel: Parcel) -> None:
         """Take what came in."""
@@ -294,13 +184,13 @@ class Process:
         elif parcel.shard in self.hosted:
             hosted = self.hosted[parcel.shard]
             if isinstance(content.body, AppendReply):
-                self.around.tell(facts.Answered(hosted.shard, hosted.replica.me, content))
-            hosted.driver.call(partial(hosted.replica.receive, content))
+                self.around.tell(facts.Answered(hosted.name, hosted.peer, content))
+            hosted.shard.receive(content)
 
     def remade(self, node: str) -> None:
         """Take note that the bulk stream to a node is a new one."""
         for hosted in self.hosted.values():
-            hosted.driver.call(partial(hosted.replica.bulk_remade, node))
+            hosted.shard.remade(node)
 
     # Formation.
 
@@ -340,64 +230,67 @@ class Process:
 
     # Replicas.
 
-    def _open(self) -> None:
-        for shard in self.disk.stores:
-            try:
-                hosted = self._open_shard(shard)
-            except (JournalDamagedError, ReplicaStoppedError) as error:
-                self.around.tell(facts.Stopped(shard, self.disk.peer, error))
-                return
-            self.hosted[shard] = hosted
-            hosted.observe()
-            hosted.driver.wake()
-
-    def _open_shard(self, shard: str) -> Hosted:
-        disk, store = self.disk, self.disk.stores[shard]
-        by_install = store.installed == store.now.position
-        journal = self._log.journal(shard, 0 if by_install else store.applied)
-        observed = ObservedJournal(
-            shard, disk.peer, journal, lambda: disk.log.position, self.around.tell
+    def open_journal(self, shard: str, data: ObservedData, applied: int) -> ObservedJournal:
+        """Open the part of a shard in the node's log."""
+        disk = self.disk
+        opened = ObservedJournal(
+            shard,
+            disk.peer,
+            self._log.journal(shard, applied),
+            data,
+            lambda: disk.log.position,
+            self.around.tell,
         )
-        observed.opened(store)
-        if store.installed is not None and _lacks(observed, store.installed):
-            observed.installs = store.now.configuration
-            observed.reset(store.installed)
-        hosted = Hosted(self, shard, observed)
-        replica = hosted.replica
-        if replica.log.configuration is None and disk.first_entry is not None:
-            replica.bootstrap(Configuration.decode(disk.first_entry))
-        return hosted
+        self._journals.append(opened)
+        return opened
 
-    def _begin_sync(self, done: Callable[[], None]) -> None:
-        position = self.disk.log.position
-        low, high = self.sync_s
-        self.around.world.at(self._rng.uniform(low, high), self._end_sync, position, done)
+    def _open(self) -> None:
+        first = self.disk.first_entry
+        for name in self.disk.homes:
+            try:
+                hosted = Hosted(self, name)
+                hosted.shard.start(None if first is None else Configuration.decode(first))
+            except (JournalDamagedError, ReplicaStoppedError, EngineError) as error:
+                self.around.tell(facts.Stopped(name, self.disk.peer, error))
+                return
+            self.hosted[name] = hosted
+            hosted.observe()
 
-    def _end_sync(self, position: int, done: Callable[[], None]) -> None:
-        if self._alive:
-            self.disk.log.sync(position)
-            for hosted in self.hosted.values():
-                hosted.journal.synced(position)
-            self.loop.post(0.0, done)
+    def _shard(self, shard: ShardId) -> Shard | None:
+        hosted = self.hosted.get(str(shard))
+        return None if hosted is None else hosted.shard
+
+    def _observe(self) -> None:
+        for hosted in self.hosted.values():
+            hosted.observe()
+
+    # What threads do.
+
+    def _begin_work(
+        self, executor: object, work: Callable[[], Any]
+    ) -> tuple[float, Callable[[], Any]]:
+        bounds = [(disk, disk.position) for disk in self.disk.databases]
+        takes = self._rng.uniform(*self.sync_s)
+        if executor is None:
+            # What the log waits for is slow; most of the rest only reads and writes.
+            takes /= 4
+        return takes, partial(self._end_work, bounds, work)
+
+    def _end_work(self, bounds: list[tuple[MemoryDisk, int]], work: Callable[[], Any]) -> Any:
+        """Do it, and promise nothing for what was written while it went on."""
+        for disk, position in bounds:
+            disk.sync_bound = position
+        try:
+            return work()
+        finally:
+            for disk, _ in bounds:
+                disk.sync_bound = None
+            for journal in self._journals:
+                journal.synced(self.disk.log.synced)
 
     def _synced(self, sequence: int) -> None:
         for hosted in self.hosted.values():
-            hosted.driver.call(partial(hosted.replica.synced, sequence))
+            hosted.shard.synced(sequence)
 
     def _failed(self, error: Exception) -> None:
         raise error
-
-    def _compact(self) -> None:
-        """Cut logs behind what was durably applied at the last look, then look again."""
-        for hosted in self.hosted.values():
-            cut = min(hosted.store.durable, hosted.store.applied - self.around.profile.tail)
-            if cut > 0 and self._rng.random() < 0.7:
-                hosted.driver.call(partial(hosted.replica.compact_to, cut))
-            hosted.store.sync()
-        self.loop.post(self.around.profile.compaction_s, self._compact)
-
-
-def _lacks(journal: ObservedJournal, installed: Position) -> bool:
-    """Tell whether a log lost that a snapshot was installed: the store's pointer file knows."""
-    ahead = journal.sentinel.index <= installed.index
-    return ahead and journal.term_of(installed.index) != installed.term

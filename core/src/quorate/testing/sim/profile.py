@@ -4,9 +4,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from quorate.apply.applier import ApplyLimits
 from quorate.consensus.timing import Limits, Timing
+from quorate.groups.shard.log_keeper import LogPolicy
+from quorate.groups.shard.shard import ShardSettings
+from quorate.groups.snapshots.queue import SnapshotSettings
+from quorate.groups.watching.feeds import PageLimits
+from quorate.groups.watching.watches import WatchSettings
 
 QUICK: Final = Timing(heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3)
+#: Hardly more heartbeats than elections need.
+SPARING: Final = Timing(heartbeat_s=0.07, election_min_s=0.15, election_max_s=0.3)
 DOCUMENTS: Final = Timing(heartbeat_s=0.25, election_min_s=0.299, election_max_s=0.598)
 #: Small enough that appends are cut, that the tail leaves memory, and that a window fills up.
 SMALL: Final = Limits(
@@ -45,6 +53,8 @@ class Faults:
     membership: int = 2
     #: How much longer a slow way takes.
     slow_way_s: tuple[float, ...] = (0.05, 0.2, 0.6)
+    #: Of the failpoints that a transfer comes to: the process dies there.
+    failpoint: float = 0.01
     #: Of messages on the control lane.
     drop: float = 0.02
     duplicate: float = 0.02
@@ -53,7 +63,12 @@ class Faults:
     cut_snapshot: float = 0.2
 
 
-QUIET: Final = Faults(every_s=float("inf"), drop=0, duplicate=0, reorder=0, cut_snapshot=0)
+#: How long faults go on in the run of a seed.
+USUAL_S: Final = 10.0
+
+QUIET: Final = Faults(
+    every_s=float("inf"), drop=0, duplicate=0, reorder=0, cut_snapshot=0, failpoint=0
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,35 +93,88 @@ class Profile:
     reads: float = 20.0
     #: Proposals that are to be taken in the term in which they were thought of, or not at all.
     fenced: float = 0.0
+    #: Reads at whatever replica, that only have to see what their client saw before.
+    stale_reads: float = 5.0
+    #: Clients of each shard that are served exactly once, and how busy each is.
+    sessions: int = 2
+    session_commands: float = 4.0
+    #: The commands that share an entry while others are in flight; 1: each has its own.
+    batch_bytes: int = 300
+    #: Watchers of each shard.
+    watchers: int = 2
     #: Entries that compaction leaves behind the applied index.
     tail: int = 30
     compaction_s: float = 0.4
+    #: Entries whose events are kept, if only they are old enough.
+    retained: int = 150
+
+    def shard_settings(self) -> ShardSettings:
+        """Return the settings of shards: small, so that everything comes to its bounds."""
+        return ShardSettings(
+            timing=self.timing,
+            limits=self.limits,
+            apply_limits=ApplyLimits(
+                turn_bytes=800,
+                # What a turn takes in real time must change nothing.
+                turn_s=float("inf"),
+                retained_entries=self.retained,
+                retained_ms=500,
+            ),
+            log=LogPolicy(tail_entries=self.tail * 4 // 3, flush_s=self.compaction_s),
+            linger_s=0.0005,
+            batch_bytes=self.batch_bytes,
+            write_timeout_s=3.0,
+            read_timeout_s=3.0,
+            slow_write_s=float("inf"),
+        )
+
+    def snapshot_settings(self) -> SnapshotSettings:
+        """Return the settings of snapshots."""
+        return SnapshotSettings(
+            bytes_per_s=1 << 20,
+            chunk_bytes=2048,
+            stall_s=0.8,
+            install_s=2.0,
+            retry_min_s=0.02,
+            retry_max_s=0.2,
+            look_s=0.02,
+        )
+
+    def watch_settings(self) -> WatchSettings:
+        """Return the settings of watches."""
+        return WatchSettings(page=PageLimits(rows=7), bookmark_s=0.3)
 
 
-def mixed(seed: int, seconds: float = 20.0) -> Profile:
+def mixed(seed: int, seconds: float = USUAL_S) -> Profile:
     """Return the profile of a seed: every size and temper of cluster has its seeds."""
     rng = Random(f"{seed}/profile")
     faults = Faults(
-        every_s=rng.choice((0.15, 0.3, 0.6, 1.5)),
+        every_s=rng.choice((0.15, 0.3, 0.6, 1.0)),
         drop=rng.choice((0, 0.01, 0.05)),
         duplicate=rng.choice((0, 0.02, 0.05)),
         reorder=rng.choice((0, 0.05, 0.2)),
         cut_snapshot=rng.choice((0, 0.2, 0.5)),
         cluster_power_loss=rng.choice((0, 1, 2)),
-        empty_disk=rng.choice((0, 1, 2)),
+        empty_disk=rng.choice((0, 2, 4)),
         membership=rng.choice((0, 2, 5)),
-        transfer=rng.choice((0, 2, 4)),
+        transfer=rng.choice((0, 3, 6)),
     )
     return Profile(
         nodes=rng.choice((3, 3, 3, 5)),
         spares=rng.choice((0, 1)),
         shards=rng.choice((1, 2, 3)),
+        timing=rng.choice((QUICK, SPARING)),
         faults=faults,
         seconds=seconds,
+        # Fifty entries that a new leader has to send one by one over slow ways take a while.
+        recovery_s=8.0,
         delay_s=rng.choice(((0.0005, 0.003), (0.0005, 0.01), (0.005, 0.03))),
         sync_s=rng.choice(((0.0002, 0.002), (0.001, 0.01), (0.005, 0.03))),
         tail=rng.choice((5, 20, 60)),
         proposals=rng.choice((20.0, 40.0, 80.0)),
         reads=rng.choice((10.0, 30.0)),
         fenced=5.0,
+        batch_bytes=rng.choice((1, 300)),
+        sessions=rng.choice((1, 2)),
+        watchers=rng.choice((1, 2)),
     )

@@ -1,17 +1,21 @@
 """One run: a cluster under faults, then healed, judged all the while."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from quorate.consensus.messages import Peer
 from quorate.testing.sim import facts
-from quorate.testing.sim.clients import Clients, Operator
+from quorate.testing.sim.clients import Clients, Traffic
 from quorate.testing.sim.cluster import Cluster
+from quorate.testing.sim.controllers import Controllers
 from quorate.testing.sim.faults import FaultInjector
 from quorate.testing.sim.history import History, Invariant, Violation
+from quorate.testing.sim.hosted import Hosted
 from quorate.testing.sim.invariants import all_invariants
-from quorate.testing.sim.process import Hosted
+from quorate.testing.sim.operator import Operator
 from quorate.testing.sim.profile import Profile
+from quorate.testing.sim.sessions import SessionClient
+from quorate.testing.sim.watchers import Watcher
 from quorate.testing.sim.world import World
 
 _NOBODY: Final = Peer("", 0)
@@ -42,20 +46,43 @@ class Simulation:
         self.world = World(seed)
         self.history = History((*all_invariants(), *judges), self._stop)
         self.cluster = Cluster(self.world, profile, self._tell)
-        self.clients = Clients(self.cluster)
+        self.traffic = Traffic(self.cluster)
+        self.clients = Clients(self.traffic)
+        self.controllers = Controllers(self.traffic)
+        self.sessions = [
+            SessionClient(self.traffic, shard, number)
+            for shard in self.cluster.shards
+            for number in range(profile.sessions)
+        ]
+        self.watchers = [
+            Watcher(self.traffic, shard, number)
+            for shard in self.cluster.shards
+            for number in range(profile.watchers)
+        ]
         self.operator = Operator(self.cluster)
         self.faults = FaultInjector(self.cluster, self.operator)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.world.dispose()
 
     def run(self) -> Outcome:
         """Run to the end, or to the first violation."""
         self.cluster.start()
         self.clients.start()
+        self.controllers.start()
+        for session in self.sessions:
+            session.start()
+        for watcher in self.watchers:
+            watcher.start()
         self.operator.start()
-        self.faults.start()
-        self.world.run(self.profile.seconds)
-        if not self.world.stopped:
-            self.faults.heal()
-            self._recover()
+        with self.faults.started():
+            self.world.run(self.profile.seconds)
+            if not self.world.stopped:
+                self.faults.heal()
+                self._recover()
         return self.outcome()
 
     def outcome(self) -> Outcome:
@@ -74,8 +101,8 @@ class Simulation:
         """Demand that every shard serves again, and that its members catch up, in time."""
         healed_at = self.world.now
         deadline = healed_at + self.profile.recovery_s
-        self.clients.served.clear()
-        self.clients.gentle = True
+        self.traffic.served.clear()
+        self.traffic.gentle = True
         while self.world.now < deadline and not self.world.stopped and not self._recovered():
             self.world.run(min(self.world.now + 0.05, deadline))
         for shard in self.cluster.shards:
@@ -85,20 +112,22 @@ class Simulation:
 
     def _end(self) -> None:
         """Let everything settle: then all members stand where the leader does."""
-        self.clients.silent = True
+        self.traffic.silent = True
         self.world.run(self.world.now + _SETTLE_S)
         for shard in self.cluster.shards:
             for hosted in self._members(shard):
-                now, peer = hosted.store.now, hosted.replica.me
-                self.world.note(f"{shard} {peer} ends at {now.position} {now.digest}")
-                self._tell(facts.Ended(shard, peer, now.position.index, now.digest))
+                content = hosted.data.content
+                self.world.note(f"{shard} {hosted.peer} ends at {hosted.applied} {content}")
+                self._tell(facts.Ended(shard, hosted.peer, hosted.applied, content, hosted.rows()))
+        for watcher in self.watchers:
+            watcher.finish()
 
     def _members(self, shard: str) -> list[Hosted]:
         """Return the replicas that the leader counts on."""
         leader = self.cluster.leader(shard)
         configuration = leader.replica.log.configuration if leader else None
         members = configuration.peers if configuration else ()
-        return [each for each in self.cluster.replicas(shard) if each.replica.me in members]
+        return [each for each in self.cluster.replicas(shard) if each.peer in members]
 
     def _recovered(self) -> bool:
         return all(self._serves(shard) for shard in self.cluster.shards)
@@ -106,10 +135,10 @@ class Simulation:
     def _serves(self, shard: str) -> bool:
         """Whether a proposal was acknowledged since, and every member is near the end."""
         leader = self.cluster.leader(shard)
-        if leader is None or shard not in self.clients.served:
+        if leader is None or shard not in self.traffic.served:
             return False
         near = leader.replica.commit - 10
-        return all(hosted.store.applied >= near for hosted in self._members(shard))
+        return all(hosted.applied >= near for hosted in self._members(shard))
 
     def _tell(self, fact: facts.Fact) -> None:
         match fact:
@@ -118,8 +147,8 @@ class Simulation:
                     f"{fact.shard} {message.source.node}>{message.target.node}"
                     f" {message.term} {type(message.body).__name__}"
                 )
-            case facts.Applied(entry=entry, digest=digest):
-                self.world.note(f"{fact.shard} {fact.peer.node} {entry.index} {digest}")
+            case facts.StateAt(index=index, digest=digest):
+                self.world.note(f"{fact.shard} {fact.peer.node} {index} {digest}")
             case facts.Elected(term=term):
                 self.world.note(f"{fact.shard} {fact.peer} leads {term}")
         self.history.tell(fact)
@@ -130,4 +159,5 @@ class Simulation:
 
 def simulate(seed: int, profile: Profile) -> Outcome:
     """Run one seed."""
-    return Simulation(seed, profile).run()
+    with Simulation(seed, profile) as simulation:
+        return simulation.run()

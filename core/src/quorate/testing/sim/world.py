@@ -4,7 +4,14 @@ import hashlib
 import heapq
 from collections.abc import Callable
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol
+
+
+class Disposable(Protocol):
+    """What outlives a process, and would stir when it is collected."""
+
+    def dispose(self) -> None:
+        """Let go of everything."""
 
 
 class World:
@@ -17,6 +24,7 @@ class World:
         self._heap: Final[list[tuple[float, int, Callable[..., None], tuple[Any, ...]]]] = []
         self._made = 0
         self._trace: Final = hashlib.blake2b(digest_size=8)
+        self._kept: Final[list[Disposable]] = []
 
     def rng(self, concern: str) -> Random:
         """Return a stream of draws: how often one concern draws changes nothing for another."""
@@ -26,6 +34,15 @@ class World:
         """Call `act` after a delay."""
         self._made += 1
         heapq.heappush(self._heap, (self.now + delay, self._made, act, arguments))
+
+    def keep(self, ended: Disposable) -> None:
+        """Let nothing of it be collected, and thereby run, before `dispose`."""
+        self._kept.append(ended)
+
+    def dispose(self) -> None:
+        """Let go of everything: the run is over."""
+        while self._kept:
+            self._kept.pop().dispose()
 
     def run(self, until: float) -> None:
         """Run every event up to a time, or until somebody sets `stopped`."""

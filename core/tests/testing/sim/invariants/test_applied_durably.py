@@ -23,7 +23,7 @@ def _logs(synced: int) -> DurableLogs:
 
 
 def _applied(index: int, term: int = 3) -> Applied:
-    return Applied("s0", ME, Entry(index, term, EntryKind.COMMAND, b""), 1, 0)
+    return Applied("s0", ME, Entry(index, term, EntryKind.COMMAND, b""))
 
 
 def test_what_is_durable_may_be_applied() -> None:

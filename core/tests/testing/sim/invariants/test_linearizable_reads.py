@@ -1,22 +1,25 @@
 import pytest
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
 from quorate.consensus.messages import Peer
 from quorate.testing.sim.facts import Acknowledged, ReadBegan, ReadEnded
 from quorate.testing.sim.history import Violation
 from quorate.testing.sim.invariants.linearizable_reads import LinearizableReads
 
 A = Peer("a", 1)
+DONE = Acknowledged("s0", A, LoggedCommand("x", b""), Outcome(5 << 20))
 
 
 def test_a_read_may_miss_what_ended_after_it_began() -> None:
     judge = LinearizableReads()
     judge.see(ReadBegan("s0", A, 1))
-    judge.see(Acknowledged("s0", A, 5, b"x"))
+    judge.see(DONE)
     judge.see(ReadEnded("s0", A, 1, 4))
 
 
 def test_a_read_behind_an_acknowledgement_is_a_violation() -> None:
     judge = LinearizableReads()
-    judge.see(Acknowledged("s0", A, 5, b"x"))
+    judge.see(DONE)
     judge.see(ReadBegan("s0", A, 1))
     with pytest.raises(Violation, match="serves read 1 at index 4"):
         judge.see(ReadEnded("s0", A, 1, 4))

@@ -1,8 +1,7 @@
 import pytest
-from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Applied, Committed, Ended, Fact, Installed
+from quorate.testing.sim.facts import Applied, Committed, Ended, Fact, StateAt
 from quorate.testing.sim.history import Violation
 from quorate.testing.sim.invariants.state_machine_safety import StateMachineSafety
 
@@ -15,23 +14,26 @@ ALONE = Configuration((Member(A),))
 def test_equal_entries_and_digests_are_safe() -> None:
     judge = StateMachineSafety()
     judge.see(Committed("s0", A, True, 1, ALONE, (ENTRY,)))
-    judge.see(Applied("s0", A, ENTRY, 1, 7))
-    judge.see(Applied("s0", B, ENTRY, 1, 7))
-    judge.see(Applied("s1", B, OTHER, 1, 8))
+    judge.see(Applied("s0", A, ENTRY))
+    judge.see(Applied("s0", B, ENTRY))
+    judge.see(StateAt("s0", A, 1, 7, 3))
+    judge.see(StateAt("s0", B, 1, 7, 3))
+    judge.see(Applied("s1", B, OTHER))
 
 
 @pytest.mark.parametrize(
     "fact",
     [
         Committed("s0", B, False, 2, ALONE, (OTHER,)),
-        Applied("s0", B, OTHER, 1, 7),
-        Applied("s0", B, ENTRY, 1, 8),
-        Installed("s0", B, Position(1, 1), 8, 1),
-        Ended("s0", B, 1, 8),
+        Applied("s0", B, OTHER),
+        StateAt("s0", B, 1, 8, 3),
+        StateAt("s0", B, 1, 7, 4),
+        Ended("s0", B, 1, 8, {}),
     ],
 )
 def test_a_replica_that_differs_is_a_violation(fact: Fact) -> None:
     judge = StateMachineSafety()
-    judge.see(Applied("s0", A, ENTRY, 1, 7))
+    judge.see(Applied("s0", A, ENTRY))
+    judge.see(StateAt("s0", A, 1, 7, 3))
     with pytest.raises(Violation, match="state-machine safety"):
         judge.see(fact)

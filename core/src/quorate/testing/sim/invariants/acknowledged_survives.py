@@ -1,47 +1,46 @@
-"""Every acknowledged proposal survives, and what was refused never happens."""
+"""Every acknowledged command survives with its result, and what was refused never happens."""
 
 from typing import Final
 
-from quorate.consensus.messages import EntryKind
 from quorate.testing.sim.facts import Acknowledged, Applied, Ended, Fact, Refused
 from quorate.testing.sim.history import Violation
+from quorate.testing.sim.model import identity, told
+from quorate.testing.sim.replays import Replays
 
 
 class AcknowledgedSurvives:
-    """What a client was told stays true."""
+    """What a client was told is what the log comes to, and stays so."""
 
-    name = "acknowledged proposals survive"
+    name = "acknowledged commands survive"
     judges = (Applied, Acknowledged, Refused, Ended)
 
-    def __init__(self) -> None:
-        self._commands: Final[dict[tuple[str, int], bytes]] = {}
-        self._acknowledged: Final[dict[tuple[str, int], bytes]] = {}
+    def __init__(self, replays: Replays) -> None:
+        self._replays: Final = replays
         self._newest: Final[dict[str, int]] = {}
-        self._applied: Final[set[tuple[str, bytes]]] = set()
-        self._refused: Final[set[tuple[str, bytes]]] = set()
+        self._refused: Final[set[tuple[str, object]]] = set()
 
     def see(self, fact: Fact) -> None:
         """Judge what clients hear, and what becomes of it."""
+        model = self._replays.of(fact.shard)
         match fact:
-            case Applied(entry=entry) if entry.kind is EntryKind.COMMAND:
-                self._commands[fact.shard, entry.index] = entry.payload
-                self._applied.add((fact.shard, entry.payload))
-                if (fact.shard, entry.payload) in self._refused:
-                    raise Violation(self.name, f"{entry.payload!r} was refused and is applied")
-                told = self._acknowledged.get((fact.shard, entry.index), entry.payload)
-                if told != entry.payload:
+            case Applied(entry=entry) if self._refused:
+                for command in model.commands(entry.index):
+                    if (fact.shard, identity(command)) in self._refused:
+                        raise Violation(self.name, f"{command} was refused and is applied")
+            case Acknowledged(command=command, outcome=outcome):
+                results = model.results.get(identity(command), [])
+                if told(outcome) not in results:
                     raise Violation(
-                        self.name, f"{told!r} was acknowledged at index {entry.index} and is gone"
+                        self.name,
+                        f"{command} is acknowledged by {fact.peer} of {fact.shard} with {outcome},"
+                        f" and the log comes to {results}",
                     )
-            case Acknowledged(index=index, payload=payload):
-                if (fact.shard, payload) not in self._applied:
-                    raise Violation(self.name, f"{payload!r} is acknowledged and not applied")
-                self._acknowledged[fact.shard, index] = payload
+                index = outcome.revision >> 20
                 self._newest[fact.shard] = max(index, self._newest.get(fact.shard, 0))
-            case Refused(payload=payload):
-                self._refused.add((fact.shard, payload))
-                if (fact.shard, payload) in self._applied:
-                    raise Violation(self.name, f"{payload!r} was applied and is refused")
+            case Refused(command=command):
+                self._refused.add((fact.shard, identity(command)))
+                if identity(command) in model.results:
+                    raise Violation(self.name, f"{command} was applied and is refused")
             case Ended(applied=applied):
                 if applied < self._newest.get(fact.shard, 0):
                     raise Violation(

@@ -2,20 +2,27 @@
 
 from typing import Final
 
-from quorate.consensus.messages import EntryKind, Peer
+from quorate.consensus.messages import Peer
 from quorate.testing.sim.facts import Applied, Fact, Installed, Opened
 from quorate.testing.sim.history import Violation
+from quorate.testing.sim.model import identity, is_unique
+from quorate.testing.sim.replays import Replays
 
 
 class AppliedOnce:
-    """A state machine goes from one index to the next, and never sees a command again."""
+    """A state machine goes from one index to the next, and never sees a command again.
+
+    Only a command of a session may be logged again, which `ExactlyOnce` judges.
+    """
 
     name = "applied once, in order"
     judges = (Opened, Applied, Installed)
 
-    def __init__(self) -> None:
+    def __init__(self, replays: Replays) -> None:
+        self._replays: Final = replays
         self._applied: Final[dict[tuple[str, Peer], int]] = {}
-        self._where: Final[dict[tuple[str, bytes], int]] = {}
+        self._newest: Final[dict[str, int]] = {}
+        self._where: Final[dict[tuple[str, object], int]] = {}
 
     def see(self, fact: Fact) -> None:
         """Judge an application."""
@@ -39,10 +46,15 @@ class AppliedOnce:
                         f"{fact.peer} of {fact.shard} applies entry {entry.index} after {last}",
                     )
                 self._applied[key] = entry.index
-                if entry.kind is EntryKind.COMMAND:
-                    first = self._where.setdefault((fact.shard, entry.payload), entry.index)
-                    if first != entry.index:
-                        raise Violation(
-                            self.name,
-                            f"{entry.payload!r} is applied at index {first} and at {entry.index}",
-                        )
+                if entry.index > self._newest.get(fact.shard, 0):
+                    self._newest[fact.shard] = entry.index
+                    self._judge_commands(fact.shard, entry.index)
+
+    def _judge_commands(self, shard: str, index: int) -> None:
+        for command in self._replays.of(shard).commands(index):
+            if is_unique(command):
+                first = self._where.setdefault((shard, identity(command)), index)
+                if first != index:
+                    raise Violation(
+                        self.name, f"{command} is applied at index {first} and at {index}"
+                    )

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from quorate.apply.entries import index_of
 from quorate.testing.sim.facts import Acknowledged, Fact, ReadBegan, ReadEnded
 from quorate.testing.sim.history import Violation
 
@@ -20,8 +21,8 @@ class LinearizableReads:
         """Judge a read by what ended before it began."""
         known = self._known.get(fact.shard, 0)
         match fact:
-            case Acknowledged(index=index):
-                self._known[fact.shard] = max(known, index)
+            case Acknowledged(outcome=outcome):
+                self._known[fact.shard] = max(known, index_of(outcome.revision))
             case ReadBegan(read=read):
                 self._needs[read] = known
             case ReadEnded(read=read, index=index):

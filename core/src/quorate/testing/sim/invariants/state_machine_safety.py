@@ -3,33 +3,34 @@
 from typing import Final
 
 from quorate.consensus.messages import Entry
-from quorate.testing.sim.facts import Applied, Committed, Ended, Fact, Installed
+from quorate.testing.sim.facts import Applied, Committed, Ended, Fact, StateAt
 from quorate.testing.sim.history import Violation
 
 
 class StateMachineSafety:
-    """One entry an index, and one state behind it, on every replica, in every life."""
+    """One entry an index, and the same rows behind it, on every replica, in every life."""
 
     name = "state-machine safety (5.4.3)"
-    judges = (Committed, Applied, Installed, Ended)
+    judges = (Committed, Applied, StateAt, Ended)
 
     def __init__(self) -> None:
         self._entries: Final[dict[tuple[str, int], Entry]] = {}
         self._digests: Final[dict[tuple[str, int], int]] = {}
+        self._checksums: Final[dict[tuple[str, int], int]] = {}
 
     def see(self, fact: Fact) -> None:
-        """Judge what is committed, applied and installed."""
+        """Judge what is committed and applied, and what came of it."""
         match fact:
             case Committed(entries=entries):
                 for entry in entries:
                     self._judge_entry(fact, entry)
-            case Applied(entry=entry, digest=digest):
+            case Applied(entry=entry):
                 self._judge_entry(fact, entry)
-                self._judge_digest(fact, entry.index, digest)
-            case Installed(position=position, digest=digest):
-                self._judge_digest(fact, position.index, digest)
+            case StateAt(index=index, digest=digest, checksum=checksum):
+                self._judge(fact, self._digests, "digest", index, digest)
+                self._judge(fact, self._checksums, "apply checksum", index, checksum)
             case Ended(applied=applied, digest=digest):
-                self._judge_digest(fact, applied, digest)
+                self._judge(fact, self._digests, "digest", applied, digest)
 
     def _judge_entry(self, fact: Fact, entry: Entry) -> None:
         first = self._entries.setdefault((fact.shard, entry.index), entry)
@@ -39,11 +40,13 @@ class StateMachineSafety:
                 f"{fact.peer} of {fact.shard} takes {entry} where {first} was committed",
             )
 
-    def _judge_digest(self, fact: Fact, index: int, digest: int) -> None:
-        first = self._digests.setdefault((fact.shard, index), digest)
-        if first != digest:
+    def _judge(
+        self, fact: Fact, known: dict[tuple[str, int], int], what: str, index: int, found: int
+    ) -> None:
+        first = known.setdefault((fact.shard, index), found)
+        if first != found:
             raise Violation(
                 self.name,
-                f"{fact.peer} of {fact.shard} has digest {digest:08x} after entry {index}, and"
+                f"{fact.peer} of {fact.shard} has {what} {found:08x} after entry {index}, and"
                 f" others have {first:08x}",
             )

@@ -1,13 +1,13 @@
-"""Bugs that can be switched on, each in one small method: the simulation must find every one."""
+"""Bugs in consensus and in the log: one at the least for each gap that breaks an invariant."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 from zlib import crc32
 
+from quorate.apply.entries import LoggedCommand
 from quorate.consensus.journal import HardState, Position
-from quorate.consensus.log import RaftLog, Stored
+from quorate.consensus.log import RaftLog
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import (
     Append,
@@ -25,83 +25,27 @@ from quorate.consensus.progress import Progress
 from quorate.consensus.proposals import Fate, Proposals, Waiter
 from quorate.consensus.reads import Asker, ReadRounds, Round
 from quorate.consensus.replica import Replica
+from quorate.groups.shard.proposer import Proposer
+from quorate.storage.data.record import AppliedRecord
 from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.testing.sim import disk
-from quorate.testing.sim.machine import Store
-from quorate.testing.sim.profile import Faults, Profile
+from quorate.testing.sim.bugs.catalogue import CONFLICTS, CRASHES, POWER, READS, SNAPSHOTS, bug
 
-
-@dataclass(frozen=True, slots=True)
-class Bug:
-    """One method that is wrong, and the kind of run in which that shows."""
-
-    name: str
-    #: The gap of the design that it opens again.
-    gap: str
-    #: What holds without it.
-    rule: str
-    owner: Any
-    method: str
-    wrong: Any
-    profile: Profile
-
-    @contextmanager
-    def switched_on(self) -> Iterator[None]:
-        """Put the wrong method in the place of the right one."""
-        right = vars(self.owner).get(self.method)
-        if right is None and not hasattr(self.owner, self.method):
-            raise AttributeError(f"bug {self.name}: there is no {self.method} to be wrong")
-        setattr(self.owner, self.method, self.wrong)
-        try:
-            yield
-        finally:
-            if right is None:
-                delattr(self.owner, self.method)
-            else:
-                setattr(self.owner, self.method, right)
-
-
-BUGS: Final[dict[str, Bug]] = {}
-
-#: Crashes and elections all the time.
-_CRASHES: Final = Profile(
-    spares=0, seconds=5.0, tail=15, faults=Faults(every_s=0.15, membership=0, empty_disk=0)
-)
-#: Power goes everywhere while disks are slow: what was told too early is gone.
-_POWER: Final = replace(
-    _CRASHES,
-    sync_s=(0.005, 0.05),
-    faults=replace(_CRASHES.faults, power_loss=10, cluster_power_loss=5),
-)
-#: Disks are fast and ways are long: logs differ often.
-_CONFLICTS: Final = replace(
-    _CRASHES,
-    proposals=120.0,
-    faults=replace(_CRASHES.faults, isolate_leader=8, strand_leader=8, stream_break=6, slow_way=8),
-)
-_SNAPSHOTS: Final = replace(
-    _CONFLICTS,
-    tail=1,
-    compaction_s=0.05,
-    faults=replace(_CONFLICTS.faults, cut_snapshot=0.5),
-)
 #: A process often ends between a truncation and its sync.
 _TRUNCATIONS: Final = replace(
-    _CONFLICTS, sync_s=(0.01, 0.1), faults=replace(_CONFLICTS.faults, crash=12)
+    CONFLICTS, sync_s=(0.01, 0.1), faults=replace(CONFLICTS.faults, crash=12)
 )
 #: Five nodes, so that a single wrong vote is not a majority by itself.
-_FIVE: Final = replace(
-    _CRASHES, nodes=5, faults=replace(_CRASHES.faults, duplicate=0.3, reorder=0.3)
-)
+_FIVE: Final = replace(CRASHES, nodes=5, faults=replace(CRASHES.faults, duplicate=0.3, reorder=0.3))
 #: Five nodes in parts, so that a minority has entries of its own, and words that come very late.
 _PARTS: Final = replace(
-    _CRASHES,
+    CRASHES,
     nodes=5,
     proposals=100.0,
     reads=0.0,
     faults=replace(
-        _CRASHES.faults,
+        CRASHES.faults,
         every_s=0.1,
         partition=14,
         isolate_leader=6,
@@ -114,10 +58,10 @@ _PARTS: Final = replace(
 )
 #: Leaders that fall asleep while their words are still on slow ways.
 _LATE: Final = replace(
-    _CRASHES,
+    CRASHES,
     proposals=120.0,
     faults=replace(
-        _CRASHES.faults,
+        CRASHES.faults,
         crash=1,
         power_loss=1,
         cluster_power_loss=0,
@@ -154,31 +98,13 @@ _AGAIN: Final = replace(
     ),
 )
 _MEMBERS: Final = replace(
-    _CRASHES,
+    CRASHES,
     spares=1,
-    faults=replace(_CRASHES.faults, every_s=0.1, membership=25, isolate_leader=8, transfer=5),
+    faults=replace(CRASHES.faults, every_s=0.1, membership=25, isolate_leader=8, transfer=5),
 )
 _EMPTIED: Final = replace(
-    _CRASHES, faults=replace(_CRASHES.faults, every_s=0.2, empty_disk=12, isolate_leader=6)
+    CRASHES, faults=replace(CRASHES.faults, every_s=0.2, empty_disk=12, isolate_leader=6)
 )
-#: Old leaders that do not know it: slow clocks and long pauses.
-_READS: Final = replace(
-    _CRASHES,
-    reads=150.0,
-    faults=replace(_CRASHES.faults, strand_leader=12, pause=6, transfer=6),
-)
-
-
-def _bug(
-    owner: Any, method: str, gap: str, profile: Profile, *, attribute: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
-        name = wrong.__name__
-        put = property(wrong) if attribute else wrong
-        BUGS[name] = Bug(name, gap, wrong.__doc__ or "", owner, method, put, profile)
-        return wrong
-
-    return register
 
 
 _end_sync = SyncLoop._end
@@ -189,31 +115,31 @@ _step_down = Replica._step_down
 _answer_stale = Replica._answer_stale
 _acknowledged = Progress.acknowledged
 _send_append = Replica._send_append
-_propose = Replica.propose
+_propose = Proposer.propose
 
 
 # Gap 1: nothing is told before it is durable.
 
 
-@_bug(SyncLoop, "_end", "1", _POWER)
+@bug(SyncLoop, "_end", "1", POWER)
 def sync_number_after_the_call(self: SyncLoop, sequence: int, done: Any) -> None:
     """The number is read before the sync begins."""
     _end_sync(self, self._log.written, done)
 
 
-@_bug(RaftLog, "state_sequence", "1", _POWER, attribute=True)
+@bug(RaftLog, "state_sequence", "1", POWER, attribute=True)
 def term_and_vote_told_before_sync(self: RaftLog) -> int:
     """Term and vote are durable first."""
     return 0
 
 
-@_bug(Replica, "_acknowledgement_needs", "1", _POWER)
+@bug(Replica, "_acknowledgement_needs", "1", POWER)
 def entries_acknowledged_before_sync(self: Replica, index: int) -> int:
     """An acknowledged entry is durable."""
     return 0
 
 
-@_bug(Outbox, "release", "1", _POWER)
+@bug(Outbox, "release", "1", POWER)
 def outbox_released_at_once(self: Outbox, synced: int) -> list[Message]:
     """Messages wait for what they depend on."""
     free = [message for _, message in self._held]
@@ -221,7 +147,7 @@ def outbox_released_at_once(self: Outbox, synced: int) -> list[Message]:
     return free
 
 
-@_bug(Replica, "_held_by", "1", _POWER)
+@bug(Replica, "_held_by", "1", POWER)
 def own_entry_counted_before_sync(self: Replica, voter: Peer) -> int:
     """The leader counts itself up to its synced index."""
     if voter == self.me:
@@ -230,7 +156,7 @@ def own_entry_counted_before_sync(self: Replica, voter: Peer) -> int:
     return follower.match if follower else 0
 
 
-@_bug(Replica, "_may_apply_to", "1", _POWER)
+@bug(Replica, "_may_apply_to", "1", POWER)
 def applied_beyond_synced(self: Replica) -> int:
     """A replica applies up to its own synced index."""
     return min(self.commit, self.log.last.index)
@@ -239,7 +165,7 @@ def applied_beyond_synced(self: Replica) -> int:
 # Gap 2: truncate on conflict, and only then.
 
 
-@_bug(Replica, "_take_entries", "2", _CONFLICTS)
+@bug(Replica, "_take_entries", "2", CONFLICTS)
 def truncated_without_conflict(self: Replica, append: Append) -> None:
     """Agreeing entries are kept."""
     if self.log.last.index > append.prev_index:
@@ -249,7 +175,7 @@ def truncated_without_conflict(self: Replica, append: Append) -> None:
     self._configuration_changed()
 
 
-@_bug(Replica, "_take_entries", "2", _CONFLICTS)
+@bug(Replica, "_take_entries", "2", CONFLICTS)
 def conflict_kept(self: Replica, append: Append) -> None:
     """Conflicting entries are dropped."""
     new = [entry for entry in append.entries if entry.index > self.log.last.index]
@@ -261,7 +187,7 @@ def conflict_kept(self: Replica, append: Append) -> None:
 # Gap 4: what an older term says is answered, and nothing else.
 
 
-@_bug(Replica, "_answer_stale", "4", _AGAIN)
+@bug(Replica, "_answer_stale", "4", _AGAIN)
 def old_acknowledgement_counted(self: Replica, message: Message) -> None:
     """Acknowledgements of another term count nothing."""
     if isinstance(message.body, AppendReply):
@@ -272,7 +198,7 @@ def old_acknowledgement_counted(self: Replica, message: Message) -> None:
         _answer_stale(self, message)
 
 
-@_bug(Replica, "_answer_stale", "4", _LATE)
+@bug(Replica, "_answer_stale", "4", _LATE)
 def old_leader_followed(self: Replica, message: Message) -> None:
     """An append of an older term is refused."""
     if isinstance(message.body, Append):
@@ -284,7 +210,7 @@ def old_leader_followed(self: Replica, message: Message) -> None:
 # Gap 5: votes.
 
 
-@_bug(Replica, "_on_vote_reply", "5", _FIVE)
+@bug(Replica, "_on_vote_reply", "5", _FIVE)
 def repeated_vote_counted(self: Replica, source: Peer, reply: VoteReply) -> None:
     """Each voter counts once."""
     ballot = self._ballot
@@ -297,7 +223,7 @@ def repeated_vote_counted(self: Replica, source: Peer, reply: VoteReply) -> None
         self._count_votes()
 
 
-@_bug(Replica, "_on_vote_reply", "5", _CRASHES)
+@bug(Replica, "_on_vote_reply", "5", CRASHES)
 def any_granting_counted(self: Replica, source: Peer, reply: VoteReply) -> None:
     """A pre-vote is no vote."""
     if self._ballot is not None and reply.granted:
@@ -305,26 +231,26 @@ def any_granting_counted(self: Replica, source: Peer, reply: VoteReply) -> None:
         self._count_votes()
 
 
-@_bug(Replica, "_may_vote_for", "5", _CRASHES)
+@bug(Replica, "_may_vote_for", "5", CRASHES)
 def voted_twice_in_a_term(self: Replica, candidate: Peer) -> bool:
     """One vote a term."""
     return self.role == 0
 
 
-@_bug(RaftLog, "setCurrentTerm", "5", _CRASHES)
+@bug(RaftLog, "setCurrentTerm", "5", CRASHES)
 def vote_not_written(self: RaftLog, term: int, voted_for: Peer | None) -> None:
     """The vote outlives the process."""
     self.journal.save_hard_state(HardState(term, None))
     self._state_sequence = self.journal.written
 
 
-@_bug(RaftLog, "setCurrentTerm", "5", _CRASHES)
+@bug(RaftLog, "setCurrentTerm", "5", CRASHES)
 def term_not_written(self: RaftLog, term: int, voted_for: Peer | None) -> None:
     """The term outlives the process."""
     return
 
 
-@_bug(Replica, "_is_up_to_date", "5.4.1", _CONFLICTS)
+@bug(Replica, "_is_up_to_date", "5.4.1", CONFLICTS)
 def voted_for_shorter_log(self: Replica, request: RequestVote) -> bool:
     """A vote only for a log that is as good."""
     return True
@@ -333,7 +259,7 @@ def voted_for_shorter_log(self: Replica, request: RequestVote) -> bool:
 # Gap 6: commitment.
 
 
-@_bug(Replica, "_advance_commit", "5.4.2", _CONFLICTS)
+@bug(Replica, "_advance_commit", "5.4.2", CONFLICTS)
 def old_term_committed_by_counting(self: Replica) -> None:
     """Only entries of the own term are counted."""
     index = self._agreed_index()
@@ -342,25 +268,25 @@ def old_term_committed_by_counting(self: Replica) -> None:
         self._try_read_round()
 
 
-@_bug(Replica, "_commit_bound", "6", _CONFLICTS)
+@bug(Replica, "_commit_bound", "6", CONFLICTS)
 def committed_beyond_the_append(self: Replica, append: Append) -> int:
     """An append commits what it verified."""
     return min(append.commit, self.log.last.index)
 
 
-@_bug(Replica, "_commit_for", "6", _CONFLICTS)
+@bug(Replica, "_commit_for", "6", CONFLICTS)
 def heartbeat_commits_beyond_match(self: Replica, follower: Progress) -> int:
     """A heartbeat commits what the follower is known to hold."""
     return self.commit
 
 
-@_bug(Replica, "_commit_to", "6", _FIVE)
+@bug(Replica, "_commit_to", "6", _FIVE)
 def commit_goes_back(self: Replica, index: int) -> None:
     """The commit index never goes back."""
     self.commit = index
 
 
-@_bug(Replica, "_on_heartbeat", "6", _CONFLICTS)
+@bug(Replica, "_on_heartbeat", "6", CONFLICTS)
 def heartbeat_acknowledges_unverified(self: Replica, leader: Peer, heartbeat: Heartbeat) -> None:
     """Only what this leader verified is acknowledged."""
     self._verified = self.log.synced_index
@@ -370,7 +296,7 @@ def heartbeat_acknowledges_unverified(self: Replica, leader: Peer, heartbeat: He
 _on_heartbeat = Replica._on_heartbeat
 
 
-@_bug(Replica, "_step_down", "6", _PARTS)
+@bug(Replica, "_step_down", "6", _PARTS)
 def verified_kept_over_terms(self: Replica, term: int, leader: Peer | None) -> None:
     """What an older leader verified says nothing."""
     verified = self._verified
@@ -381,7 +307,7 @@ def verified_kept_over_terms(self: Replica, term: int, leader: Peer | None) -> N
 # Gaps 9 and 10: applied once, and answered by what happened.
 
 
-@_bug(Replica, "take_committed", "9", _CRASHES)
+@bug(Replica, "take_committed", "9", CRASHES)
 def log_replayed_at_restart(self: Any, max_bytes: int) -> list[Entry]:
     """A restart goes on behind the applied index."""
     if not hasattr(self, "has_replayed"):
@@ -390,7 +316,7 @@ def log_replayed_at_restart(self: Any, max_bytes: int) -> list[Entry]:
     return _take_committed(self, max_bytes)
 
 
-@_bug(Replica, "take_committed", "10", _CRASHES)
+@bug(Replica, "take_committed", "10", CRASHES)
 def entry_applied_again(self: Replica, max_bytes: int) -> list[Entry]:
     """An entry is applied once."""
     entries = _take_committed(self, max_bytes)
@@ -399,7 +325,7 @@ def entry_applied_again(self: Replica, max_bytes: int) -> list[Entry]:
     return entries
 
 
-@_bug(Proposals, "overtaken", "10", _SNAPSHOTS)
+@bug(Proposals, "overtaken", "10", SNAPSHOTS)
 def overtaken_called_refused(self: Proposals, index: int) -> None:
     """The fate of what a snapshot overtook is unknown."""
     for waited in sorted(number for number in self._waiting if number <= index):
@@ -407,7 +333,7 @@ def overtaken_called_refused(self: Proposals, index: int) -> None:
             waiter(Fate.DISCARDED, None)
 
 
-@_bug(Proposals, "applied", "10", _CONFLICTS)
+@bug(Proposals, "applied", "10", CONFLICTS)
 def answered_by_index_alone(self: Proposals, index: int, term: int, result: object) -> None:
     """Another term's entry is another proposal."""
     waiters: list[tuple[int, Waiter]] = self._waiting.pop(index, [])
@@ -418,19 +344,19 @@ def answered_by_index_alone(self: Proposals, index: int, term: int, result: obje
 # Gap 11: the configuration is the log's.
 
 
-@_bug(Replica, "_configuration", "11", _MEMBERS)
+@bug(Replica, "_configuration", "11", _MEMBERS)
 def committed_configuration_decides(self: Replica) -> Configuration | None:
     """A configuration holds as soon as it is written."""
     return self.log.configuration_at(self.commit)[1] or self.log.configuration
 
 
-@_bug(Replica, "_change_refusal", "11", _MEMBERS)
+@bug(Replica, "_change_refusal", "11", _MEMBERS)
 def changes_not_awaited(self: Replica, configuration: Configuration) -> str | None:
     """One change at a time."""
     return "the leader stays" if self.me not in configuration.voters else None
 
 
-@_bug(RaftLog, "truncate_from", "11", _MEMBERS)
+@bug(RaftLog, "truncate_from", "11", _MEMBERS)
 def configuration_outlives_truncation(self: RaftLog, index: int) -> None:
     """Truncation takes configurations along."""
     configurations = list(self._configurations)
@@ -438,28 +364,25 @@ def configuration_outlives_truncation(self: RaftLog, index: int) -> None:
     self._configurations = configurations
 
 
-@_bug(RaftLog, "_find_configurations", "11", _MEMBERS)
+@bug(RaftLog, "_find_configurations", "11", _MEMBERS)
 def configurations_not_read_at_restart(self: RaftLog, behind: int) -> None:
     """A restart reads the log's configurations."""
     return
 
 
-@_bug(
-    Store,
-    "stored",
-    "11",
-    _MEMBERS,
-    attribute=True,
-)
-def configuration_not_stored(self: Store) -> Stored:
+@bug(AppliedRecord, "encode", "11", _MEMBERS)
+def configuration_not_stored(self: AppliedRecord) -> bytes:
     """The configuration is stored with the applied index."""
-    return Stored(self.now.configuration_index, None)
+    return _encode_record(replace(self, configuration=b""))
+
+
+_encode_record = AppliedRecord.encode
 
 
 # Gap 12: an emptied disk.
 
 
-@_bug(disk, "draw_replica_id", "12", _EMPTIED)
+@bug(disk, "draw_replica_id", "12", _EMPTIED)
 def emptied_node_votes(node: str, rng: Any) -> int:
     """A new directory is a new replica."""
     return crc32(node.encode())
@@ -468,19 +391,19 @@ def emptied_node_votes(node: str, rng: Any) -> int:
 # Gap 17: reads, learners, snapshots.
 
 
-@_bug(Replica, "_knows_commit", "17", _READS)
+@bug(Replica, "_knows_commit", "17", READS)
 def read_before_own_commit(self: Replica) -> bool:
     """Reads wait for an entry of the own term."""
     return True
 
 
-@_bug(Replica, "_is_confirmed", "17", _READS)
+@bug(Replica, "_is_confirmed", "17", READS)
 def read_without_a_round(self: Replica, number: int) -> bool:
     """Reads wait for a round."""
     return True
 
 
-@_bug(Replica, "_is_confirmed", "17", _READS)
+@bug(Replica, "_is_confirmed", "17", READS)
 def read_confirmed_by_an_old_round(self: Replica, number: int) -> bool:
     """Reads wait for their own round."""
     configuration = self._configuration()
@@ -488,7 +411,7 @@ def read_confirmed_by_an_old_round(self: Replica, number: int) -> bool:
     return len({self.me, *confirmed} & set(configuration.voters)) >= configuration.majority
 
 
-@_bug(ReadRounds, "begin", "17", _READS)
+@bug(ReadRounds, "begin", "17", READS)
 def read_round_never_renumbered(self: ReadRounds, commit: int) -> Round:
     """A read waits for a round that begins after it."""
     self.number = max(1, self.number)
@@ -497,7 +420,7 @@ def read_round_never_renumbered(self: ReadRounds, commit: int) -> Round:
     return self.running
 
 
-@_bug(ReadRounds, "ask", "17", _READS)
+@bug(ReadRounds, "ask", "17", READS)
 def read_joins_the_running_round(self: ReadRounds, asker: Asker) -> None:
     """Reads that come during a round wait for the next."""
     if self.running is None:
@@ -506,7 +429,7 @@ def read_joins_the_running_round(self: ReadRounds, asker: Asker) -> None:
         self.running = replace(self.running, askers=(*self.running.askers, asker))
 
 
-@_bug(Replica, "_agreed_index", "17", _MEMBERS)
+@bug(Replica, "_agreed_index", "17", _MEMBERS)
 def learner_counted(self: Replica) -> int:
     """Learners count in no majority."""
     configuration = self._configuration()
@@ -514,13 +437,7 @@ def learner_counted(self: Replica) -> int:
     return held[configuration.majority - 1]
 
 
-@_bug(Replica, "_snapshot_is_ahead", "17", _SNAPSHOTS)
-def old_snapshot_installed(self: Replica, position: Position) -> bool:
-    """A snapshot behind the commit index is refused."""
-    return position.index > self.log.sentinel.index
-
-
-@_bug(RaftLog, "reset", "17", _SNAPSHOTS)
+@bug(RaftLog, "reset", "17", SNAPSHOTS)
 def conflict_kept_behind_snapshot(
     self: RaftLog, position: Position, configuration: Configuration
 ) -> None:
@@ -535,7 +452,7 @@ def conflict_kept_behind_snapshot(
 # The log's storage.
 
 
-@_bug(ShardJournal, "_lower_to", "6 of storage", _TRUNCATIONS)
+@bug(ShardJournal, "_lower_to", "6 of storage", _TRUNCATIONS)
 def witness_not_lowered(self: ShardJournal, index: int) -> None:
     """The witness is lowered before a truncation."""
     return
@@ -544,7 +461,7 @@ def witness_not_lowered(self: ShardJournal, index: int) -> None:
 # Gap 3: a leader goes forward on acknowledgements.
 
 
-@_bug(Progress, "acknowledged", "3", _FIVE)
+@bug(Progress, "acknowledged", "3", _FIVE)
 def next_follows_every_acknowledgement(self: Progress, match: int, now: float) -> bool:
     """Next goes back only to match + 1."""
     news = _acknowledged(self, match, now)
@@ -555,7 +472,7 @@ def next_follows_every_acknowledgement(self: Progress, match: int, now: float) -
 # Gap 13: a rejection says where to go on, and is held against what is possible.
 
 
-@_bug(Replica, "_step_back", "13", _CONFLICTS)
+@bug(Replica, "_step_back", "13", CONFLICTS)
 def rejection_changes_nothing(self: Replica, reply: AppendReply) -> int:
     """After a conflict the leader goes back to where the logs may agree."""
     return reply.prev_index + 1
@@ -564,7 +481,7 @@ def rejection_changes_nothing(self: Replica, reply: AppendReply) -> int:
 # Gap 14: an entry of any size arrives, or is refused when it is proposed.
 
 
-@_bug(Replica, "_send_append", "14", _CONFLICTS)
+@bug(Replica, "_send_append", "14", CONFLICTS)
 def some_sizes_never_arrive(self: Replica, follower: Progress, entries: tuple[Entry, ...]) -> None:
     """No entry is cut into pieces."""
     if any(len(entry.payload) >= 250 for entry in entries):
@@ -576,7 +493,9 @@ def some_sizes_never_arrive(self: Replica, follower: Progress, entries: tuple[En
 # Gap 16: a proposal goes to the leader of one term.
 
 
-@_bug(Replica, "propose", "16", replace(_LATE, fenced=20.0))
-def fence_ignored(self: Replica, payload: bytes, term: int | None = None) -> object:
+@bug(Proposer, "propose", "16", replace(_LATE, fenced=20.0))
+def fence_ignored(
+    self: Proposer, commands: Sequence[LoggedCommand], term: int | None, timeout_s: float | None
+) -> Any:
     """A proposal for one term is taken in that term alone."""
-    return _propose(self, payload)
+    return _propose(self, commands, None, timeout_s)

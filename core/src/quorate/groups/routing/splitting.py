@@ -1,67 +1,93 @@
-"""Which shard a command or query belongs to, and how a batch is split over shards and joined."""
+"""How a batch command is split over shards, and how the answers are joined."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from google.protobuf.message import Message
 
+from quorate.groups.routing.slots import slot_of
 from quorate.plugin import Command, Invalid, Items
+from quorate.storage.shard_id import ShardId
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
-
-#: Slots of a group; each belongs to one shard.
-SLOTS: Final = 1_024
-
-
-def shard_of(shard_key: bytes, shards: int) -> int:
-    """Return the shard of a key in a group whose slots are cut evenly."""
-    return zlib.crc32(shard_key) % SLOTS * shards // SLOTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one shard carries out of a batch command."""
+    """What one shard carries out of a command."""
 
-    shard: int
+    shard: ShardId
     command: Message
-    #: The items' positions in the request.
-    positions: tuple[int, ...]
+    #: Every slot that it touches, in order.
+    slots: tuple[int, ...]
+    #: The positions of its items in the request; of a command that is no batch, none.
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareReply:
-    """What one shard answered to its share of a batch command."""
+    """What one shard answered to its share of a batch command; `revision` 0: it was not applied."""
 
     share: Share
     revision: int
     reply: BatchReply
 
 
-def split(command: Command[Any], message: Message, shards: int) -> list[Share]:
+def split(
+    command: Command[Any],
+    message: Message,
+    holder: Callable[[int], ShardId],
+    *,
+    key_bytes: int | None = None,
+) -> list[Share]:
     """Cut a batch command into one command a shard, in the order of the shards.
 
-    Raises `Invalid` for a batch that names one key twice, when its items say what their key is.
+    `holder` gives the shard of a slot. Raises `Invalid` for an item whose key is longer than
+    `key_bytes`, and for a batch that names one key twice when its items say what their key is.
     """
     items: Items[Any, Any] | None = command.items
     if items is None:
         raise ValueError(f"command {message.DESCRIPTOR.full_name} is no batch")
     requested: Sequence[Any] = items.get(message)
     if items.key is not None:
-        _check_keys([items.key(item) for item in requested])
-    positions: dict[int, list[int]] = {}
-    for position, item in enumerate(requested):
-        positions.setdefault(shard_of(items.shard_key(item), shards), []).append(position)
+        _check_keys([items.key(item) for item in requested], key_bytes)
+    named = [items.shard_key(item) for item in requested]
+    if key_bytes is not None and named and len(max(named, key=len)) > key_bytes:
+        _check_lengths(named, key_bytes)
+    slots = list(map(slot_of, named))
+    holders = {slot: holder(slot) for slot in set(slots)}
+    positions: dict[ShardId, list[int]] = {}
+    for position, slot in enumerate(slots):
+        positions.setdefault(holders[slot], []).append(position)
+    if len(positions) == 1:
+        [shard] = positions
+        whole = Share(
+            shard=shard,
+            command=message,
+            slots=tuple(sorted(holders)),
+            positions=tuple(range(len(slots))),
+        )
+        return [whole]
     return [
         Share(
             shard=shard,
             command=items.make(message, [requested[position] for position in found]),
+            slots=tuple(sorted(slot for slot, holding in holders.items() if holding == shard)),
             positions=tuple(found),
         )
         for shard, found in sorted(positions.items())
     ]
+
+
+def within(share: Share, part: Share) -> Share:
+    """Return what became of a part when its share was cut again, by the positions of the request.
+
+    A share that is no batch is never cut, and has no positions.
+    """
+    positions = tuple(share.positions[position] for position in part.positions)
+    return Share(shard=part.shard, command=part.command, slots=part.slots, positions=positions)
 
 
 def join(answers: Sequence[ShareReply]) -> BatchReply:
@@ -81,13 +107,12 @@ def join(answers: Sequence[ShareReply]) -> BatchReply:
             )
         replies.update(zip(positions, answer.reply.replies, strict=False))
     total = sum(len(answer.share.positions) for answer in answers)
+    applied = sorted((each.share.shard.number, each.revision) for each in answers if each.revision)
     return BatchReply(
         items=total,
         refusals=[refusals[position] for position in sorted(refusals)],
         replies=[replies.get(position, b"") for position in range(total)] if replies else [],
-        revisions=[
-            ShardRevision(shard=answer.share.shard, revision=answer.revision) for answer in answers
-        ],
+        revisions=[ShardRevision(shard=shard, revision=revision) for shard, revision in applied],
     )
 
 
@@ -100,12 +125,26 @@ def refused(share: Share, code: str, message: str) -> BatchReply:
     )
 
 
-def _check_keys(named: Sequence[bytes]) -> None:
+def _check_keys(named: Sequence[bytes], key_bytes: int | None) -> None:
+    if key_bytes is not None:
+        _check_lengths(named, key_bytes)
+    if len(set(named)) == len(named):
+        return
     seen: set[bytes] = set()
     for position, key in enumerate(named):
         if key in seen:
             raise Invalid("items", f"item {position} names the key {key!r} a second time")
         seen.add(key)
+
+
+def _check_lengths(named: Sequence[bytes], key_bytes: int) -> None:
+    for position, key in enumerate(named):
+        if len(key) > key_bytes:
+            raise Invalid(
+                "items",
+                f"item {position} has a key of {len(key)} bytes, and {key_bytes} are the most "
+                "(limits.key_bytes)",
+            )
 
 
 def _check_answer(answer: ShareReply) -> None:

@@ -1,0 +1,221 @@
+"""What one shard of one node takes: from `Shard.propose` through the synced log to the answer.
+
+`singles`: coroutines that each propose one command at a time, which the batcher joins. `batches`:
+commands of 1,000 items of 128 bytes, several under way, with a tight and with a plain handler. The
+longest stop is that of the event loop, seen by a timer of a millisecond.
+
+python benchmarks/groups.py [--json] [--seconds S] [--directory DIR] [--profile singles|batches]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import gc
+import json
+import platform
+import pstats
+import random
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import uvloop
+from apply import MESSAGES, catalog, pairs
+from quorate.apply.applier import families_of
+from quorate.apply.entries import LoggedCommand
+from quorate.consensus.membership import Configuration, Member
+from quorate.consensus.messages import Message, Peer
+from quorate.groups.routing.slot_map import METADATA
+from quorate.groups.shard.log_keeper import open_journal
+from quorate.groups.shard.shard import Shard, ShardSettings
+from quorate.storage.data.home import DiskHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.rocks import RocksEngine
+from quorate.storage.log.node_log import FAMILY, NodeLog
+from quorate.storage.log.sync_loop import SyncLoop
+from quorate.storage.log.witness import FileWitnesses
+
+COROUTINES: Final = 1_000
+ITEMS: Final = 1_000
+BATCHES_IN_FLIGHT: Final = 16
+AIMS: Final = {"singles": 60_000, "batches, tight": 250_000, "batches, plain": 180_000}
+
+#: A load proposes until the time is over, and returns how many items were answered.
+Load = Callable[[Shard, float], Awaitable[int]]
+
+
+class Alone:
+    """The ports of a shard that has no others: nothing is sent."""
+
+    def send(self, shard: object, messages: Sequence[Message]) -> None:
+        """Send nothing."""
+
+    def needed(self, shard: object, peers: Sequence[Peer]) -> None:
+        """Send nothing."""
+
+
+class Stops:
+    """The longest time in which the loop ran no timer."""
+
+    def __init__(self) -> None:
+        self._loop: Final = asyncio.get_running_loop()
+        self._then = self._loop.time()
+        self.longest_s = 0.0
+        self._timer = self._loop.call_later(0.001, self._tick)
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        self.longest_s = max(self.longest_s, now - self._then - 0.001)
+        self._then = now
+        self._timer = self._loop.call_later(0.001, self._tick)
+
+    def end(self) -> float:
+        """Return it in milliseconds."""
+        self._timer.cancel()
+        return self.longest_s * 1e3
+
+
+async def singles(shard: Shard, until: float) -> int:
+    """Propose single commands from many coroutines, each one at a time."""
+    clock = asyncio.get_running_loop().time
+    answered = 0
+
+    async def propose(number: int) -> None:
+        nonlocal answered
+        one = [command("Tight", number, 1)]
+        while clock() < until:
+            await shard.propose(one)
+            answered += 1
+
+    await asyncio.gather(*map(propose, range(COROUTINES)))
+    return answered
+
+
+def batches(case: str) -> Load:
+    """Return a load of large commands."""
+
+    async def load(shard: Shard, until: float) -> int:
+        clock = asyncio.get_running_loop().time
+        answered = 0
+        ready: Iterator[LoggedCommand] = iter(prepared[case] * 1_000)
+
+        async def propose() -> None:
+            nonlocal answered
+            while clock() < until:
+                [outcome] = await shard.propose([next(ready)])
+                if outcome.refusal is not None:
+                    raise RuntimeError(outcome.refusal)
+                answered += ITEMS
+
+        await asyncio.gather(*(propose() for _ in range(BATCHES_IN_FLIGHT)))
+        return answered
+
+    prepared = {case: [command(case, number, ITEMS) for number in range(64)]}
+    return load
+
+
+def command(case: str, number: int, items: int) -> LoggedCommand:
+    """Return a command as `groups.routing` makes it."""
+    rows = [MESSAGES["Item"](key=key, value=value) for key, value in pairs(number, items)]
+    message = MESSAGES[case](items=rows)
+    return LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), (), None)
+
+
+async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]:
+    """Measure one load on a new shard."""
+    loop = asyncio.get_running_loop()
+    log = NodeLog(RocksEngine(directory / "log", [FAMILY]), FileWitnesses(directory / "witness"))
+    made = catalog()
+    data = ShardData.open(DiskHome(directory / "data"), families_of(made, METADATA.group))
+    shards: list[Shard] = []
+    syncs = SyncLoop(
+        log,
+        loop,
+        lambda sequence: shards[0].synced(sequence),
+        lambda error: shards[0].fail(error),
+    )
+    me, alone = Peer("one", 1), Alone()
+    shard = Shard(
+        METADATA,
+        me,
+        made,
+        data,
+        open_journal(log, METADATA, data),
+        peers=alone,
+        syncs=syncs,
+        snapshots=alone,
+        loop=loop,
+        clock=loop.time,
+        wall_ms=lambda: int(time.time() * 1_000),
+        rng=random.Random(1),
+        settings=ShardSettings(),
+    )
+    shards.append(shard)
+    shard.start(Configuration.of([Member(me)]))
+    while not shard.leads:
+        await asyncio.sleep(0.01)
+    await load(shard, loop.time() + seconds / 5)
+    gc.collect()
+    gc.freeze()
+    stops, began, cpu = Stops(), loop.time(), time.process_time()
+    answered = await load(shard, began + seconds)
+    took, cpu = loop.time() - began, time.process_time() - cpu
+    found = {
+        "items_per_s": answered / took,
+        "cpu_us_per_item": cpu / answered * 1e6,
+        "longest_stop_ms": stops.end(),
+        "log_bytes": shard.status().log_bytes,
+        "entries": shard.applied,
+    }
+    await shard.close()
+    await syncs.close()
+    log.close()
+    return found
+
+
+def main() -> None:
+    """Measure each load, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--directory", type=Path, default=None)
+    parser.add_argument("--profile", default=None)
+    options = parser.parse_args()
+    loads: dict[str, Load] = {
+        "singles": singles,
+        "batches, tight": batches("Tight"),
+        "batches, plain": batches("Plain"),
+    }
+    found: dict[str, Any] = {"python": platform.python_version()}
+    sys.setswitchinterval(0.0003)
+    for name, load in loads.items():
+        if options.profile is not None and not name.startswith(options.profile):
+            continue
+        with TemporaryDirectory(dir=options.directory) as directory:
+            profile = cProfile.Profile()
+            if options.profile is not None:
+                profile.enable()
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                found[name] = runner.run(measure(Path(directory), load, options.seconds))
+            if options.profile is not None:
+                profile.disable()
+                pstats.Stats(profile).sort_stats("tottime").print_stats(30)
+    if options.json:
+        print(json.dumps(found))
+        return
+    for name, row in found.items():
+        if isinstance(row, dict):
+            print(
+                f"{name:16} {row['items_per_s']:10,.0f} items/s (aim {AIMS[name]:,})"
+                f"   {row['cpu_us_per_item']:6.2f} CPU us an item"
+                f"   longest stop {row['longest_stop_ms']:5.1f} ms   log {row['log_bytes']:,} bytes"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Shards: routing, proposal batching, the read barrier, snapshots and watches."""

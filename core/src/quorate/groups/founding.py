@@ -1,0 +1,70 @@
+"""Which shards a cluster is to have: what all its voters declare, and does not exist yet."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from quorate.consensus.messages import Peer
+from quorate.groups.routing.slots import even_cut
+from quorate.storage.shard_id import ShardId
+from quorate.v1.control_pb2 import NodeDeclaration, ShardMember, ShardRow
+
+Groups = Mapping[str, int]
+
+
+def declared_alike(
+    declarations: Mapping[Peer, NodeDeclaration | None],
+) -> tuple[Groups, str | None]:
+    """Return the shards of each group that all voters declare, and what stands in the way.
+
+    Until every one of them has said the same, there are no groups; None: nothing is in the way,
+    or somebody has just not said anything yet.
+    """
+    first: NodeDeclaration | None = None
+    for peer, declaration in declarations.items():
+        if declaration is None or declaration.replica != peer.replica:
+            return {}, None
+        if first is None:
+            first = declaration
+            continue
+        difference = _difference(first, declaration)
+        if difference is not None:
+            return {}, difference
+    return ({} if first is None else _groups(first)), None
+
+
+def missing_shards(
+    groups: Groups, existing: Collection[ShardId], voters: Sequence[Peer]
+) -> list[ShardRow]:
+    """Return the rows of the shards of groups that have none yet."""
+    founded = {shard.group for shard in existing}
+    members = [ShardMember(node=peer.node, replica=peer.replica) for peer in voters]
+    return [
+        ShardRow(group=group, number=number, slots=slots, version=1, members=members)
+        for group, shards in sorted(groups.items())
+        if group not in founded
+        for number, slots in enumerate(even_cut(shards))
+    ]
+
+
+def _difference(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
+    ours, theirs = _groups(one), _groups(other)
+    for group in sorted({*ours, *theirs}):
+        if ours.get(group) != theirs.get(group):
+            return (
+                f"{one.node} declares {_shards(ours.get(group))} of group {group} and {other.node}"
+                f" {_shards(theirs.get(group))}; make [groups] and the enabled plugins equal in the"
+                " files of both"
+            )
+    if one.fingerprint != other.fingerprint:
+        return (
+            f"{one.node} and {other.node} run different plugins or versions of them; compare"
+            " `quorate plugin list` on both"
+        )
+    return None
+
+
+def _groups(declaration: NodeDeclaration) -> Groups:
+    return {group.name: group.shards for group in declaration.groups}
+
+
+def _shards(count: int | None) -> str:
+    return "no shard" if count is None else f"{count} shard{'s' if count > 1 else ''}"

@@ -1,0 +1,42 @@
+"""How to wait before something is tried again."""
+
+import asyncio
+from typing import Final
+
+FIRST_PAUSE_S: Final = 0.01
+LONGEST_PAUSE_S: Final = 0.2
+
+
+class Pause:
+    """Waits, and twice as long each time, up to a bound."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        #: How often something was tried in vain.
+        self.count = 0
+        self._loop: Final = loop
+
+    async def until(self, deadline: float) -> bool:
+        """Wait, and return True; return False at once when the deadline would come first."""
+        pause_s = min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), LONGEST_PAUSE_S)
+        self.count += 1
+        if self._loop.time() + pause_s >= deadline:
+            return False
+        await pause(self._loop, pause_s)
+        return True
+
+
+async def pause(loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
+    """Wait for some time, if it is any."""
+    if delay_s <= 0:
+        return
+    over = loop.create_future()
+    timer = loop.call_later(delay_s, _end, over)
+    try:
+        await over
+    finally:
+        timer.cancel()
+
+
+def _end(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)

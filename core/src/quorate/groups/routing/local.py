@@ -1,0 +1,72 @@
+"""What the node's face needs of the replicas on this node."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.consensus.messages import Peer
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.plugin import Reader
+from quorate.storage.shard_id import ShardId
+
+
+class Age(Protocol):
+    """How old a stale read may be."""
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that is applied."""
+
+    @property
+    def age_ms(self) -> int:
+        """How long ago the replica last knew that it had all that its leader had committed."""
+
+
+class LocalShard(Protocol):
+    """A shard's replica on this node; `groups.shard.Shard` is one."""
+
+    @property
+    def leader(self) -> Peer | None:
+        """Who leads, as far as this replica knows."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this replica does."""
+
+    @property
+    def term(self) -> int:
+        """The newest term that it has seen."""
+
+    def propose(
+        self,
+        commands: Sequence[LoggedCommand],
+        *,
+        term: int | None = None,
+        timeout_s: float | None = None,
+    ) -> asyncio.Future[tuple[Outcome, ...]]:
+        """Replicate commands in one entry."""
+
+    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+        """Return once what is applied here holds every write that was answered before."""
+
+    def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
+        """Return once a revision is applied here."""
+
+    def staleness(self) -> Age:
+        """Return what a read would see now."""
+
+    def reader(self, reads: frozenset[str]) -> Reader:
+        """Return a view of some families, as they are in this turn of the loop."""
+
+
+class LocalShards(Protocol):
+    """The replicas on this node, and what it knows of where all others are."""
+
+    @property
+    def slot_map(self) -> SlotMap:
+        """The newest slot map that has come to this node."""
+
+    def get(self, shard: ShardId) -> LocalShard | None:
+        """Return a replica that takes part; None where there is none, or it has stopped."""

@@ -1,0 +1,179 @@
+"""What a message must be to get in, and the shards that carry it out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from quorate.apply.entries import LoggedCommand
+from quorate.config.sections import LimitsSection
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.routing.slots import slot_of
+from quorate.groups.routing.splitting import Share, split
+from quorate.plugin import Command, Invalid
+from quorate.plugin.catalog import Catalog
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import control_pb2
+
+
+def declared(catalog: Catalog, name: str) -> Command[Any]:
+    """Return a command; raises `LookupError` for what no plugin declares."""
+    command = catalog.commands.get(name)
+    if command is None:
+        raise LookupError(f"command {name} is not declared; return it from quorate_commands")
+    return command
+
+
+def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
+    """Read a command of another node; raises `Invalid` for one that is unknown or damaged."""
+    if name not in catalog.commands:
+        raise Invalid(
+            "type",
+            f"no plugin that this node serves declares the command {name}; enable it in "
+            "[plugins] enabled on every node",
+        )
+    return _read(catalog.commands[name], payload)
+
+
+def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
+    """Read a command of a client; raises `Invalid`, also for an internal one."""
+    command = catalog.commands.get(name)
+    if command is None or not command.public:
+        what = "internal: no client may send it" if command else "not known here"
+        public = ", ".join(each for each, found in catalog.commands.items() if found.public)
+        raise Invalid("type", f"the command {name} is {what}; public are: {public or 'none'}")
+    return _read(command, payload)
+
+
+def check(command: Command[Any], message: Message, limits: LimitsSection) -> None:
+    """Raise `Invalid` for a message that is too large or that its plugin does not want."""
+    size = message.ByteSize()
+    if size > limits.command_bytes:
+        raise Invalid(
+            "command",
+            f"{message.DESCRIPTOR.full_name} has {size} bytes, and {limits.command_bytes} are the "
+            "most (limits.command_bytes); send less at once",
+        )
+    if command.items is not None:
+        count = len(command.items.get(message))
+        if count > limits.batch_items:
+            raise Invalid(
+                "items",
+                f"a batch of {count} items, and {limits.batch_items} are the most "
+                "(limits.batch_items); send several",
+            )
+    # A field cannot be longer than its message: most are never looked into.
+    if size > limits.value_bytes:
+        _check_values(message, limits.value_bytes, "")
+    if command.validate is not None:
+        command.validate(message)
+
+
+def route(
+    command: Command[Any], message: Message, slot_map: SlotMap, limits: LimitsSection
+) -> list[Share]:
+    """Return what each shard carries out; raises `Invalid` and `UnknownShardError`."""
+    group = command.group
+    if command.shard_key is None:
+        return split(
+            command,
+            message,
+            lambda slot: slot_map.holder(group, slot),
+            key_bytes=limits.key_bytes,
+        )
+    shard_key = command.shard_key(message)
+    if len(shard_key) > limits.key_bytes:
+        raise Invalid(
+            "shard_key",
+            f"{message.DESCRIPTOR.full_name} goes by a key of {len(shard_key)} bytes, and "
+            f"{limits.key_bytes} are the most (limits.key_bytes)",
+        )
+    slot = slot_of(shard_key)
+    return [Share(shard=slot_map.holder(group, slot), command=message, slots=(slot,))]
+
+
+def check_session(shares: Sequence[Share]) -> None:
+    """Raise `Invalid` for an operation of a session that more than one shard would carry out."""
+    if len(shares) > 1:
+        named = ", ".join(str(share.shard) for share in shares)
+        raise Invalid(
+            "session",
+            f"the batch goes to {len(shares)} shards ({named}), and a session belongs to one; "
+            "send each of them a batch of its own",
+        )
+
+
+def check_forwarded(
+    catalog: Catalog, shard: ShardId, logged: LoggedCommand, limits: LimitsSection
+) -> None:
+    """Raise `Invalid` for what this node would not have let in itself, or not to this shard."""
+    if logged.slotless:
+        if not is_control(logged.type):
+            raise Invalid("type", f"{logged.type} is no command of core's own: it needs its slots")
+        return
+    message = parse(catalog, logged.type, logged.payload)
+    command = catalog.commands[logged.type]
+    if command.group != shard.group:
+        raise Invalid(
+            "shard", f"{logged.type} belongs to group {command.group}, and was sent to {shard}"
+        )
+    check(command, message, limits)
+    if tuple(logged.slots) != _slots(command, message, shard, limits):
+        raise Invalid(
+            "slots",
+            f"{logged.type} touches other slots than the node that sent it says: the two serve "
+            "different versions of its plugin; `quorate plugin list` on each shows them",
+        )
+
+
+def is_control(name: str) -> bool:
+    """Tell whether a message is one of core's own commands; none of them comes from a client."""
+    package, _, message = name.rpartition(".")
+    return package == "quorate.v1" and message in control_pb2.DESCRIPTOR.message_types_by_name
+
+
+def _slots(
+    command: Command[Any], message: Message, shard: ShardId, limits: LimitsSection
+) -> tuple[int, ...]:
+    if command.shard_key is None:
+        shares = split(command, message, lambda _: shard, key_bytes=limits.key_bytes)
+        return tuple(slot for share in shares for slot in share.slots)
+    return (slot_of(command.shard_key(message)),)
+
+
+def _read(command: Command[Any], payload: bytes) -> Message:
+    try:
+        message: Message = command.message.FromString(payload)
+    except DecodeError:
+        name = command.message.DESCRIPTOR.full_name
+        raise Invalid("command", f"its {len(payload)} bytes are no {name}") from None
+    return message
+
+
+def _check_values(message: Message, value_bytes: int, within: str) -> None:
+    for field, value in message.ListFields():
+        path = f"{within}{field.name}"
+        for position, each in _values(field, value):
+            at = path if position is None else f"{path}[{position}]"
+            if isinstance(each, Message):
+                _check_values(each, value_bytes, f"{at}.")
+                continue
+            size = len(each.encode()) if isinstance(each, str) else len(each)
+            if size > value_bytes:
+                raise Invalid(
+                    at, f"{size} bytes, and {value_bytes} are the most (limits.value_bytes)"
+                )
+
+
+def _values(field: FieldDescriptor, value: Any) -> list[tuple[object, Any]]:
+    """The messages, strings and bytes of a field, each with its position or key in it."""
+    if isinstance(value, Message | str | bytes):
+        return [(None, value)]
+    if isinstance(value, int | float):
+        return []
+    is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+    found = list(value.items() if is_map else enumerate(value))
+    return [(key, each) for key, each in found if isinstance(each, Message | str | bytes)]

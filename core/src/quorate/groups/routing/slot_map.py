@@ -1,0 +1,77 @@
+"""Which shard holds a slot, as this node knows it from the rows of `core.shards`."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Self
+
+from quorate.apply.control import METADATA
+from quorate.consensus.messages import Peer
+from quorate.groups.refusals import UnknownShardError
+from quorate.groups.routing.slots import even_cut, slot_of, slots_in
+from quorate.storage.shard_id import ShardId
+from quorate.v1.control_pb2 import ShardRow
+
+
+class SlotMap:
+    """The shards of every group, and their slots. Never changed: news makes another one."""
+
+    def __init__(self, revision: int, rows: Iterable[ShardRow]) -> None:
+        #: The revision of metadata/0 that the rows were read at.
+        self.revision: Final = revision
+        self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
+        self._slots: Final[dict[str, dict[int, ShardId]]] = {
+            METADATA.group: dict.fromkeys(slots_in(even_cut(1)[0]), METADATA)
+        }
+        for row in rows:
+            shard = ShardId(row.group, row.number)
+            self._members[shard] = tuple(Peer(each.node, each.replica) for each in row.members)
+            owners = self._slots.setdefault(row.group, {})
+            for slot in slots_in(row.slots):
+                owners[slot] = shard
+        self._shards: Final = {
+            group: tuple(sorted(each for each in self._members if each.group == group))
+            for group in self._slots
+        }
+
+    @classmethod
+    def founding(cls, shards: Mapping[str, int]) -> Self:
+        """Return the map of a new cluster whose groups have so many shards each."""
+        return cls(
+            0,
+            [
+                ShardRow(group=group, number=number, slots=slots)
+                for group, count in shards.items()
+                for number, slots in enumerate(even_cut(count))
+            ],
+        )
+
+    def shards(self, group: str) -> tuple[ShardId, ...]:
+        """Return the shards of a group in their order; raises `UnknownShardError` without one."""
+        found = self._shards.get(group)
+        if found is None:
+            raise UnknownShardError(group)
+        return found
+
+    def holder(self, group: str, slot: int) -> ShardId:
+        """Return the shard of a slot; raises `UnknownShardError` when no row gives it to one."""
+        shard = self._slots.get(group, {}).get(slot)
+        if shard is None:
+            raise UnknownShardError(group)
+        return shard
+
+    def place(self, group: str, shard_key: bytes) -> ShardId:
+        """Return the shard of a shard key; raises `UnknownShardError`."""
+        return self.holder(group, slot_of(shard_key))
+
+    def members(self, shard: ShardId) -> tuple[Peer, ...]:
+        """Return the replicas that a shard was founded with; raises `UnknownShardError`.
+
+        They say where to ask first: who belongs to a shard later, the shard alone knows.
+        """
+        found = self._members.get(shard)
+        if found is None:
+            raise UnknownShardError(shard.group, shard.number)
+        return found
+
+    def others(self, shard: ShardId, node: str) -> list[str]:
+        """Return the nodes of a shard's members beside this one; raises `UnknownShardError`."""
+        return [peer.node for peer in self.members(shard) if peer.node != node]

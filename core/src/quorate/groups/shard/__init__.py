@@ -1,0 +1,1 @@
+"""One replica of one shard: its write path, its reads, its log."""

@@ -1,0 +1,163 @@
+"""Reads that wait: for an index that is safe to read at, and until it is applied here."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Final, NamedTuple
+
+from quorate.consensus.reads import ReadOutcome
+from quorate.groups.alarm import Alarm
+from quorate.groups.refusals import ReadTimeoutError
+from quorate.storage.shard_id import ShardId
+
+
+class _Reader(NamedTuple):
+    future: asyncio.Future[int]
+    deadline: float
+
+
+class Barrier:
+    """All linearizable reads that come in one turn of the loop share one question to the leader.
+
+    A read never joins a question that was asked before it came: a write that was answered in
+    between would be missed.
+    """
+
+    def __init__(
+        self,
+        shard: ShardId,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        ask: Callable[[int], None],
+        *,
+        applied: int,
+        retry_s: float,
+    ) -> None:
+        self._shard: Final = shard
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._ask_index: Final = ask
+        self._retry_s: Final = retry_s
+        self._applied = applied
+        self._tokens: Final = count(1)
+        self._arriving: list[_Reader] = []
+        self._asking: asyncio.Handle | None = None
+        self._asked: Final[dict[int, list[_Reader]]] = {}
+        #: (index, order, who waits until it is applied), the lowest index first.
+        self._behind: Final[list[tuple[int, int, list[_Reader]]]] = []
+        self._alarm: Final = Alarm(loop, clock, self._expire)
+        self._ended: Exception | None = None
+
+    def __len__(self) -> int:
+        """Return how many reads are kept, those that have ended and were not forgotten yet too."""
+        return sum(1 for _ in self._waiting())
+
+    def read(self, timeout_s: float) -> asyncio.Future[int]:
+        """Return the applied index once a read there is linearizable."""
+        reader = self._reader(timeout_s)
+        if self._ended is None:
+            self._arriving.append(reader)
+            if self._asking is None:
+                self._asking = self._loop.call_soon(self._ask)
+        return reader.future
+
+    def wait_for(self, index: int, timeout_s: float) -> asyncio.Future[int]:
+        """Return the applied index once it is `index` or more."""
+        reader = self._reader(timeout_s)
+        if self._ended is None:
+            self._wait(index, [reader])
+        return reader.future
+
+    def answered(self, outcomes: Sequence[ReadOutcome]) -> None:
+        """Take the answers; who got none asks again in a while."""
+        for outcome in outcomes:
+            readers = self._asked.pop(outcome.token, [])
+            if outcome.index is not None:
+                self._wait(outcome.index, readers)
+                continue
+            self._arriving += [reader for reader in readers if not reader.future.done()]
+        if self._arriving and self._asking is None:
+            self._asking = self._loop.call_later(self._retry_s, self._ask)
+
+    def applied(self, index: int) -> None:
+        """Take note of what is applied here: it goes up, also when a snapshot was installed."""
+        self._applied = index
+        while self._behind and self._behind[0][0] <= index:
+            self._serve(heappop(self._behind)[2])
+
+    def end(self, error: Exception) -> None:
+        """Fail every read, from now on too."""
+        self._ended = error
+        self._alarm.stop()
+        if self._asking is not None:
+            self._asking.cancel()
+        for reader in self._waiting():
+            if not reader.future.done():
+                reader.future.set_exception(error)
+        self._arriving.clear()
+        self._asked.clear()
+        self._behind.clear()
+
+    def _reader(self, timeout_s: float) -> _Reader:
+        reader = _Reader(self._loop.create_future(), self._clock() + timeout_s)
+        if self._ended is not None:
+            reader.future.set_exception(self._ended)
+        elif reader.deadline < self._alarm.due:
+            self._alarm.by(reader.deadline)
+        return reader
+
+    def _ask(self) -> None:
+        self._asking = None
+        arrived, self._arriving = self._arriving, []
+        token = next(self._tokens)
+        self._asked[token] = arrived
+        self._ask_index(token)
+
+    def _wait(self, index: int, readers: list[_Reader]) -> None:
+        if index <= self._applied:
+            self._serve(readers)
+        else:
+            heappush(self._behind, (index, next(self._tokens), readers))
+
+    def _serve(self, readers: Iterable[_Reader]) -> None:
+        for reader in readers:
+            if not reader.future.done():
+                reader.future.set_result(self._applied)
+
+    def _waiting(self) -> Iterable[_Reader]:
+        yield from self._arriving
+        for readers in self._asked.values():
+            yield from readers
+        for _, _, readers in self._behind:
+            yield from readers
+
+    def _expire(self, now: float) -> float | None:
+        again: float | None = None
+        for reader in self._waiting():
+            if reader.future.done():
+                continue
+            if reader.deadline <= now:
+                reader.future.set_exception(
+                    ReadTimeoutError(
+                        f"shard {self._shard} did not answer a read in time; it may have no"
+                        " leader, or be behind: try again, or read stale"
+                    )
+                )
+            else:
+                again = reader.deadline if again is None else min(again, reader.deadline)
+        self._forget_ended()
+        return again
+
+    def _forget_ended(self) -> None:
+        """Hold nothing for a read that has ended: what it waits for may never come."""
+        self._arriving = _open(self._arriving)
+        for readers in self._asked.values():
+            readers[:] = _open(readers)
+        behind = [(index, order, _open(readers)) for index, order, readers in self._behind]
+        self._behind[:] = [each for each in behind if each[2]]
+        heapify(self._behind)
+
+
+def _open(readers: list[_Reader]) -> list[_Reader]:
+    return [reader for reader in readers if not reader.future.done()]

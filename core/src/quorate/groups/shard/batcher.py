@@ -1,0 +1,114 @@
+"""Joins the commands of many callers into few entries."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+from quorate.apply.entries import MAX_COMMANDS
+from quorate.groups.shard.writes import Write
+
+
+class Pipeline(Protocol):
+    """The entries that are in flight."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether none is."""
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be."""
+
+
+class Batcher:
+    """Gives out what waits: soon when nothing is in flight, else when that commits, or after a
+    linger, or when it makes a large entry; nothing while the pipeline is full.
+
+    `propose` gets the writes of one entry. It takes the commands of a whole turn of the loop:
+    callers that were answered together go on together.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        propose: Callable[[Sequence[Write]], None],
+        pipeline: Pipeline,
+        *,
+        linger_s: float,
+        batch_bytes: int,
+        max_commands: int = MAX_COMMANDS,
+    ) -> None:
+        self._loop: Final = loop
+        self._propose: Final = propose
+        self._pipeline: Final = pipeline
+        self._linger_s: Final = linger_s
+        self._batch_bytes: Final = batch_bytes
+        self._max_commands: Final = max_commands
+        self._queue: deque[Write] = deque()
+        self._bytes = 0
+        self._soon: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def __iter__(self) -> Iterator[Write]:
+        return iter(self._queue)
+
+    def put(self, write: Write) -> None:
+        """Let a write wait for its entry."""
+        self._queue.append(write)
+        self._bytes += write.size
+        if self._soon is not None:
+            return
+        if self._bytes >= self._batch_bytes or self._pipeline.idle:
+            self._soon = self._loop.call_soon(self._flush)
+        elif self._timer is None:
+            self._timer = self._loop.call_later(self._linger_s, self._flush)
+
+    def committed(self) -> None:
+        """Take note that an entry in flight was committed: what waits may go."""
+        if self._queue and self._soon is None:
+            self._soon = self._loop.call_soon(self._flush)
+
+    def take(self) -> list[Write]:
+        """Return all that waits; none of it will be proposed."""
+        self._cancel()
+        taken = list(self._queue)
+        self._queue.clear()
+        self._bytes = 0
+        return taken
+
+    def take_ended(self) -> list[Write]:
+        """Return what ended while it waited, and forget it."""
+        ended = [write for write in self._queue if write.future.done()]
+        if ended:
+            self._queue = deque(write for write in self._queue if not write.future.done())
+            self._bytes -= sum(write.size for write in ended)
+        return ended
+
+    def _flush(self) -> None:
+        self._cancel()
+        while self._queue and not self._pipeline.full:
+            self._propose(self._take_entry())
+
+    def _take_entry(self) -> list[Write]:
+        taken: list[Write] = []
+        queue, size, count = self._queue, 0, 0
+        while queue:
+            write = queue[0]
+            size += write.size
+            count += write.count
+            if taken and (size > self._batch_bytes or count > self._max_commands):
+                break
+            taken.append(queue.popleft())
+            self._bytes -= write.size
+        return taken
+
+    def _cancel(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._soon = self._timer = None

@@ -1,0 +1,83 @@
+"""The time that a leader writes into the entries of its shard."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+#: Two clocks further apart than this do not agree.
+TOLERANCE_MS: Final = 5_000
+
+#: What the clock of each other voter shows now, by its node; None: not known yet. A figure grows
+#: with monotonic time since it was heard, so that a leap of this node's own clock shows at once.
+VoterClocks = Callable[[], Mapping[str, int | None]]
+
+
+class LogicalClock:
+    """Logical time of one shard, as its leader carries it on: it never runs backwards.
+
+    It goes on at the pace of the monotonic clock from where the shard stood when this replica was
+    elected. The wall clock may move it forward while a majority of the voters agrees with it.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        *,
+        clock: Callable[[], float],
+        wall_ms: Callable[[], int],
+        voters: VoterClocks,
+    ) -> None:
+        #: Whose clock to repair before the wall clock counts again; None while none is known.
+        self.alarm: str | None = None
+        self._node: Final = node
+        self._clock: Final = clock
+        self._wall_ms: Final = wall_ms
+        self._voters: Final = voters
+        self._base_ms = 0
+        self._since = clock()
+
+    def elected(self, shard_now_ms: int) -> None:
+        """Go on from the shard's last logical time: this replica leads it from now on."""
+        self._base_ms = shard_now_ms
+        self._since = self._clock()
+
+    def now_ms(self, shard_now_ms: int = 0) -> int:
+        """Return the time for the next entry, at or after every one before it.
+
+        `shard_now_ms` is the newest time that was applied: entries of an earlier leader may be
+        applied only after the election.
+        """
+        elapsed_ms = round((self._clock() - self._since) * 1_000)
+        now_ms = max(self._base_ms + elapsed_ms, shard_now_ms)
+        wall_ms = self._wall_ms()
+        clocks: dict[str, int | None] = {**self._voters(), self._node: wall_ms}
+        known = {node: shown for node, shown in clocks.items() if shown is not None}
+        agreeing = [node for node in known if _near(known[node], wall_ms)]
+        if len(agreeing) > len(clocks) // 2:
+            now_ms = max(now_ms, wall_ms)
+            self.alarm = None
+        else:
+            self.alarm = self._disagreement(known, len(clocks))
+        self._base_ms = max(self._base_ms, now_ms - elapsed_ms)
+        return now_ms
+
+    def _disagreement(self, known: Mapping[str, int], voters: int) -> str | None:
+        """Name whoever is away from a majority, or else from the leader."""
+        wall_ms = known[self._node]
+        references = [
+            shown
+            for shown in known.values()
+            if sum(_near(other, shown) for other in known.values()) > voters // 2
+        ]
+        right_ms = references[0] if references else wall_ms
+        strays = sorted(node for node, shown in known.items() if not _near(shown, right_ms))
+        if not strays:
+            return None
+        named = ", ".join(f"{node} is {known[node] - right_ms:+} ms away" for node in strays)
+        return (
+            f"the clocks of the voters differ by more than {TOLERANCE_MS} ms: {named}; "
+            "logical time goes on without the leader's wall clock; set the clock of each of them"
+        )
+
+
+def _near(one_ms: int, other_ms: int) -> bool:
+    return abs(one_ms - other_ms) <= TOLERANCE_MS

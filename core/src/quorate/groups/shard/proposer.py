@@ -1,0 +1,353 @@
+"""The write path of one replica: from a caller's commands to what became of them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from quorate.apply.applier import Applier
+from quorate.apply.entries import MAX_COMMANDS, LoggedCommand, command_bytes, join
+from quorate.apply.outcomes import AppliedEntry
+from quorate.consensus.driver import Driver
+from quorate.consensus.inherited import LEADER
+from quorate.consensus.messages import Peer
+from quorate.consensus.proposals import Proposals
+from quorate.consensus.refusals import NotLeaderError
+from quorate.consensus.replica import Replica
+from quorate.consensus.status import Proposed
+from quorate.groups.alarm import Alarm
+from quorate.groups.refusals import (
+    ExhaustedError,
+    FencedError,
+    NoLeaderError,
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+)
+from quorate.groups.shard.admission import Admission
+from quorate.groups.shard.batcher import Batcher
+from quorate.groups.shard.clock import LogicalClock
+from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.shard.space import FreeSpace
+from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, warn_slow
+from quorate.plugin import Invalid
+from quorate.storage.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+#: What the head of an entry takes beside the frames of its commands.
+_HEAD_BYTES: Final = 64
+
+
+class Proposer:
+    """Every write ends once: with its outcomes, surely not proposed, or with its fate unknown.
+
+    Not proposed is what left the queue for nowhere, or whose entry another one has replaced for
+    ever; all else that ends without an answer is unknown.
+    """
+
+    def __init__(
+        self,
+        shard: ShardId,
+        me: Peer,
+        driver: Driver,
+        applier: Applier,
+        logical: LogicalClock,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        settings: ShardSettings,
+        space: FreeSpace | None,
+    ) -> None:
+        self.proposals: Final = Proposals()
+        self._shard: Final = shard
+        self._me: Final = me
+        self._driver: Final = driver
+        self._replica: Final = driver.replica
+        self._applier: Final = applier
+        self._logical: Final = logical
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._space: Final = space
+        self._timeout_s: Final = settings.write_timeout_s
+        self._slow_s: Final = settings.slow_write_s
+        self._entry_bytes: Final = settings.limits.entry_bytes - _HEAD_BYTES
+        self._admission: Final = Admission(
+            f"the queue of shard {shard}",
+            max_bytes=settings.queue_bytes,
+            max_count=settings.queue_commands,
+        )
+        self._flights: Final = Flights(
+            shard,
+            clock,
+            settings.slow_write_s,
+            self._ended,
+            max_entries=settings.window_entries,
+            max_bytes=settings.window_bytes,
+        )
+        self._batcher: Final = Batcher(
+            loop,
+            self._propose,
+            self._flights,
+            linger_s=settings.linger_s,
+            batch_bytes=min(settings.batch_bytes, self._entry_bytes),
+        )
+        self._patience: Final = Alarm(loop, clock, self._lose_patience)
+        self._clock_alarm: str | None = None
+        self._led_term: int | None = None
+        #: Why nothing is taken, and when to try again.
+        self._held: tuple[str, float] | None = None
+        self._closed: Exception | None = None
+
+    @property
+    def queued(self) -> int:
+        """How many writes wait for their entry."""
+        return len(self._batcher)
+
+    @property
+    def in_flight(self) -> int:
+        """How many entries of this node's proposals are not settled."""
+        return len(self._flights)
+
+    @property
+    def leads(self) -> bool:
+        """Whether the replica leads."""
+        return self._replica.role == LEADER and self._closed is None
+
+    def propose(
+        self, commands: Sequence[LoggedCommand], term: int | None, timeout_s: float | None
+    ) -> asyncio.Future[Outcomes]:
+        """Let commands wait for their entry; see `Shard.propose`."""
+        self._check_leads(term)
+        self._check_room()
+        frames = (
+            command_bytes(commands[0])
+            if len(commands) == 1
+            else b"".join(map(command_bytes, commands))
+        )
+        self._check_size(len(frames), len(commands))
+        self._admission.admit(len(frames), len(commands))
+        now = self._clock()
+        write = Write(
+            self._loop.create_future(),
+            frames,
+            len(commands),
+            commands[0].type,
+            term,
+            now,
+            now + (self._timeout_s if timeout_s is None else timeout_s),
+        )
+        self._watch(write)
+        self._batcher.put(write)
+        return write.future
+
+    def look(self) -> None:
+        """See how far the log has come, and whether the replica still leads in its term."""
+        replica = self._replica
+        led = replica.term if replica.role == LEADER else None
+        if led != self._led_term:
+            self._led_term = led
+            # What waits was meant for the leader that this replica was.
+            self._refuse(self._batcher.take())
+            if led is not None:
+                self._logical.elected(self._applier.now_ms)
+        if self._flights.advance(replica.log.synced_index, replica.commit):
+            self._batcher.committed()
+
+    def applied(self, entries: Sequence[AppliedEntry]) -> None:
+        """Answer who proposed entries: they are applied, and that is stored."""
+        self._held = None
+        full = self._flights.full
+        for entry in entries:
+            self.proposals.applied(entry.index, entry.term, entry.outcomes)
+        if full and not self._flights.full:
+            # Entries of an earlier term were given up, which never come to be committed.
+            self._batcher.committed()
+
+    def hold(self, reason: str, until: float) -> None:
+        """Take nothing until entries can be applied again; not before `until`."""
+        self._held = reason, until
+
+    def end(self, closed: Exception) -> None:
+        """End everything: what waits was not proposed, what is in flight is unknown."""
+        self._closed = closed
+        self._patience.stop()
+        for write in self._batcher.take():
+            self._ended(write)
+            write.fail(
+                NotProposedError(f"{write.name} was not proposed: {closed}; try another node")
+            )
+        self.proposals.abandon()
+
+    # What is refused at once.
+
+    def _check_leads(self, term: int | None) -> None:
+        if not self.leads:
+            raise self._no_leader()
+        if term is not None and term != self._replica.term:
+            raise FencedError(self._shard, term=self._replica.term, made_in=term)
+
+    def _check_room(self) -> None:
+        if self._held is not None:
+            reason, until = self._held
+            raise ExhaustedError(reason, 1 + int(max(0.0, until - self._clock()) * 1_000))
+        shortage = self._shortage()
+        if shortage is not None:
+            raise shortage
+
+    def _shortage(self) -> ExhaustedError | None:
+        """Return why the log must not grow now."""
+        space = self._space
+        if space is None or not space.short:
+            return None
+        return ExhaustedError(f"shard {self._shard}: {space.shortage}", space.retry_after_ms)
+
+    def _check_size(self, size: int, count: int) -> None:
+        if not count:
+            raise Invalid("commands", "there is none; give one at least")
+        if count > MAX_COMMANDS:
+            raise Invalid("commands", f"{count} of them, {MAX_COMMANDS} are the most in one call")
+        if size > self._entry_bytes:
+            raise Invalid(
+                "commands", f"{size} bytes, {self._entry_bytes} are the most; send less at once"
+            )
+
+    def _no_leader(self) -> NoLeaderError:
+        leader = self._replica.leader
+        return NoLeaderError(self._shard, None if leader == self._me else leader)
+
+    # From the queue into the log.
+
+    def _propose(self, writes: Sequence[Write]) -> None:
+        ready = [write for write in writes if self._is_ready(write)]
+        if not ready:
+            return
+        shortage = self._shortage()
+        if shortage is not None:
+            # It was let in while there was room.
+            for write in ready:
+                self._ended(write)
+                write.fail(shortage)
+            return
+        checked_index, checksum = self._applier.checksum_at()
+        payload = join(
+            self._stamp_ms(),
+            [write.frames for write in ready],
+            checked_index=checked_index,
+            checksum=checksum,
+        )
+        proposed: list[Proposed] = []
+        try:
+            self._driver.call(lambda: proposed.append(self._replica.propose(payload)))
+        except NotLeaderError:
+            self._refuse(ready)
+            return
+        if proposed:
+            flight = self._flights.begin(proposed[0].index, ready)
+            self.proposals.add(proposed[0], partial(self._flights.settle, flight))
+            return
+        for write in ready:
+            # The log failed under it: what it holds is in doubt.
+            self._ended(write)
+            write.fail(
+                OutcomeUnknownError(
+                    f"{write.name} was handed to the log of shard {self._shard}, which failed:"
+                    " read on another node whether it happened"
+                )
+            )
+
+    def _is_ready(self, write: Write) -> bool:
+        """Whether a write may go into an entry now; it ends else."""
+        if write.deadline <= self._clock():
+            self._expire_queued(write)
+        if write.term is not None and write.term != self._replica.term:
+            write.fail(FencedError(self._shard, term=self._replica.term, made_in=write.term))
+        if write.future.done():
+            self._ended(write)
+            return False
+        return True
+
+    def _refuse(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            self._ended(write)
+            write.fail(self._no_leader())
+
+    def _ended(self, write: Write) -> None:
+        self._admission.release(write.size, write.count)
+
+    def _stamp_ms(self) -> int:
+        now_ms = self._logical.now_ms(self._applier.now_ms)
+        alarm = self._logical.alarm
+        if alarm != self._clock_alarm:
+            self._clock_alarm = alarm
+            if alarm is not None:
+                _log.warning("shard %s: %s", self._shard, alarm, extra={"shard": str(self._shard)})
+        return now_ms
+
+    # Deadlines and slow writes.
+
+    def _watch(self, write: Write) -> None:
+        due = min(write.deadline, write.begun + self._slow_s)
+        if due < self._patience.due:
+            self._patience.by(due)
+
+    def _waiting(self) -> Iterator[tuple[Stage, Write]]:
+        for flight in self._flights:
+            stage = flight.stage
+            for write in flight.writes:
+                yield stage, write
+        for write in self._batcher:
+            yield Stage.QUEUE, write
+
+    def _lose_patience(self, now: float) -> float | None:
+        due = float("inf")
+        slow: dict[Stage, list[Write]] = {}
+        for stage, write in self._waiting():
+            if write.future.done():
+                continue
+            if write.deadline <= now:
+                self._expire(write, stage)
+                continue
+            if not write.warned and write.begun + self._slow_s <= now:
+                slow.setdefault(stage, []).append(write)
+                write.warned = True
+            due = min(due, write.deadline)
+            if not write.warned:
+                due = min(due, write.begun + self._slow_s)
+        for write in self._batcher.take_ended():
+            self._ended(write)
+        for stage, writes in slow.items():
+            warn_slow(self._shard, writes, stage, now)
+        return due if due < float("inf") else None
+
+    def _expire(self, write: Write, stage: Stage) -> None:
+        if stage is Stage.QUEUE:
+            self._expire_queued(write)
+            return
+        write.fail(
+            UnansweredInTimeError(
+                f"{write.name} on shard {self._shard} was not answered in time, in stage"
+                f" {stage.value}: it may still be carried out; read whether it was, or repeat it"
+                " with its session"
+            )
+        )
+
+    def _expire_queued(self, write: Write) -> None:
+        write.fail(
+            NotProposedInTimeError(
+                f"{write.name} waited in the queue of shard {self._shard} until its deadline, and"
+                " was not proposed: try again"
+            )
+        )
+
+
+def voter_clocks(
+    replica: Replica, node_clock: Callable[[str], int | None] | None
+) -> Mapping[str, int | None]:
+    """Return what the clocks of the other voters show, as far as it is known."""
+    configuration = replica.log.configuration
+    if node_clock is None or configuration is None:
+        return {}
+    return {peer.node: node_clock(peer.node) for peer in configuration.voters if peer != replica.me}

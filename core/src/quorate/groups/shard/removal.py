@@ -1,0 +1,82 @@
+"""How a replica learns that it was removed: the leader just stops to talk to it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from quorate.consensus.inherited import LEADER
+from quorate.consensus.messages import Peer
+from quorate.consensus.replica import Replica
+from quorate.groups.alarm import Alarm
+from quorate.groups.shard.ports import Membership, MembershipPort
+from quorate.storage.shard_id import ShardId
+
+#: Without a leader for this many election timeouts, a replica asks who the members are.
+_ELECTIONS: Final = 10
+
+
+class RemovedError(Exception):
+    """The shard goes on without this replica."""
+
+    def __init__(self, shard: ShardId, me: Peer, membership: Membership) -> None:
+        members = ", ".join(str(peer) for peer in membership.configuration.peers)
+        super().__init__(
+            f"{me} was removed from shard {shard}: since index {membership.index} its members are"
+            f" {members}; add the node again with `quorate member add`"
+        )
+
+
+class RemovalWatch:
+    """Asks the others when no leader was heard for long.
+
+    What they answer is agreed upon. One that is later than what this replica holds and does not
+    name it settles the matter; a replica that was added again hears of its leader before it asks.
+    """
+
+    def __init__(
+        self,
+        shard: ShardId,
+        replica: Replica,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        port: MembershipPort | None,
+        *,
+        removed: Callable[[RemovedError], None],
+    ) -> None:
+        self._shard: Final = shard
+        self._replica: Final = replica
+        self._clock: Final = clock
+        self._port: Final = port
+        self._removed: Final = removed
+        self._patience_s: Final = _ELECTIONS * replica.timing.election_max_s
+        self._alarm: Final = Alarm(loop, clock, self._look)
+
+    def start(self) -> None:
+        """Look from now on."""
+        if self._port is not None:
+            self._alarm.by(self._clock() + self._patience_s)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._alarm.stop()
+
+    def _look(self, now: float) -> float:
+        replica, port = self._replica, self._port
+        heard = now if replica.role == LEADER else replica.leader_heard_at
+        if now - heard < self._patience_s:
+            return heard + self._patience_s
+        configuration = replica.log.configuration
+        if configuration is not None and port is not None:
+            for peer in configuration.peers:
+                if peer != replica.me:
+                    port.ask(self._shard, peer.node).add_done_callback(self._told)
+        return now + self._patience_s
+
+    def _told(self, answer: asyncio.Future[Membership | None]) -> None:
+        if answer.cancelled() or answer.exception() is not None:
+            return
+        membership, replica = answer.result(), self._replica
+        if membership is None or membership.index <= replica.log.configuration_index:
+            return
+        if replica.me not in membership.configuration.peers:
+            self._removed(RemovedError(self._shard, replica.me, membership))

@@ -1,0 +1,587 @@
+"""One replica of one shard on this node."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Final, NamedTuple, TypeVar
+
+from quorate.apply.applier import Applier
+from quorate.apply.entries import LoggedCommand, index_of
+from quorate.consensus.driver import Driver
+from quorate.consensus.journal import Position
+from quorate.consensus.log import Stored
+from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import Append, Entry, Message, Peer, weight
+from quorate.consensus.proposals import Fate
+from quorate.consensus.reads import ReadOutcome
+from quorate.consensus.replica import Replica
+from quorate.consensus.status import Proposed, ReplicaStatus
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard.barrier import Barrier
+from quorate.groups.shard.clock import LogicalClock
+from quorate.groups.shard.freshness import Freshness
+from quorate.groups.shard.log_keeper import LogHold, LogKeeper, TailJournal
+from quorate.groups.shard.ports import (
+    Membership,
+    MembershipPort,
+    PeerPort,
+    SnapshotSender,
+    SyncPort,
+)
+from quorate.groups.shard.proposer import Proposer, voter_clocks
+from quorate.groups.shard.removal import RemovalWatch, RemovedError
+from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.shard.space import FreeSpace
+from quorate.groups.shard.writes import Outcomes
+from quorate.plugin import Reader
+from quorate.plugin.catalog import Catalog
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import FullError, StalledError
+from quorate.storage.shard_id import ShardId
+
+__all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings", "ShardStatus", "Staleness"]
+
+C = TypeVar("C")
+
+_log = logging.getLogger(__name__)
+
+#: How soon writes to the data are tried again: after a stall, and on a full disk.
+_STALLED_S: Final = 0.05
+_FULL_S: Final = 1.0
+
+
+class Staleness(NamedTuple):
+    """How old a stale read may be."""
+
+    revision: int
+    #: How long ago everything that was committed then is applied here, as far as messages tell
+    #: that were not long on their way; -1 when nothing is known since the replica started.
+    age_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardStatus:
+    """What a shard's replica on this node is doing."""
+
+    shard: ShardId
+    replica: ReplicaStatus
+    revision: int
+    now_ms: int
+    generation: int
+    queued: int
+    in_flight: int
+    log_bytes: int
+    stopped: str | None
+
+
+class ShardClosedError(UnreadableError):
+    """The replica takes no part any more."""
+
+
+class Shard:
+    """Replicates, applies and reads one shard on this node; everything is called on the loop.
+
+    `node_clock` says what another node's clock shows now, None while that is not known; without
+    it the wall clock is believed. `on_stopped` is told when the replica stops for good by itself.
+    """
+
+    def __init__(
+        self,
+        shard: ShardId,
+        me: Peer,
+        catalog: Catalog,
+        data: ShardData,
+        journal: TailJournal,
+        *,
+        peers: PeerPort,
+        syncs: SyncPort,
+        snapshots: SnapshotSender,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        wall_ms: Callable[[], int],
+        rng: Random,
+        settings: ShardSettings,
+        membership: MembershipPort | None = None,
+        space: FreeSpace | None = None,
+        node_clock: Callable[[str], int | None] | None = None,
+        on_stopped: "Callable[[Shard, Exception], None] | None" = None,
+    ) -> None:
+        self.id: Final = shard
+        self.me: Final = me
+        self.data: Final = data
+        self.settings: Final = settings
+        self.applier: Final = Applier(catalog, shard, data, limits=settings.apply_limits)
+        #: Why this replica stopped for good.
+        self.stopped: Exception | None = None
+        self._journal: Final = journal
+        self._peers: Final = peers
+        self._syncs: Final = syncs
+        self._snapshots: Final = snapshots
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._space: Final = space
+        self._on_stopped: Final = on_stopped
+        record = data.record
+        configured = Configuration.decode(record.configuration) if record.configuration else None
+        self.replica: Final = Replica(
+            me,
+            journal,
+            applied=data.applied,
+            stored=Stored(record.configuration_index, configured),
+            clock=clock,
+            rng=rng,
+            timing=settings.timing,
+            limits=settings.limits,
+        )
+        self._driver: Final = Driver(self.replica, _Host(self), loop)
+        self._proposer: Final = Proposer(
+            shard,
+            me,
+            self._driver,
+            self.applier,
+            LogicalClock(
+                me.node,
+                clock=clock,
+                wall_ms=wall_ms,
+                voters=lambda: voter_clocks(self.replica, node_clock),
+            ),
+            loop=loop,
+            clock=clock,
+            settings=settings,
+            space=space,
+        )
+        self._barrier: Final = Barrier(
+            shard,
+            loop,
+            clock,
+            lambda token: self._driver.call(partial(self.replica.read_index, token)),
+            applied=data.applied,
+            retry_s=settings.timing.heartbeat_s,
+        )
+        self._keeper: Final = LogKeeper(
+            data,
+            journal,
+            loop,
+            clock,
+            settings.log,
+            cut=lambda index: self._driver.call(partial(self.replica.compact_to, index)),
+            failed=self.fail,
+        )
+        self._freshness: Final = Freshness()
+        self._removal: Final = RemovalWatch(
+            shard, self.replica, loop, clock, membership, removed=self.fail
+        )
+        self._subscribers: Final[dict[object, Callable[[int], None]]] = {}
+        self._replacing: Final[dict[object, Callable[[], None]]] = {}
+        self._telling: asyncio.Handle | None = None
+        self._durable: list[tuple[int, asyncio.Future[None]]] = []
+        #: Applying is not tried before this time: writes to the data are stopped.
+        self._held_until = float("-inf")
+        self._ended = False
+
+    # Life.
+
+    def start(self, first: Configuration | None = None) -> None:
+        """Take part; `first` is the configuration that a shard without any begins with."""
+
+        def act() -> None:
+            if first is not None and self.replica.log.configuration is None:
+                self.replica.bootstrap(first)
+
+        self._driver.call(act)
+        self._removal.start()
+
+    def stop(self) -> None:
+        """Take part no more: every proposal, read and subscription ends."""
+        self._end(None)
+
+    def fail(self, error: Exception) -> None:
+        """Stop for good: going on would be wrong, or is not possible."""
+        if self._ended:
+            return
+        self.stopped = error
+        _log.error(
+            "shard %s stops at index %d: %s",
+            self.id,
+            self.applied,
+            error,
+            extra={"shard": str(self.id), "index": self.applied},
+        )
+        self._end(error)
+        if self._on_stopped is not None:
+            self._on_stopped(self, error)
+
+    async def close(self) -> None:
+        """Stop, wait for what runs beside the loop, and close the database."""
+        self.stop()
+        if self._keeper.flushing is not None:
+            await asyncio.wait([self._keeper.flushing])
+        await self._loop.run_in_executor(None, self.data.close)
+
+    # What the node's streams and syncs give.
+
+    def receive(self, message: Message) -> None:
+        """Take what a peer sent to this shard's replica.
+
+        While the disk is nearly full entries are not taken, as if the network had lost them: the
+        node's log must not fail.
+        """
+        if isinstance(message.body, Append) and message.body.entries and self.shortage:
+            return
+        self._driver.call(partial(self.replica.receive, message))
+
+    def remade(self, node: str) -> None:
+        """Take note that the bulk stream to a node is a new one."""
+        self._driver.call(partial(self.replica.bulk_remade, node))
+
+    def synced(self, sequence: int) -> None:
+        """Take note that the log's writes up to this number are durable."""
+        self._driver.call(partial(self.replica.synced, sequence))
+        if self._durable:
+            waiting, self._durable = self._durable, []
+            for needs, told in waiting:
+                if needs > sequence:
+                    self._durable.append((needs, told))
+                elif not told.done():
+                    told.set_result(None)
+
+    # Writes.
+
+    def propose(
+        self,
+        commands: Sequence[LoggedCommand],
+        *,
+        term: int | None = None,
+        timeout_s: float | None = None,
+    ) -> asyncio.Future[Outcomes]:
+        """Replicate commands, all of them in one entry, and return what became of each.
+
+        Raises `NoLeaderError`, `FencedError`, `ExhaustedError` and `Invalid` at once. The future
+        ends with the outcomes, with `NotProposedError` when nothing of it is in the log or ever
+        counts, or with `OutcomeUnknownError`; a deadline is told apart in the same way.
+        """
+        return self._proposer.propose(commands, term, timeout_s)
+
+    # Reads.
+
+    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+        """Return an index, applied here, that every write answered before this call is within.
+
+        Ends with `ReadTimeoutError` or another `UnreadableError`.
+        """
+        return self._barrier.read(self.settings.read_timeout_s if timeout_s is None else timeout_s)
+
+    def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
+        """Return the applied index once the write of a revision is applied here."""
+        timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
+        return self._barrier.wait_for(index_of(revision), timeout)
+
+    def staleness(self) -> Staleness:
+        """Say how old what can be read here at once may be."""
+        self._hear_agreed()
+        at = self._freshness.at
+        if at == float("-inf"):
+            return Staleness(self.revision, -1)
+        return Staleness(self.revision, int((self._clock() - at) * 1_000))
+
+    def reader(self, reads: frozenset[str]) -> Reader:
+        """Return what a query sees of the applied state."""
+        return self.applier.reader(reads)
+
+    def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call back with the newest applied index after entries were applied; returns the cancel.
+
+        It comes in a turn of its own, once for all that was applied before it.
+        """
+        return _register(self._subscribers, callback)
+
+    # Who leads, and who belongs to the shard.
+
+    @property
+    def leader(self) -> Peer | None:
+        """The replica that leads, as far as is known here."""
+        return self.replica.leader
+
+    @property
+    def leads(self) -> bool:
+        """Whether this replica leads."""
+        return self._proposer.leads
+
+    @property
+    def term(self) -> int:
+        """The newest term that is known here."""
+        return self.replica.term
+
+    @property
+    def applied(self) -> int:
+        """The index of the newest entry that was applied here."""
+        return self.data.applied
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that can be read here: behind every command of the last entry."""
+        return self.applier.revision
+
+    @property
+    def configuration(self) -> Configuration | None:
+        """The members, as the end of the log has them."""
+        return self.replica.log.configuration
+
+    @property
+    def membership(self) -> Membership | None:
+        """The members that are agreed upon: the answer to a replica that asks for them."""
+        index, configuration = self.replica.log.configuration_at(self.replica.commit)
+        return None if configuration is None else Membership(index, configuration)
+
+    def transfer(self, node: str) -> None:
+        """Hand leadership to another voter; raises what the replica refuses with."""
+        self._driver.call(partial(self.replica.transfer, node))
+
+    def change_membership(self, configuration: Configuration) -> asyncio.Future[int]:
+        """Return the index of the new configuration once it is agreed upon and applied here.
+
+        Raises what the replica refuses with; ends with `NotProposedError` when another entry took
+        its place, or with `OutcomeUnknownError`.
+        """
+        changed: asyncio.Future[int] = self._loop.create_future()
+        proposed: list[Proposed] = []
+        self._driver.call(lambda: proposed.append(self.replica.change_membership(configuration)))
+        if proposed:
+            settle = partial(_settle_change, self.id, proposed[0].index, changed)
+            self._proposer.proposals.add(proposed[0], settle)
+        else:
+            changed.set_exception(_change_unknown(self.id))
+        return changed
+
+    @property
+    def shortage(self) -> str | None:
+        """Why nothing that can wait is written here: the disk is nearly full; None: it is not."""
+        space = self._space
+        return space.shortage if space is not None and space.short else None
+
+    def status(self) -> ShardStatus:
+        """Say what this replica is doing."""
+        return ShardStatus(
+            shard=self.id,
+            replica=self.replica.status(),
+            revision=self.revision,
+            now_ms=self.data.record.now_ms,
+            generation=self.data.record.generation,
+            queued=self._proposer.queued,
+            in_flight=self._proposer.in_flight,
+            log_bytes=self._journal.weight,
+            stopped=None if self.stopped is None else str(self.stopped),
+        )
+
+    # Snapshots.
+
+    def hold_log(self, index: int) -> LogHold:
+        """Keep the entries above an index until it is released, or `broken`: the log grew long."""
+        return self._keeper.hold(index)
+
+    def snapshot_given_up(self, node: str) -> None:
+        """Take note that a snapshot for a node did not arrive."""
+        self._driver.call(partial(self.replica.snapshot_given_up, node))
+
+    def log_durable(self) -> asyncio.Future[None]:
+        """Return when what is written to the log by now is durable."""
+        told: asyncio.Future[None] = self._loop.create_future()
+        if self._ended:
+            told.set_exception(self._closed())
+        elif self._journal.written <= self.replica.log.synced_sequence:
+            told.set_result(None)
+        else:
+            self._durable.append((self._journal.written, told))
+            self._syncs.request()
+        return told
+
+    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back right before the database is replaced or let go of; returns the cancel."""
+        if self._ended:
+            # There is nothing to come any more.
+            self._loop.call_soon(callback)
+        return _register(self._replacing, callback)
+
+    def replace_data(
+        self,
+        install: Callable[[ShardData], None],
+        position: Position,
+        configuration: Configuration,
+    ) -> bool:
+        """Put a snapshot's database in the place of this one; False when it is not ahead.
+
+        `install` swaps it durably. All of it happens in this turn: readers of the old database
+        end, the data is swapped, then the log is reset. A crash in between leaves a log that lacks
+        the snapshot, which the next start sees and resets.
+        """
+        if self._ended or position.index <= self.replica.commit:
+            return False
+        self._end_readers()
+        installed = False
+
+        def act() -> None:
+            nonlocal installed
+            install(self.data)
+            self.applier.reopened(self.data)
+            installed = self.replica.snapshot_installed(position, configuration)
+
+        self._driver.call(act)
+        if installed:
+            tidied = self._loop.run_in_executor(None, self.data.tidy)
+            tidied.add_done_callback(self._tidied)
+            self._proposer.proposals.overtaken(position.index)
+            self._told_applied()
+        return installed
+
+    # What the driver asks.
+
+    def _send(self, messages: Sequence[Message]) -> None:
+        self._proposer.look()
+        self._hear_agreed()
+        if messages:
+            self._peers.send(self.id, messages)
+
+    def _sync(self) -> None:
+        self._syncs.request()
+
+    def _apply(self, entries: Sequence[Entry]) -> int:
+        if self._clock() < self._held_until:
+            return 0
+        try:
+            applied = self.applier.apply(entries)
+        except (StalledError, FullError) as error:
+            self._hold(error)
+            return 0
+        self._held_until = float("-inf")
+        count = len(applied)
+        self._proposer.applied(applied)
+        self._keeper.applied(count, sum(map(weight, entries[:count])))
+        self._told_applied()
+        return count
+
+    def _reads(self, outcomes: Sequence[ReadOutcome]) -> None:
+        self._barrier.answered(outcomes)
+
+    def _snapshots_needed(self, peers: Sequence[Peer]) -> None:
+        self._snapshots.needed(self, peers)
+
+    # Inside.
+
+    def _hold(self, error: StalledError | FullError) -> None:
+        """Keep what is to be applied, and try again in a while; take no proposals until then."""
+        wait = _STALLED_S if isinstance(error, StalledError) else _FULL_S
+        self._held_until = self._clock() + wait
+        self._loop.call_later(wait, self._driver.wake)
+        self._proposer.hold(
+            f"shard {self.id} writes nothing to its data for now: {error}", self._held_until
+        )
+        _log.warning(
+            "shard %s keeps what is to be applied behind index %d: %s",
+            self.id,
+            self.applied,
+            error,
+            extra={"shard": str(self.id), "index": self.applied},
+        )
+
+    def _hear_agreed(self) -> None:
+        moment, index = self.replica.agreed
+        self._freshness.heard(moment, index, self.applied)
+
+    def _told_applied(self) -> None:
+        self._barrier.applied(self.applied)
+        self._freshness.applied(self.applied)
+        if self._subscribers and self._telling is None:
+            self._telling = self._loop.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        for callback in list(self._subscribers.values()):
+            try:
+                callback(self.applied)
+            except Exception:  # noqa: BLE001 - whoever comes behind it would wait for ever
+                _log.exception("a subscriber of shard %s failed", self.id)
+
+    def _end_readers(self) -> None:
+        for callback in list(self._replacing.values()):
+            callback()
+
+    def _tidied(self, done: "asyncio.Future[None]") -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            _log.warning(
+                "shard %s cannot remove the data that a snapshot replaced, and tries again at the"
+                " next start: %s",
+                self.id,
+                error,
+                extra={"shard": str(self.id)},
+            )
+
+    def _closed(self) -> ShardClosedError:
+        why = f": {self.stopped}" if self.stopped is not None else ""
+        return ShardClosedError(
+            f"the replica of shard {self.id} on {self.me.node} stopped{why}; ask another node"
+        )
+
+    def _end(self, error: Exception | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self._driver.stop()
+        self._keeper.stop()
+        self._removal.stop()
+        closed = self._closed()
+        self._proposer.end(closed)
+        self._barrier.end(closed)
+        for _, told in self._durable:
+            if not told.done():
+                told.set_exception(closed)
+        self._durable.clear()
+        self._end_readers()
+        self._subscribers.clear()
+        self._replacing.clear()
+
+
+class _Host:
+    """What the driver sees of a shard: implements `quorate.consensus.driver.Host`."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.send: Final = shard._send
+        self.sync: Final = shard._sync
+        self.apply: Final = shard._apply
+        self.reads: Final = shard._reads
+        self.snapshots_needed: Final = shard._snapshots_needed
+        self.stopped: Final = shard.fail
+
+
+def _register(registered: dict[object, C], callback: C) -> Callable[[], None]:
+    key = object()
+    registered[key] = callback
+
+    def cancel() -> None:
+        registered.pop(key, None)
+
+    return cancel
+
+
+def _change_unknown(shard: ShardId) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        f"whether the members of shard {shard} changed is not known here: look at them on another"
+        " node"
+    )
+
+
+def _settle_change(
+    shard: ShardId, index: int, changed: asyncio.Future[int], fate: Fate, _: object
+) -> None:
+    if changed.done():
+        return
+    if fate is Fate.APPLIED:
+        changed.set_result(index)
+    elif fate is Fate.DISCARDED:
+        changed.set_exception(
+            NotProposedError(f"the members of shard {shard} did not change: its leader was lost")
+        )
+    else:
+        changed.set_exception(_change_unknown(shard))

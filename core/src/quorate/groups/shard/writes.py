@@ -1,0 +1,231 @@
+"""Writes on their way: from the queue through the log into the applied state."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Final
+
+from quorate.apply.outcomes import Outcome
+from quorate.consensus.proposals import Fate
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.storage.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+Outcomes = tuple[Outcome, ...]
+
+
+class Stage(Enum):
+    """Where the time of a write goes."""
+
+    #: It waits for its entry.
+    QUEUE = "queue"
+    #: The entry is not durable on this node yet.
+    APPEND = "append"
+    #: No majority has acknowledged it yet.
+    REPLICATE = "replicate"
+    #: It is agreed upon and not applied here yet.
+    APPLY = "apply"
+
+
+class Write:
+    """What one call proposes: its commands share an entry, and are answered together."""
+
+    __slots__ = ("begun", "count", "deadline", "frames", "future", "name", "size", "term", "warned")
+
+    def __init__(
+        self,
+        future: asyncio.Future[Outcomes],
+        frames: bytes,
+        count: int,
+        name: str,
+        term: int | None,
+        begun: float,
+        deadline: float,
+    ) -> None:
+        self.future: Final = future
+        #: The commands, as they stand in the entry.
+        self.frames: Final = frames
+        self.size: Final = len(frames)
+        self.count: Final = count
+        #: The type of the first command, for messages.
+        self.name: Final = name
+        #: The only term in which it may be proposed.
+        self.term: Final = term
+        self.begun: Final = begun
+        self.deadline: Final = deadline
+        self.warned = False
+
+    def fail(self, error: Exception) -> None:
+        """End without an outcome, unless it has ended."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class Flight:
+    """One entry in flight, and when it came how far."""
+
+    __slots__ = ("committed_at", "index", "proposed_at", "size", "synced_at", "writes")
+
+    def __init__(self, index: int, writes: Sequence[Write], now: float) -> None:
+        self.index: Final = index
+        self.writes: Final = writes
+        self.size: Final = sum([write.size for write in writes])
+        self.proposed_at: Final = now
+        self.synced_at: float | None = None
+        self.committed_at: float | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """Where the entry is."""
+        if self.committed_at is not None:
+            return Stage.APPLY
+        return Stage.APPEND if self.synced_at is None else Stage.REPLICATE
+
+    def slowest(self, write: Write, now: float) -> Stage:
+        """Return the stage that took the most of a write that ends now."""
+        committed = self.committed_at if self.committed_at is not None else now
+        synced = min(self.synced_at if self.synced_at is not None else committed, committed)
+        spent = {
+            Stage.QUEUE: self.proposed_at - write.begun,
+            Stage.APPEND: synced - self.proposed_at,
+            Stage.REPLICATE: committed - synced,
+            Stage.APPLY: now - committed,
+        }
+        return max(spent, key=lambda stage: spent[stage])
+
+
+class Flights:
+    """The entries of this node's proposals that are not settled yet, in the order of the log."""
+
+    def __init__(
+        self,
+        shard: ShardId,
+        clock: Callable[[], float],
+        slow_s: float,
+        ended: Callable[[Write], None],
+        *,
+        max_entries: int,
+        max_bytes: int,
+    ) -> None:
+        self._shard: Final = shard
+        self._clock: Final = clock
+        self._slow_s: Final = slow_s
+        self._ended: Final = ended
+        self._max_entries: Final = max_entries
+        self._max_bytes: Final = max_bytes
+        self._flights: Final[dict[Flight, None]] = {}
+        #: How many of them are not committed, and the bytes of those.
+        self._uncommitted = 0
+        self._uncommitted_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self._flights)
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything that was proposed is committed."""
+        return not self._uncommitted
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for a majority that more of it would only be in doubt."""
+        return self._uncommitted >= self._max_entries or self._uncommitted_bytes >= self._max_bytes
+
+    def begin(self, index: int, writes: Sequence[Write]) -> Flight:
+        """Take note of an entry that was proposed."""
+        flight = Flight(index, writes, self._clock())
+        self._flights[flight] = None
+        self._uncommitted += 1
+        self._uncommitted_bytes += flight.size
+        return flight
+
+    def advance(self, synced: int, committed: int) -> bool:
+        """Take note of how far the log is; tell whether an entry was committed by that."""
+        if not self._uncommitted:
+            return False
+        now, news = self._clock(), False
+        for flight in self._flights:
+            if flight.committed_at is not None:
+                continue
+            if flight.synced_at is None and flight.index <= synced:
+                flight.synced_at = now
+            if flight.index <= committed:
+                flight.committed_at = now
+                self._landed(flight)
+                news = True
+            elif flight.synced_at is None:
+                break
+        return news
+
+    def settle(self, flight: Flight, fate: Fate, outcomes: object) -> None:
+        """Answer the writes of an entry: each once, however it ended."""
+        del self._flights[flight]
+        if flight.committed_at is None:
+            self._landed(flight)
+        if fate is Fate.APPLIED and isinstance(outcomes, tuple):
+            self._answer(flight, outcomes)
+            return
+        for write in flight.writes:
+            self._ended(write)
+            if fate is Fate.DISCARDED:
+                write.fail(
+                    NotProposedError(
+                        f"shard {self._shard} lost its leader before {write.name} was agreed upon;"
+                        " another entry stands in its place: try again"
+                    )
+                )
+            else:
+                write.fail(
+                    OutcomeUnknownError(
+                        f"{write.name} was logged at index {flight.index} of shard {self._shard},"
+                        " and this replica stopped or was overtaken by a snapshot before it"
+                        " applied it: read whether it happened, or repeat it with its session"
+                    )
+                )
+
+    def _landed(self, flight: Flight) -> None:
+        self._uncommitted -= 1
+        self._uncommitted_bytes -= flight.size
+
+    def _answer(self, flight: Flight, outcomes: Outcomes) -> None:
+        now, ended, place = self._clock(), self._ended, 0
+        slow_before = now - self._slow_s
+        slow: list[Write] = []
+        for write in flight.writes:
+            ended(write)
+            behind = place + write.count
+            if not write.future.done():
+                write.future.set_result(outcomes[place:behind])
+            place = behind
+            if write.begun < slow_before and not write.warned:
+                slow.append(write)
+        if slow:
+            warn_slow(self._shard, slow, flight.slowest(slow[0], now), now)
+
+
+def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float) -> None:
+    """Say in the log, once for all of them, that writes take long, and in which stage."""
+    first, others = writes[0], len(writes) - 1
+    for write in writes:
+        write.warned = True
+    ms = int((now - first.begun) * 1_000)
+    _log.warning(
+        "write %s on shard %s takes %d ms, most of it in stage %s%s",
+        first.name,
+        shard,
+        ms,
+        stage.value,
+        f", and {others} others with it" if others else "",
+        extra={
+            "shard": str(shard),
+            "command": first.name,
+            "stage": stage.value,
+            "ms": ms,
+            "others": others,
+        },
+    )

@@ -1,0 +1,243 @@
+"""Copies of shards in a directory, and nodes that begin with them.
+
+A backup holds every shard as it was at one index. It is consistent within each shard, and not
+between them: metadata/0 comes last, so that no shard knows of facts that its copy lacks.
+The manifest is written at the end: a directory without it is no backup. Its format is a promise.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from zlib import crc32
+
+from quorate.apply.control import METADATA
+from quorate.consensus.journal import Position
+from quorate.consensus.membership import Configuration, Member
+from quorate.consensus.messages import Peer
+from quorate.storage import durably
+from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
+from quorate.storage.data.home import Home
+from quorate.storage.data.record import AppliedRecord
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import Batch, DamagedError, EngineError
+from quorate.storage.families import NODES, SHARDS
+from quorate.storage.rows import revision_of, stored as stored_row, value_of
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import control_pb2
+
+MANIFEST: Final = "backup.json"
+
+_FORMAT: Final = 1
+_SLICE: Final = 1 << 20
+
+
+class BackupError(Exception):
+    """A backup cannot be made, read or restored; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds."""
+
+    cluster: bytes
+    shards: Mapping[ShardId, Manifest]
+
+    def encode(self) -> bytes:
+        """Return the content of the manifest file."""
+        shards = {str(shard): _shown(manifest) for shard, manifest in sorted(self.shards.items())}
+        content = {"format": _FORMAT, "cluster": self.cluster.hex(), "shards": shards}
+        return (json.dumps(content, indent=1) + "\n").encode()
+
+    @classmethod
+    def decode(cls, content: bytes) -> "Backup":
+        """Read the content of a manifest file; raises `ValueError` for anything else."""
+        read = json.loads(content)
+        try:
+            if read["format"] != _FORMAT:
+                raise ValueError(f"format {read['format']} was written by a newer version")
+            shards = {ShardId.parse(name): _read(each) for name, each in read["shards"].items()}
+            return cls(bytes.fromhex(read["cluster"]), shards)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"it lacks or misuses {error}") from None
+
+
+async def back_up(
+    shards: Mapping[ShardId, ShardData],
+    directory: Path,
+    *,
+    cluster: bytes,
+    loop: asyncio.AbstractEventLoop,
+) -> Backup:
+    """Copy the data of these shards into an empty directory, while they go on.
+
+    Raises `BackupError`, `EngineError` or `OSError`; what was copied until then stays.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise BackupError(f"{directory} is not empty: name a directory that is, or a new one.")
+    manifests: dict[ShardId, Manifest] = {}
+    for shard in sorted(shards, key=lambda each: (each == METADATA, each)):
+        data = shards[shard]
+        if not data.applied:
+            raise BackupError(f"shard {shard} has no state yet: try again when it is formed.")
+        if shard == METADATA:
+            _demand_all(data, shards)
+        await loop.run_in_executor(None, data.flush)
+        checkpoint = data.checkpoint()
+        try:
+            manifests[shard] = await loop.run_in_executor(
+                None, _copy_out, checkpoint, directory / folder_of(shard)
+            )
+        finally:
+            await loop.run_in_executor(None, checkpoint.release)
+    backup = Backup(cluster, manifests)
+    await loop.run_in_executor(None, durably.replace, directory / MANIFEST, backup.encode())
+    return backup
+
+
+def read(directory: Path) -> Backup:
+    """Return what a backup holds, unverified; raises `BackupError`."""
+    try:
+        return Backup.decode((directory / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        raise BackupError(
+            f"{directory} holds no {MANIFEST}: it is no backup, or one that was not finished."
+        ) from None
+    except ValueError as error:
+        raise BackupError(f"{directory / MANIFEST} cannot be read: {error}.") from None
+
+
+def restore(directory: Path, home: Callable[[ShardId], Home], me: Peer) -> Backup:
+    """Give an empty node the shards of a backup; blocks.
+
+    The node is then the only member of each of them, under its replica id, and the generation is
+    one higher: watches of the cluster that was backed up list again. The logs begin behind the
+    backup when the node is started. Raises `BackupError`; the homes that it was given must then be
+    removed before another attempt.
+    """
+    backup = read(directory)
+    for shard, manifest in backup.shards.items():
+        place = home(shard)
+        if place.pointer() is not None or place.folders():
+            raise BackupError(f"{place} holds data of shard {shard}: restore into an empty node.")
+        try:
+            _restore_shard(directory / folder_of(shard), shard, manifest, place, me)
+        except (EngineError, OSError) as error:
+            raise BackupError(
+                f"shard {shard} cannot be restored from {directory}: {error}"
+            ) from error
+    return backup
+
+
+def folder_of(shard: ShardId) -> str:
+    """Return the name of a shard's folder in a backup."""
+    return f"{shard.group}-{shard.number}"
+
+
+def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
+    """Raise `BackupError` for a shard that is not copied: it would be restored empty."""
+    for _, stored in metadata.iterate(SHARDS, b"", None):
+        row = control_pb2.ShardRow.FromString(value_of(stored))
+        shard = ShardId(row.group, row.number)
+        if shard not in shards:
+            raise BackupError(
+                f"shard {shard} has no replica on this node: back up a node that has one of each."
+            )
+
+
+def _copy_out(checkpoint: Checkpoint, folder: Path) -> Manifest:
+    manifest = checkpoint.manifest()
+    folder.mkdir()
+    for name, size, checksum in manifest.files:
+        found = 0
+        with (folder / name).open("xb") as file:
+            for offset in range(0, size, _SLICE):
+                part = checkpoint.read(name, offset, min(_SLICE, size - offset))
+                found = crc32(part, found)
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        if found != checksum:
+            raise DamagedError(f"{name} of {folder} differs from what was read before: try again.")
+    durably.sync_directory(folder)
+    return manifest
+
+
+def _restore_shard(folder: Path, shard: ShardId, manifest: Manifest, home: Home, me: Peer) -> None:
+    data = ShardData.open(home, ())
+    try:
+        incoming = data.incoming(manifest)
+        try:
+            for name, size, _ in manifest.files:
+                with (folder / name).open("rb") as file:
+                    for offset in range(0, size, _SLICE):
+                        incoming.write(name, offset, file.read(min(_SLICE, size - offset)))
+            incoming.finish()
+            data.install(incoming)
+        except Exception:
+            incoming.discard()
+            raise
+        _make_own(data, shard, me)
+        data.sync()
+    finally:
+        data.close()
+
+
+def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
+    """Make this replica the only member of its shard, in a new generation."""
+    record, batch = data.record, Batch()
+    if shard == METADATA:
+        for key, stored in data.iterate(SHARDS, b"", None):
+            row = control_pb2.ShardRow.FromString(value_of(stored))
+            del row.members[:]
+            row.members.add(node=me.node, replica=me.replica)
+            value = row.SerializeToString(deterministic=True)
+            batch.put(SHARDS, key, stored_row(revision_of(stored), value))
+        for key, _ in data.iterate(NODES, b"", None):
+            batch.delete(NODES, key)
+    configuration = Configuration.of([Member(me)]).encode()
+    data.commit(
+        batch,
+        AppliedRecord(
+            record.position,
+            record.position.index,
+            configuration,
+            record.now_ms,
+            record.checksum,
+            record.generation + 1,
+        ),
+    )
+
+
+def _shown(manifest: Manifest) -> dict[str, Any]:
+    record = manifest.record
+    return {
+        "index": record.position.index,
+        "term": record.position.term,
+        "configuration_index": record.configuration_index,
+        "configuration": record.configuration.hex(),
+        "now_ms": record.now_ms,
+        "checksum": record.checksum,
+        "generation": record.generation,
+        "files": [
+            {"name": name, "size": size, "crc32": checksum}
+            for name, size, checksum in manifest.files
+        ],
+    }
+
+
+def _read(shown: Mapping[str, Any]) -> Manifest:
+    record = AppliedRecord(
+        Position(shown["index"], shown["term"]),
+        shown["configuration_index"],
+        bytes.fromhex(shown["configuration"]),
+        shown["now_ms"],
+        shown["checksum"],
+        shown["generation"],
+    )
+    files = (SnapshotFile(each["name"], each["size"], each["crc32"]) for each in shown["files"])
+    return Manifest(record, tuple(files))

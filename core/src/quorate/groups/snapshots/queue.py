@@ -1,0 +1,427 @@
+"""Sending a shard's state to replicas that lag too far behind, and taking it in from others."""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import Peer
+from quorate.groups.pause import pause
+from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots.transfer import (
+    Chunk,
+    Offer,
+    Outgoing,
+    SnapshotPort,
+    SnapshotRefusedError,
+    TransferError,
+)
+from quorate.observe.failpoints import failpoint
+from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
+from quorate.storage.engine.port import EngineError
+from quorate.storage.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotSettings:
+    """What may be set for the snapshots of a node."""
+
+    #: What a node sends at most, over all of its shards; it sends one snapshot at a time.
+    bytes_per_s: float = 64 << 20
+    chunk_bytes: int = 256 << 10
+    #: A transfer of which nothing moves for so long has failed.
+    stall_s: float = 30.0
+    #: How long a receiver may take to verify and install.
+    install_s: float = 600.0
+    #: The pause after a first transfer that failed, and the longest one: it doubles.
+    retry_min_s: float = 0.5
+    retry_max_s: float = 30.0
+    #: How often it is looked whether a follower has caught up with its snapshot.
+    look_s: float = 0.05
+
+
+class _SilentError(TransferError):
+    """Nothing is heard of the receiver: there is no point in making a snapshot for it yet."""
+
+
+class SnapshotQueue:
+    """Sends snapshots of all shards of a node, one after the other.
+
+    Implements `SnapshotSender` of the shard. The log above a snapshot is kept until its
+    receiver has caught up. A transfer that fails is given up after a pause: the shard then asks
+    again, if it still has to.
+    """
+
+    def __init__(
+        self,
+        port: SnapshotPort,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        settings: SnapshotSettings | None = None,
+    ) -> None:
+        self._port: Final = port
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._settings: Final = settings or SnapshotSettings()
+        self._waiting: Final = deque[tuple[Shard, Peer]]()
+        #: What waits, is sent, or was not given up yet.
+        self._asked: Final[set[tuple[ShardId, Peer]]] = set()
+        self._failures: Final = Counter[tuple[ShardId, Peer]]()
+        self._timers: Final[set[asyncio.TimerHandle]] = set()
+        self._worker: asyncio.Task[None] | None = None
+        self._stopped = False
+        #: When the next chunk may leave.
+        self._next_at = 0.0
+        self.sent_bytes = 0
+        self.installed = 0
+
+    def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
+        """Begin to send; a transfer that fails ends in `Shard.snapshot_given_up`."""
+        for peer in peers:
+            if (shard.id, peer) not in self._asked:
+                self._asked.add((shard.id, peer))
+                self._waiting.append((shard, peer))
+        if self._worker is None and self._waiting and not self._stopped:
+            self._worker = self._loop.create_task(self._work())
+
+    async def stop(self) -> None:
+        """End what is sent, and begin nothing any more."""
+        self._stopped = True
+        self._waiting.clear()
+        for timer in self._timers:
+            timer.cancel()
+        if self._worker is not None:
+            self._worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._worker
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                shard, peer = self._waiting.popleft()
+                try:
+                    await self._send(shard, peer)
+                except (TransferError, EngineError, OSError, TimeoutError) as error:
+                    self._failed(shard, peer, error)
+                except (Exception, asyncio.CancelledError) as error:
+                    if self._worker is None or self._worker.cancelling():
+                        raise
+                    # A bug, or a call that was cancelled under it: others wait in the queue.
+                    _log.exception("the sending of a snapshot of shard %s failed", shard.id)
+                    self._failed(shard, peer, error)
+                else:
+                    self._asked.discard((shard.id, peer))
+                    del self._failures[shard.id, peer]
+        finally:
+            self._worker = None
+
+    def _failed(self, shard: Shard, peer: Peer, error: BaseException) -> None:
+        if self._stopped:
+            return
+        settings = self._settings
+        if isinstance(error, _SilentError):
+            # As soon as it is heard again, it is worth an attempt.
+            del self._failures[shard.id, peer]
+            self._give_up_in(settings.retry_min_s, shard, peer)
+            return
+        self._failures[shard.id, peer] += 1
+        doubled = settings.retry_min_s * 2 ** min(self._failures[shard.id, peer] - 1, 16)
+        delay_s = min(doubled, settings.retry_max_s)
+        _log.warning(
+            "a snapshot of shard %s did not reach %s: %s; the next attempt is in %.1f s",
+            shard.id,
+            peer.node,
+            str(error) or type(error).__name__,
+            delay_s,
+        )
+
+        self._give_up_in(delay_s, shard, peer)
+
+    def _give_up_in(self, delay_s: float, shard: Shard, peer: Peer) -> None:
+        def give_up() -> None:
+            self._timers.discard(timer)
+            self._asked.discard((shard.id, peer))
+            shard.snapshot_given_up(peer.node)
+
+        timer = self._loop.call_later(delay_s, give_up)
+        self._timers.add(timer)
+
+    # One transfer.
+
+    async def _send(self, shard: Shard, peer: Peer) -> None:
+        if not shard.leads:
+            raise TransferError(f"shard {shard.id} is not led by this node any more")
+        _demand_heard(shard, peer)
+        # What was flushed is linked by a checkpoint; what was not would be written, on the loop.
+        await self._beside(shard.data.flush)
+        failpoint("snapshot.flushed")
+        hold = shard.hold_log(shard.data.applied)
+        try:
+            checkpoint = shard.data.checkpoint()
+            failpoint("snapshot.checkpointed")
+            try:
+                manifest = await self._beside(checkpoint.manifest)
+                await self._transfer(shard, peer, checkpoint, manifest)
+            finally:
+                await self._beside(checkpoint.release)
+            self.installed += 1
+            await self._caught_up(shard, peer, lambda: hold.broken)
+        finally:
+            hold.release()
+
+    async def _transfer(
+        self, shard: Shard, peer: Peer, checkpoint: Checkpoint, manifest: Manifest
+    ) -> None:
+        membership = shard.membership
+        config_index = 0 if membership is None else membership.index
+        offer = Offer(shard.id, shard.me, peer, config_index, manifest)
+        settings = self._settings
+        async with asyncio.timeout(settings.stall_s):
+            outgoing = await self._port.open(offer)
+        try:
+            for number, file in enumerate(manifest.files):
+                for offset in range(0, file.size, settings.chunk_bytes):
+                    size = min(settings.chunk_bytes, file.size - offset)
+                    await self._send_part(outgoing, checkpoint, number, file.name, offset, size)
+            failpoint("snapshot.sent")
+            async with asyncio.timeout(settings.install_s):
+                await outgoing.finish()
+        finally:
+            outgoing.cancel()
+
+    async def _send_part(
+        self,
+        outgoing: Outgoing,
+        checkpoint: Checkpoint,
+        number: int,
+        name: str,
+        offset: int,
+        size: int,
+    ) -> None:
+        content = await self._beside(lambda: checkpoint.read(name, offset, size))
+        await self._pace(size)
+        async with asyncio.timeout(self._settings.stall_s):
+            await outgoing.write(Chunk(number, offset, content))
+        self.sent_bytes += size
+        failpoint("snapshot.part_sent")
+
+    async def _pace(self, size: int) -> None:
+        now = self._clock()
+        begins = max(now, self._next_at)
+        self._next_at = begins + size / self._settings.bytes_per_s
+        await pause(self._loop, begins - now)
+
+    async def _caught_up(self, shard: Shard, peer: Peer, given_up: Callable[[], bool]) -> None:
+        """Wait until a follower holds what the log held when its snapshot was installed.
+
+        The log is kept until then: else it might be cut, and the next snapshot be needed, before
+        the entries behind this one were sent.
+        """
+        goal = shard.status().replica.last
+        match, moved_at = -1, self._clock()
+        while shard.leads and not given_up():
+            followers = shard.status().replica.followers
+            now_at = next((each.match for each in followers if each.peer == peer), goal)
+            if now_at >= goal:
+                return
+            if now_at > match:
+                match, moved_at = now_at, self._clock()
+            elif self._clock() > moved_at + self._settings.stall_s:
+                return
+            await pause(self._loop, self._settings.look_s)
+
+    async def _beside(self, work: Callable[[], T]) -> T:
+        return await self._loop.run_in_executor(None, work)
+
+
+class SnapshotReceiver:
+    """Takes in snapshots for the shards of a node, one at a time."""
+
+    def __init__(
+        self,
+        shard: Callable[[ShardId], Shard | None],
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        settings: SnapshotSettings | None = None,
+    ) -> None:
+        self._shard: Final = shard
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._settings: Final = settings or SnapshotSettings()
+        self._current: ShardReception | None = None
+
+    def begin(self, offer: Offer) -> "ShardReception":
+        """Make room for a snapshot; raises `SnapshotRefusedError`."""
+        shard = self._shard(offer.shard)
+        if shard is None or shard.stopped is not None:
+            raise SnapshotRefusedError(f"shard {offer.shard} is not served by this node")
+        _demand_welcome(shard, offer)
+        _demand_room(shard)
+        current = self._current
+        if current is not None and not current.ended:
+            stalled = self._clock() > current.moved_at + self._settings.stall_s
+            if current.installing or (current.shard.id != offer.shard and not stalled):
+                raise SnapshotRefusedError(
+                    f"this node is receiving a snapshot of shard {current.shard.id}"
+                )
+            # A sender that begins anew has left its earlier transfer.
+            current.abandon()
+        failpoint("snapshot.offered")
+        try:
+            incoming = shard.data.incoming(offer.manifest)
+        except (EngineError, OSError) as error:
+            raise _unusable(error) from None
+        self._current = ShardReception(shard, offer, incoming, self._loop, self._clock)
+        return self._current
+
+
+class ShardReception:
+    """A snapshot on its way into a shard."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        offer: Offer,
+        incoming: Incoming,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+    ) -> None:
+        self.shard: Final = shard
+        self._offer: Final = offer
+        self._incoming: Final = incoming
+        self._loop: Final = loop
+        self._clock: Final = clock
+        #: When a part last came.
+        self.moved_at = clock()
+        self.installing = False
+        self.ended = False
+        self._busy: asyncio.Future[None] | None = None
+
+    async def write(self, chunk: Chunk) -> None:
+        """Take the next part; raises `SnapshotRefusedError`."""
+        files = self._offer.manifest.files
+        if self.ended or chunk.file >= len(files):
+            raise SnapshotRefusedError("the transfer has ended here, or has no such file")
+        _demand_room(self.shard)
+        name = files[chunk.file].name
+        await self._beside(lambda: self._incoming.write(name, chunk.offset, chunk.content))
+        self.moved_at = self._clock()
+        failpoint("snapshot.part_received")
+
+    async def finish(self) -> None:
+        """Verify and install what was received, and return once data and log are durable.
+
+        Raises `SnapshotRefusedError`.
+        """
+        if self.ended:
+            raise SnapshotRefusedError("the transfer has ended here")
+        failpoint("snapshot.received")
+        self.installing = True
+        try:
+            await self._beside(self._incoming.finish)
+            failpoint("snapshot.verified")
+            self._install()
+        finally:
+            self.installing = False
+        failpoint("snapshot.installed")
+        await self.shard.log_durable()
+        failpoint("snapshot.durable")
+
+    def abandon(self) -> None:
+        """Throw away what was received, unless it was installed; may be called again."""
+        if self.ended:
+            return
+        self.ended = True
+        if self._busy is None:
+            self._discard()
+        else:
+            # A thread is at work on its files.
+            self._busy.add_done_callback(lambda _: self._discard())
+
+    def _install(self) -> None:
+        """Check once more, and swap, in one turn of the loop."""
+        shard, record = self.shard, self._offer.manifest.record
+        if self.ended or shard.stopped is not None:
+            raise SnapshotRefusedError(f"shard {shard.id} is not served by this node any more")
+        _demand_welcome(shard, self._offer)
+        configuration = Configuration.decode(record.configuration)
+        taken = shard.replace_data(
+            lambda data: data.install(self._incoming), record.position, configuration
+        )
+        if shard.stopped is not None:
+            raise _unusable(shard.stopped)
+        if not taken:
+            raise _not_ahead(shard, self._offer)
+
+    async def _beside(self, work: Callable[[], None]) -> None:
+        busy = self._busy = self._loop.run_in_executor(None, work)
+        # Whoever carries the transfer may go, and the thread works on: nobody may be left to ask.
+        busy.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            await asyncio.shield(busy)
+        except (EngineError, OSError) as error:
+            raise _unusable(error) from None
+        finally:
+            if busy.done():
+                self._busy = None
+
+    def _discard(self) -> None:
+        self._loop.run_in_executor(None, self._incoming.discard)
+
+
+def _demand_heard(shard: Shard, peer: Peer) -> None:
+    within_s = shard.settings.timing.quorum_window_s
+    for follower in shard.status().replica.followers:
+        if follower.peer == peer and follower.heard_ago_s <= within_s:
+            return
+    raise _SilentError(f"nothing is heard of {peer.node}")
+
+
+def _demand_welcome(shard: Shard, offer: Offer) -> None:
+    """Raise `SnapshotRefusedError` unless a member sends news to this very replica.
+
+    As with messages: a sender that acts under a later configuration than ours cannot be judged
+    here, nor any by a learner that has none yet.
+    """
+    if offer.target != shard.me:
+        raise SnapshotRefusedError("it is addressed to another replica")
+    membership = shard.membership
+    if (
+        membership is not None
+        and offer.source not in membership.configuration.peers
+        and offer.config_index <= membership.index
+    ):
+        raise SnapshotRefusedError("its sender is no member of the shard")
+    try:
+        Configuration.decode(offer.manifest.record.configuration)
+    except ValueError as error:
+        raise SnapshotRefusedError(f"its configuration cannot be read: {error}") from None
+    if offer.manifest.record.position.index <= shard.status().replica.commit:
+        raise _not_ahead(shard, offer)
+
+
+def _demand_room(shard: Shard) -> None:
+    """Raise `SnapshotRefusedError` where it would take what must stay free for the log."""
+    shortage = shard.shortage
+    if shortage is not None:
+        raise SnapshotRefusedError(f"there is no room for it: {shortage}")
+
+
+def _not_ahead(shard: Shard, offer: Offer) -> SnapshotRefusedError:
+    commit = shard.status().replica.commit
+    index = offer.manifest.record.position.index
+    return SnapshotRefusedError(f"it is of index {index}, and {commit} is committed here")
+
+
+def _unusable(error: Exception) -> SnapshotRefusedError:
+    return SnapshotRefusedError(f"it cannot be taken in: {error}")

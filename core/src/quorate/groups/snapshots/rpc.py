@@ -1,0 +1,155 @@
+"""Snapshots between real nodes: an RPC of their own on the server that carries the peers' streams.
+
+They have a connection of their own, so that neither votes nor entries ever wait behind them.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.streams import Call, Context, StreamLimits, open_channel, read
+from quorate.consensus.peer.wire import MalformedMessageError
+from quorate.groups.snapshots.transfer import (
+    Chunk,
+    Offer,
+    Receive,
+    SnapshotRefusedError,
+    TransferError,
+    decode_answer,
+    decode_chunk,
+    decode_offer,
+    encode_answer,
+    encode_chunk,
+    encode_offer,
+)
+from quorate.v1 import snapshot_pb2
+
+_SERVICE: Final = snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name
+_INSTALL: Final = "Install"
+
+
+class NetworkSnapshots:
+    """Implements `SnapshotPort` between the nodes of a `PeerNetwork`."""
+
+    def __init__(self, network: PeerNetwork, limits: StreamLimits | None = None) -> None:
+        self._network: Final = network
+        self._limits: Final = limits or StreamLimits()
+
+    async def open(self, offer: Offer) -> "NetworkTransfer":
+        """Connect and send the header; raises `TransferError`."""
+        node = offer.target.node
+        address = self._network.address(node)
+        if address is None:
+            raise TransferError(f"no address of {node} is known")
+        channel = open_channel(address, self._limits)
+        install = channel.stream_stream(f"/{_SERVICE}/{_INSTALL}", None, None)
+        transfer = NetworkTransfer(node, channel, install(None))
+        try:
+            await transfer.send(encode_offer(offer, self._network.handshake(node)))
+        except BaseException:
+            transfer.cancel()
+            raise
+        return transfer
+
+    def add_to_server(self, server: grpc.aio.Server, receive: Receive) -> None:
+        """Take in the snapshots of other nodes."""
+
+        async def serve(_: object, context: Context[bytes, bytes]) -> None:
+            refusal = ""
+            try:
+                await self._receive(context, receive)
+            except SnapshotRefusedError as error:
+                refusal = str(error)
+            except MalformedMessageError as error:
+                refusal = f"it cannot be read: {error}"
+            await context.write(encode_answer(refusal))
+            # A stream that ends under its sender takes the answer along.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.answer_s):
+                    while await read(context) is not None:
+                        pass
+
+        method = grpc.stream_stream_rpc_method_handler(serve)
+        handler = grpc.method_handlers_generic_handler(_SERVICE, {_INSTALL: method})
+        server.add_generic_rpc_handlers([handler])
+
+    async def _receive(self, context: Context[bytes, bytes], receive: Receive) -> None:
+        content = await read(context)
+        if content is None:
+            return
+        offer, handshake = decode_offer(content)
+        reason = self._network.judge_asker(handshake)
+        if reason is not None:
+            raise SnapshotRefusedError(reason)
+        reception = receive(offer)
+        missing = sum(file.size for file in offer.manifest.files)
+        try:
+            while missing > 0:
+                content = await read(context)
+                if content is None:
+                    raise SnapshotRefusedError(f"it broke off, {missing} bytes before its end")
+                chunk = decode_chunk(content)
+                await reception.write(chunk)
+                missing -= len(chunk.content)
+            await reception.finish()
+        finally:
+            reception.abandon()
+
+
+class NetworkTransfer:
+    """Implements `Outgoing` by a stream on a channel of its own."""
+
+    def __init__(self, node: str, channel: grpc.aio.Channel, call: Call[bytes, bytes]) -> None:
+        self._node: Final = node
+        self._channel: Final = channel
+        self._call: Final = call
+        self._answer: Final = asyncio.ensure_future(self._read_answer())
+        self._closing: asyncio.Task[None] | None = None
+
+    async def write(self, chunk: Chunk) -> None:
+        """Send a part as soon as there is room for it."""
+        await self.send(encode_chunk(chunk))
+
+    async def send(self, content: bytes) -> None:
+        """Send a frame; raises `TransferError`."""
+        if not self._answer.done():
+            try:
+                await self._call.write(content)
+            except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                # Why is what the answer, or its absence, says.
+                pass
+            else:
+                return
+        await self._answer
+        raise TransferError(f"{self._node} said that it has all of it before it was sent")
+
+    async def finish(self) -> None:
+        """Return when the snapshot is installed, durably; raises `TransferError`."""
+        await self._answer
+
+    def cancel(self) -> None:
+        """End the stream, whatever has become of it."""
+        self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._answer.cancel()
+        self._call.cancel()
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._channel.close(None))
+
+    async def _read_answer(self) -> None:
+        """Return when the snapshot is installed; raises `TransferError`."""
+        try:
+            content = await read(self._call)
+            if content is None:
+                raise TransferError(f"{self._node} ended the transfer without a word")
+            refusal = decode_answer(content)
+        except (asyncio.InvalidStateError, grpc.aio.AioRpcError) as error:
+            why = error.details() if isinstance(error, grpc.aio.AioRpcError) else "it was ended"
+            raise TransferError(f"the way to {self._node} broke: {why}") from None
+        except MalformedMessageError as error:
+            raise TransferError(f"{self._node} gave {error}") from None
+        if refusal:
+            raise SnapshotRefusedError(f"{self._node} refuses it: {refusal}")

@@ -1,0 +1,178 @@
+"""What travels when a replica gets a snapshot, and the port that it travels through."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from google.protobuf.message import DecodeError
+
+from quorate.consensus.messages import Peer
+from quorate.consensus.peer.wire import Handshake, MalformedMessageError
+from quorate.storage.data.checkpoint import Manifest, SnapshotFile
+from quorate.storage.data.record import AppliedRecord
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import peer_pb2, snapshot_pb2
+
+#: The most files that a snapshot may have.
+MOST_FILES: Final = 100_000
+
+
+class TransferError(Exception):
+    """A snapshot did not arrive; its receiver keeps what it had."""
+
+
+class SnapshotRefusedError(TransferError):
+    """The receiver does not want this snapshot; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A snapshot that a replica would send to another."""
+
+    shard: ShardId
+    source: Peer
+    target: Peer
+    #: The index of the configuration that the sender acts under.
+    config_index: int
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of one file, by its place in the manifest; parts come in order."""
+
+    file: int
+    offset: int
+    content: bytes
+
+
+class Outgoing(Protocol):
+    """One transfer, from its sender's end."""
+
+    async def write(self, chunk: Chunk) -> None:
+        """Send a part as soon as there is room for it.
+
+        Raises `TransferError`, at once when the receiver has ended the transfer.
+        """
+
+    async def finish(self) -> None:
+        """Return when the snapshot is installed, durably; raises `TransferError`."""
+
+    def cancel(self) -> None:
+        """End the transfer, whatever has become of it; may be called again."""
+
+
+class SnapshotPort(Protocol):
+    """The way to the other nodes."""
+
+    async def open(self, offer: Offer) -> Outgoing:
+        """Begin a transfer; raises `TransferError`."""
+
+
+class Reception(Protocol):
+    """One transfer, from its receiver's end: whoever carries it calls `abandon` at its end."""
+
+    async def write(self, chunk: Chunk) -> None:
+        """Take the next part; raises `SnapshotRefusedError`."""
+
+    async def finish(self) -> None:
+        """Verify and install what was received; raises `SnapshotRefusedError`."""
+
+    def abandon(self) -> None:
+        """Throw away what was received, unless it was installed; may be called again."""
+
+
+#: Begins a reception; raises `SnapshotRefusedError`.
+Receive = Callable[[Offer], Reception]
+
+
+def encode_offer(offer: Offer, handshake: Handshake) -> bytes:
+    """Return the first frame of a transfer."""
+    manifest = offer.manifest
+    header = snapshot_pb2.SnapshotHeader(
+        handshake=peer_pb2.PeerHandshake(
+            cluster_id=handshake.cluster,
+            token_hash=handshake.token_hash,
+            node=handshake.peer.node,
+            replica=offer.source.replica,
+            target_node=handshake.target,
+            config_index=handshake.config_index,
+        ),
+        shard=str(offer.shard),
+        target_replica=offer.target.replica,
+        config_index=offer.config_index,
+        manifest=snapshot_pb2.SnapshotManifest(
+            record=manifest.record.encode(),
+            files=[
+                snapshot_pb2.SnapshotFile(name=name, size=size, checksum=checksum)
+                for name, size, checksum in manifest.files
+            ],
+        ),
+    )
+    encoded: Final = snapshot_pb2.SnapshotFrame(header=header).SerializeToString()
+    return encoded
+
+
+def decode_offer(content: bytes) -> tuple[Offer, Handshake]:
+    """Read the first frame of a transfer; raises `MalformedMessageError`."""
+    frame = _frame(content)
+    if not frame.HasField("header"):
+        raise MalformedMessageError("a snapshot that begins without a header", "nothing is read")
+    header = frame.header
+    shown = header.handshake
+    if len(header.manifest.files) > MOST_FILES:
+        raise MalformedMessageError("a snapshot of too many files", str(len(header.manifest.files)))
+    try:
+        shard = ShardId.parse(header.shard)
+        record = AppliedRecord.decode(header.manifest.record)
+    except ValueError as error:
+        raise MalformedMessageError("a snapshot of nothing", str(error)) from None
+    files = (SnapshotFile(each.name, each.size, each.checksum) for each in header.manifest.files)
+    source = Peer(shown.node, shown.replica)
+    offer = Offer(
+        shard,
+        source,
+        Peer(shown.target_node, header.target_replica),
+        header.config_index,
+        Manifest(record, tuple(files)),
+    )
+    handshake = Handshake(
+        source, shown.cluster_id, shown.token_hash, shown.config_index, shown.target_node
+    )
+    return offer, handshake
+
+
+def encode_chunk(chunk: Chunk) -> bytes:
+    """Return a later frame of a transfer."""
+    part = snapshot_pb2.SnapshotChunk(file=chunk.file, offset=chunk.offset, content=chunk.content)
+    encoded: Final = snapshot_pb2.SnapshotFrame(chunk=part).SerializeToString()
+    return encoded
+
+
+def decode_chunk(content: bytes) -> Chunk:
+    """Read a later frame of a transfer; raises `MalformedMessageError`."""
+    frame = _frame(content)
+    if not frame.HasField("chunk"):
+        raise MalformedMessageError("a part of a snapshot that is none", f"{len(content)} bytes")
+    return Chunk(frame.chunk.file, frame.chunk.offset, frame.chunk.content)
+
+
+def encode_answer(refusal: str) -> bytes:
+    """Return the answer to a transfer; without a refusal, the snapshot is installed."""
+    encoded: Final = snapshot_pb2.SnapshotAnswer(refusal=refusal).SerializeToString()
+    return encoded
+
+
+def decode_answer(content: bytes) -> str:
+    """Return why a snapshot was refused, or ""; raises `MalformedMessageError`."""
+    try:
+        return snapshot_pb2.SnapshotAnswer.FromString(content).refusal
+    except DecodeError as error:
+        raise MalformedMessageError("an answer that cannot be read", str(error)) from None
+
+
+def _frame(content: bytes) -> snapshot_pb2.SnapshotFrame:
+    try:
+        return snapshot_pb2.SnapshotFrame.FromString(content)
+    except DecodeError as error:
+        raise MalformedMessageError("a frame that cannot be read", str(error)) from None

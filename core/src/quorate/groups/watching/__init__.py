@@ -1,0 +1,1 @@
+"""What follows the events of shards: watches, caches, and copies in other shards."""

@@ -1,0 +1,270 @@
+"""What one shard gives to a watch: its rows at a revision, then every change behind it.
+
+Nothing is pushed. A feed reads the shard's event log from its own position, page by page, and only
+when it is asked: a reader that is slow holds one page, and is told when history went on without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, starmap
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from google.protobuf import descriptor_pool, message_factory
+
+from quorate.apply.entries import index_of, whole
+from quorate.plugin import EmittedEvent, Event, RowEvent
+from quorate.plugin.keys import after
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.events import EventLog, HistoryGoneError, RowChange, StoredEvent
+from quorate.storage.rows import revision_of, value_of
+from quorate.storage.shard_id import ShardId
+
+if TYPE_CHECKING:
+    from quorate.groups.shard.shard import Staleness
+
+#: The families of a watch, each with the prefix that keys must have, and, with an empty one, the
+#: full names of messages that are emitted.
+Selection = Mapping[str, bytes]
+
+
+class Seen(NamedTuple):
+    """A row or a change; a listed row stands at the revision that wrote it."""
+
+    revision: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What comes next in a shard, up to and including all of a revision."""
+
+    events: Sequence[Seen]
+    revision: int
+    #: These are rows of the list, and more of them follow.
+    listing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The feed cannot go on: whoever reads it must list again, because of this."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a feed begins: behind a revision of a generation."""
+
+    generation: int
+    revision: int
+
+
+class Feed(Protocol):
+    """One shard's part of a watch, whose reader is called when it is worth asking."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of the shard; 0 until the first page has come."""
+
+    def take(self) -> Page | Lost | None:
+        """Return what comes next; None when there is nothing yet."""
+
+    def age_ms(self) -> int | None:
+        """Return how old what this feed has seen may be; None when that is not known."""
+
+    def close(self) -> None:
+        """Give nothing any more, and hold nothing."""
+
+
+class FeedPort(Protocol):
+    """Opens feeds of shards that have no replica here."""
+
+    def open(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> Feed:
+        """Begin behind `start`, or without one with the rows, at `not_before` or later.
+
+        A feed whose way to the shard breaks goes on by itself from where it was.
+        """
+
+
+class WatchedReplica(Protocol):
+    """What a feed needs of a replica here; a `Shard` is one."""
+
+    @property
+    def id(self) -> ShardId:
+        """The shard."""
+
+    @property
+    def stopped(self) -> Exception | None:
+        """Why it goes on no more."""
+
+    @property
+    def data(self) -> ShardData:
+        """Its database."""
+
+    def staleness(self) -> Staleness:
+        """How old its state may be."""
+
+    def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call back after each applied batch."""
+
+    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back right before the database is replaced or closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLimits:
+    """What one page holds at most, beyond its first event or command."""
+
+    rows: int = 500
+    bytes: int = 1 << 20
+
+
+class LocalFeed:
+    """Reads a replica on this node."""
+
+    def __init__(
+        self,
+        replica: WatchedReplica,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+        limits: PageLimits,
+    ) -> None:
+        self._replica: Final = replica
+        self._selection: Final = dict(selection)
+        self._not_before: Final = not_before
+        self._wake: Final = wake
+        self._limits: Final = limits
+        self._log = EventLog(replica.data)
+        #: Behind what was given; None until the list is complete.
+        self._position: int | None = None if start is None else start.revision
+        self._rows: Iterator[tuple[int, RowEvent]] | None = None
+        self._listed_at = 0
+        self._lost: Lost | None = None
+        if start is not None and start.generation < self.generation:
+            self._lost = Lost(f"shard {replica.id} was restored from a backup")
+        self._cancels: Final = (
+            replica.subscribe(lambda _: wake()),
+            replica.on_replace(self._replaced),
+        )
+
+    @property
+    def generation(self) -> int:
+        """The generation of the shard."""
+        return self._replica.data.record.generation
+
+    def take(self) -> Page | Lost | None:
+        """Return what comes next; None when there is nothing yet."""
+        if self._lost is None:
+            try:
+                return self._list() if self._position is None else self._follow(self._position)
+            except HistoryGoneError as error:
+                self._lose(str(error))
+        return self._lost
+
+    def age_ms(self) -> int | None:
+        """Return how old the replica's state may be."""
+        age_ms = self._replica.staleness().age_ms
+        return None if age_ms < 0 else age_ms
+
+    def close(self) -> None:
+        """Give nothing any more, and hold nothing."""
+        self._lose("the watch was closed")
+        for cancel in self._cancels:
+            cancel()
+
+    def _replaced(self) -> None:
+        self._lose(f"the database of shard {self._replica.id} on this node is closed or replaced")
+        self._wake()
+
+    def _lose(self, reason: str) -> None:
+        self._lost = self._lost or Lost(reason)
+        # An iterator holds the old database.
+        self._rows = None
+
+    def _list(self) -> Page | Lost | None:
+        if self._rows is None:
+            applied = whole(self._replica.data.applied)
+            if applied < self._not_before:
+                return None
+            self._listed_at = applied
+            self._rows = self._begin_list()
+        page = _page(self._rows, self._limits)
+        if page:
+            # The changes since the list began must be there when it ends.
+            if index_of(self._listed_at) < self._log.oldest - 1:
+                self._lose("the list took longer than the history is kept")
+                return self._lost
+            return Page(page, self._listed_at, listing=True)
+        self._rows = None
+        self._position = self._listed_at
+        return Page((), self._listed_at)
+
+    def _begin_list(self) -> Iterator[tuple[int, RowEvent]]:
+        """Take one view of all families in this turn: it stands at the applied revision."""
+        data = self._replica.data
+        views = [
+            (family, data.iterate(family, prefix, _behind(prefix)))
+            for family, prefix in self._selection.items()
+            if family in data.families
+        ]
+        return chain.from_iterable(starmap(_rows, views))
+
+    def _follow(self, position: int) -> Page | None:
+        events, revision = self._log.read(
+            position,
+            self._selection,
+            max_rows=self._limits.rows,
+            max_bytes=self._limits.bytes,
+        )
+        if revision == position:
+            return None
+        self._position = revision
+        return Page([seen for event in events if (seen := _seen(event)) is not None], revision)
+
+
+def _rows(family: str, view: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[int, RowEvent]]:
+    for key, stored in view:
+        yield revision_of(stored), RowEvent(family=family, key=key, value=value_of(stored))
+
+
+def _seen(stored: StoredEvent) -> Seen | None:
+    """Return what is told of an event; None of a message whose plugin is gone from this node."""
+    change = stored.change
+    if isinstance(change, RowChange):
+        family, key, value, previous = change
+        return Seen(
+            stored.revision, RowEvent(family=family, key=key, value=value, previous=previous)
+        )
+    try:
+        described = descriptor_pool.Default().FindMessageTypeByName(change.type)
+    except KeyError:
+        return None
+    message = message_factory.GetMessageClass(described).FromString(change.payload)
+    return Seen(stored.revision, EmittedEvent(message=message))
+
+
+def _behind(prefix: bytes) -> bytes | None:
+    """Return the end of the keys that begin with a prefix; None where no key is behind them."""
+    return after(prefix) if prefix.strip(b"\xff") else None
+
+
+def _page(rows: Iterator[tuple[int, RowEvent]], limits: PageLimits) -> list[Seen]:
+    page: list[Seen] = []
+    room = limits.bytes
+    for revision, row in islice(rows, limits.rows):
+        page.append(Seen(revision, row))
+        room -= len(row.key) + len(row.value or b"")
+        if room < 0:
+            break
+    return page

@@ -1,0 +1,193 @@
+"""Copies of small families of metadata in the shards whose commands read them.
+
+The leader of a shard follows the source by a watch and proposes what changed. A copy may lag, and
+never goes back: a proposal names the source's revision, and is passed over where the copy has it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from quorate.apply.control import METADATA, MirrorPosition
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.groups.pause import pause
+from quorate.groups.refusals import FencedError, NotProposedError, OutcomeUnknownError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.tokens import WatchToken
+from quorate.groups.watching.watches import Watch
+from quorate.plugin import Invalid, RowEvent
+from quorate.v1 import control_pb2
+
+_log = logging.getLogger(__name__)
+
+#: The pause after a proposal that failed, and before a source that lags is asked again.
+RETRY_S: Final = 0.2
+
+#: The pause after what no pause can mend, as a family that is too large for a command.
+FAILED_S: Final = 5.0
+
+#: Opens a watch of one family of the source, behind a token or from its rows on.
+OpenWatch = Callable[[str, bytes], Watch]
+
+
+class MirrorKeeper:
+    """Keeps a shard's copies up to date while its replica here leads.
+
+    `families` are those that `quorate.apply.applier.mirrored` names for the shard's group.
+    """
+
+    def __init__(
+        self,
+        shard: Shard,
+        families: Iterable[str],
+        open_watch: OpenWatch,
+        *,
+        cluster: bytes,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._shard: Final = shard
+        self._families: Final = tuple(families)
+        self._open_watch: Final = open_watch
+        self._cluster: Final = cluster
+        self._loop: Final = loop
+        self._term = 0
+        self._tasks: Mapping[str, asyncio.Task[None]] = {}
+        self._cancel: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Begin to look whether the replica leads."""
+        if self._families:
+            self._cancel = self._shard.subscribe(lambda _: self._look())
+            self._look()
+
+    async def stop(self) -> None:
+        """Propose no more."""
+        if self._cancel is not None:
+            self._cancel()
+        ending, self._tasks = self._tasks, {}
+        for task in ending.values():
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _look(self) -> None:
+        """Follow in each term that the replica leads, once it has applied an entry of that term.
+
+        Then the positions are those of every earlier leader.
+        """
+        shard = self._shard
+        leads = shard.leads and shard.data.record.position.term == shard.term
+        if not leads or shard.term == self._term:
+            return
+        self._term = shard.term
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks = {
+            family: self._loop.create_task(self._follow(family, shard.term))
+            for family in self._families
+        }
+
+    def _leads(self, term: int) -> bool:
+        return self._shard.leads and self._shard.term == term
+
+    async def _follow(self, family: str, term: int) -> None:
+        resume, delay_s = True, RETRY_S
+        while self._leads(term):
+            position = self._shard.applier.mirror_position(family)
+            token = self._token(position) if resume and position is not None else b""
+            watch = self._open_watch(family, token)
+            try:
+                if token or await self._copy(family, term, watch):
+                    await self._keep_up(family, term, watch)
+                resume, delay_s = watch.lost is None, RETRY_S
+            except FencedError:
+                return
+            except Exception:  # noqa: BLE001 - whatever it is, the next attempt may do better
+                _log.exception(
+                    "shard %s: the copy of %s could not be kept up", self._shard.id, family
+                )
+                resume, delay_s = False, FAILED_S
+            finally:
+                watch.close()
+            await pause(self._loop, delay_s)
+
+    async def _copy(self, family: str, term: int, watch: Watch) -> bool:
+        """Put the source's rows in the place of the copy; False when the list was lost.
+
+        Where the source here lags behind the copy, this and what follows is passed over, until
+        something comes that the copy has not.
+        """
+        rows: list[control_pb2.MirroredRow] = []
+        async for seen in watch:
+            event = seen.event
+            if isinstance(event, RowEvent):
+                rows.append(
+                    control_pb2.MirroredRow(
+                        key=event.key, value=event.value or b"", revision=seen.revision
+                    )
+                )
+            elif seen.resync:
+                return False
+            else:
+                break
+        else:
+            return False
+        await self._propose(
+            control_pb2.AdoptMirror(
+                family=family,
+                generation=watch.generation,
+                revision=watch.revisions[METADATA],
+                rows=rows,
+                reset=True,
+            ),
+            term,
+        )
+        return True
+
+    async def _keep_up(self, family: str, term: int, watch: Watch) -> None:
+        changed: dict[bytes, tuple[bytes | None, int]] = {}
+        async for seen in watch:
+            if isinstance(seen.event, RowEvent):
+                changed[seen.event.key] = seen.event.value, seen.revision
+            # What is ready ends behind a whole command: half of one is never copied.
+            if changed and not watch.ready:
+                adopt = control_pb2.AdoptMirror(
+                    family=family,
+                    generation=watch.generation,
+                    revision=watch.revisions[METADATA],
+                )
+                for key, (value, written) in changed.items():
+                    if value is None:
+                        adopt.deleted.append(key)
+                    else:
+                        adopt.rows.add(key=key, value=value, revision=written)
+                changed.clear()
+                await self._propose(adopt, term)
+
+    async def _propose(self, adopt: control_pb2.AdoptMirror, term: int) -> None:
+        """Propose until it is applied: a second time does no harm."""
+        command = LoggedCommand(
+            adopt.DESCRIPTOR.full_name, adopt.SerializeToString(deterministic=True), slotless=True
+        )
+        while True:
+            try:
+                (outcome,) = await self._shard.propose([command], term=term)
+            except (NotProposedError, OutcomeUnknownError):
+                await pause(self._loop, RETRY_S)
+                if not self._leads(term):
+                    raise FencedError(self._shard.id, term=self._shard.term, made_in=term) from None
+            else:
+                _demand_taken(outcome)
+                return
+
+    def _token(self, position: MirrorPosition) -> bytes:
+        revisions = {METADATA: position.revision}
+        return WatchToken(self._cluster, position.generation, revisions).encode()
+
+
+def _demand_taken(outcome: Outcome) -> None:
+    if outcome.refusal is not None:
+        raise Invalid("mirror", outcome.refusal.message)

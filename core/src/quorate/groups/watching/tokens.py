@@ -1,0 +1,52 @@
+"""The resume tokens of watches: bytes to everybody but this module."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from google.protobuf.message import DecodeError
+
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import token_pb2
+
+
+class InvalidTokenError(ValueError):
+    """The bytes are no token of a watch."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The watch token cannot be read: give back one that a watch gave, or none at all."
+        )
+
+
+@dataclass(frozen=True)
+class WatchToken:
+    """How far a watch has come in each of its shards.
+
+    A revision stands behind every event of its command, never in between.
+    """
+
+    cluster: bytes
+    generation: int
+    revisions: Mapping[ShardId, int]
+
+    def encode(self) -> bytes:
+        """Return what a client is given: equal tokens are equal bytes."""
+        token = token_pb2.WatchToken(cluster_id=self.cluster, generation=self.generation)
+        for shard, revision in sorted(self.revisions.items()):
+            token.positions.add(group=shard.group, shard=shard.number, revision=revision)
+        encoded: Final = token.SerializeToString(deterministic=True)
+        return encoded
+
+    @classmethod
+    def decode(cls, content: bytes) -> Self:
+        """Read what a client gives back; raises `InvalidTokenError`."""
+        try:
+            token = token_pb2.WatchToken.FromString(content)
+        except DecodeError:
+            raise InvalidTokenError from None
+        revisions = {ShardId(each.group, each.shard): each.revision for each in token.positions}
+        read = cls(token.cluster_id, token.generation, revisions)
+        if not revisions or read.encode() != content:
+            raise InvalidTokenError
+        return read

@@ -1,0 +1,299 @@
+"""Watches: the rows of families now, and every change behind them, over any shards of a group."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from quorate.groups.watching.feeds import (
+    Feed,
+    FeedPort,
+    LocalFeed,
+    Lost,
+    Page,
+    PageLimits,
+    Selection,
+    Start,
+    WatchedReplica,
+)
+from quorate.groups.watching.tokens import WatchToken
+from quorate.plugin import WatchedEvent
+from quorate.storage.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSettings:
+    """What may be set for the watches of a node."""
+
+    page: PageLimits = field(default_factory=PageLimits)
+    #: How long a watch whose shards go on without an event for it leaves its reader's token old.
+    bookmark_s: float = 10.0
+
+
+class Watch:
+    """Yields rows, then a bookmark, then changes; or, with a token, the changes behind it.
+
+    Events of one shard come in the order of their revisions, each once. It ends with an event that
+    says `resync`, and `lost` says why, or when it is closed; it never just skips anything. One
+    reader at a time.
+    """
+
+    def __init__(
+        self,
+        cluster: bytes,
+        shards: Sequence[ShardId],
+        open_feed: Callable[[ShardId, Start | None, Callable[[], None]], Feed],
+        token: bytes,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        bookmark_s: float,
+    ) -> None:
+        self._cluster: Final = cluster
+        self._shards: Final = tuple(sorted(shards))
+        self._open_feed: Final = open_feed
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._bookmark_s: Final = bookmark_s
+        self._feeds: Final[dict[ShardId, Feed]] = {}
+        #: The shards whose rows were not listed to their end, the one that is being listed first.
+        self._unlisted: Final = deque[ShardId]()
+        self._revisions: Final[dict[ShardId, int]] = {}
+        #: The generation that the token names.
+        self._generation = 0
+        self._ready: Final = deque[WatchedEvent]()
+        self._woken = False
+        self._closed = False
+        self._waiter: asyncio.Future[None] | None = None
+        #: The token that the reader has is older than where the watch is.
+        self._moved = False
+        self._told_at = clock()
+        #: Why the watch ended in a resync.
+        self.lost: str | None = None
+        if token:
+            self._resume(WatchToken.decode(token))
+        else:
+            self._unlisted.extend(self._shards)
+            self._open_next_list()
+
+    @property
+    def listed(self) -> bool:
+        """Whether every current row was given."""
+        return not self._unlisted
+
+    @property
+    def revisions(self) -> Mapping[ShardId, int]:
+        """How far it has come in each shard."""
+        return self._revisions
+
+    @property
+    def generation(self) -> int:
+        """The generation of the shards that it has seen."""
+        return self._generation
+
+    @property
+    def ready(self) -> int:
+        """How many events can be had without waiting; the last of them ends a whole command."""
+        return len(self._ready)
+
+    def age_ms(self) -> int | None:
+        """Return how old what was given may be; None while that is not known."""
+        if not self.listed or self.lost is not None or self._closed:
+            return None
+        ages = [feed.age_ms() for feed in self._feeds.values()]
+        known = [age for age in ages if age is not None]
+        return max(known) if len(known) == len(ages) else None
+
+    def __aiter__(self) -> "Watch":
+        return self
+
+    async def __anext__(self) -> WatchedEvent:
+        while True:
+            if self._ready:
+                return self._ready.popleft()
+            if self._closed:
+                raise StopAsyncIteration
+            self._woken = False
+            if self._take():
+                if not self._ready:
+                    # Nothing of it is for this watch: others get their turn before more is read.
+                    self._loop.call_soon(self._wake)
+                    await self._wait(None)
+                continue
+            if self._moved and self._clock() >= self._told_at + self._bookmark_s:
+                self._bookmark()
+            elif not self._woken:
+                await self._wait(self._bookmark_s if self._moved else None)
+
+    def close(self) -> None:
+        """Give nothing any more; who waits for an event is told the end."""
+        self._closed = True
+        self._ready.clear()
+        self._close_feeds()
+        self._wake()
+
+    # Where it begins.
+
+    def _resume(self, token: WatchToken) -> None:
+        if token.cluster != self._cluster:
+            self._lose("the token is of another cluster")
+        elif set(token.revisions) != set(self._shards):
+            self._lose("the token is of other shards")
+        else:
+            self._generation = token.generation
+            for shard in self._shards:
+                revision = token.revisions[shard]
+                self._revisions[shard] = revision
+                start = Start(token.generation, revision)
+                self._feeds[shard] = self._open_feed(shard, start, self._wake)
+
+    def _open_next_list(self) -> None:
+        """Shards are listed one after the other: one list's rows are held at a time."""
+        shard = self._unlisted[0]
+        self._feeds[shard] = self._open_feed(shard, None, self._wake)
+
+    # What comes.
+
+    def _take(self) -> bool:
+        """Take a page of one shard; False when no shard has anything."""
+        for shard in [self._unlisted[0]] if self._unlisted else list(self._feeds):
+            page = self._feeds[shard].take()
+            if page is None:
+                continue
+            if isinstance(page, Lost):
+                self._lose(page.reason)
+            elif self._unlisted:
+                self._take_rows(shard, page)
+            else:
+                # The next page is another shard's, if it has one.
+                self._feeds[shard] = self._feeds.pop(shard)
+                self._take_changes(shard, page)
+            return True
+        return False
+
+    def _take_rows(self, shard: ShardId, page: Page) -> None:
+        for seen in page.events:
+            self._ready.append(WatchedEvent(event=seen.event, revision=seen.revision, token=b""))
+        if page.listing:
+            return
+        self._revisions[shard] = page.revision
+        self._unlisted.popleft()
+        if self._unlisted:
+            self._open_next_list()
+        else:
+            self._bookmark()
+
+    def _take_changes(self, shard: ShardId, page: Page) -> None:
+        events = page.events
+        token = self._token()
+        for at, seen in enumerate(events, 1):
+            # A token stands behind a whole command, so that none of its events is lost.
+            if at == len(events):
+                self._revisions[shard] = page.revision
+                token = self._token()
+            elif events[at].revision != seen.revision:
+                self._revisions[shard] = seen.revision
+                token = self._token()
+            self._ready.append(WatchedEvent(event=seen.event, revision=seen.revision, token=token))
+        self._revisions[shard] = page.revision
+        self._moved = not events
+        if events:
+            self._told_at = self._clock()
+
+    def _bookmark(self) -> None:
+        token = self._token()
+        revision = max(self._revisions.values())
+        self._ready.append(WatchedEvent(event=None, revision=revision, token=token))
+        self._moved = False
+        self._told_at = self._clock()
+
+    def _token(self) -> bytes:
+        # A shard that is younger than a restore has a lower generation than the others.
+        generations = (feed.generation for feed in self._feeds.values())
+        self._generation = max(self._generation, *generations)
+        return WatchToken(self._cluster, self._generation, self._revisions).encode()
+
+    def _lose(self, reason: str) -> None:
+        _log.info("a watch must list again: %s", reason)
+        self.lost = reason
+        self._ready.append(WatchedEvent(event=None, revision=0, token=b"", resync=True))
+        self._closed = True
+        self._close_feeds()
+
+    def _close_feeds(self) -> None:
+        for feed in self._feeds.values():
+            feed.close()
+
+    # Waiting.
+
+    def _wake(self) -> None:
+        self._woken = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _wait(self, timeout_s: float | None) -> None:
+        self._waiter = self._loop.create_future()
+        timer = None if timeout_s is None else self._loop.call_later(timeout_s, self._wake)
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+
+class Watches:
+    """Opens watches: on the replicas of this node, and through a port where it has none."""
+
+    def __init__(
+        self,
+        cluster: bytes,
+        replica: Callable[[ShardId], WatchedReplica | None],
+        elsewhere: FeedPort,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        settings: WatchSettings | None = None,
+    ) -> None:
+        self._cluster: Final = cluster
+        self._replica: Final = replica
+        self._elsewhere: Final = elsewhere
+        self._loop: Final = loop
+        self._clock: Final = clock
+        self._settings: Final = settings or WatchSettings()
+
+    def open(
+        self,
+        selection: Selection,
+        shards: Sequence[ShardId],
+        token: bytes = b"",
+        *,
+        not_before: Mapping[ShardId, int] | None = None,
+    ) -> Watch:
+        """Watch families in these shards, behind a token or from their current rows on.
+
+        Rows are listed as they stand on this node, though not before the revisions given: ask for
+        a read barrier's, where they must be the newest. Raises `InvalidTokenError`.
+        """
+        at_least = not_before or {}
+
+        def open_feed(shard: ShardId, start: Start | None, wake: Callable[[], None]) -> Feed:
+            replica = self._replica(shard)
+            revision = at_least.get(shard, 0)
+            if replica is None or replica.stopped is not None:
+                return self._elsewhere.open(shard, selection, start, revision, wake)
+            return LocalFeed(replica, selection, start, revision, wake, self._settings.page)
+
+        return Watch(
+            self._cluster,
+            shards,
+            open_feed,
+            token,
+            loop=self._loop,
+            clock=self._clock,
+            bookmark_s=self._settings.bookmark_s,
+        )

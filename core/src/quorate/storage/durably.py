@@ -1,0 +1,29 @@
+"""Files that are there after a power loss, once these return."""
+
+import os
+from pathlib import Path
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file and sync it; its name is durable only when its directory is synced."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Give a file this content: a reader sees the old one or the new one, whatever happens."""
+    drawn = path.with_suffix(".new")
+    write(drawn, content)
+    drawn.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,15 @@
+"""Who a node is: its replica id is drawn with its directory."""
+
+import secrets
+from pathlib import Path
+
+from quorate.storage import durably
+
+
+def replica_id(directory: Path) -> int:
+    """Return the id of the replica whose directory this is; a new one for a new directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "replica"
+    if not path.exists():
+        durably.replace(path, str(secrets.randbits(64)).encode())
+    return int(path.read_text())

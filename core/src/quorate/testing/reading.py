@@ -1,0 +1,92 @@
+"""What a query promises: it is bounded, steady, in order, and reads only what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.groups.routing.queries import bounded, reads_of
+from quorate.plugin import Invalid, Query, Reader, Rejected, Row, UndeclaredFamilyError
+from quorate.plugin.catalog import Catalog
+from quorate.testing.logs import ApplyFloor
+
+#: So many rows may one scan of a query ask for: all of it is read in one turn of the loop.
+MOST_SCANNED: Final = 100_000
+
+
+def fault(catalog: Catalog, message: Message, shard: ApplyFloor) -> str:
+    """Return what is wrong with a query over a shard's rows; empty: nothing."""
+    name = message.DESCRIPTOR.full_name
+    query: Query[Any] = catalog.queries[name]
+    reads = reads_of(catalog, query)
+    found: list[list[Message]] = []
+    for _ in range(2):
+        reader = _NotingReader(shard.reader(reads))
+        try:
+            found.append(bounded(name, query.run(reader, message)))
+        except Invalid:
+            return ""
+        except Rejected as refusal:
+            if refusal.code == "OUT_OF_RANGE" and name in refusal.message:
+                return f"is without bounds over what the log leaves: {refusal.message}"
+            return ""
+        except UndeclaredFamilyError as error:
+            return f"reads what it does not declare: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever it raises is a finding
+            return f"raised {type(error).__name__}: {error}; it may raise Rejected or Invalid"
+        if reader.undeclared:
+            return "reads what it does not declare: " + "; ".join(reader.undeclared)
+        if reader.most > MOST_SCANNED:
+            return f"scans {reader.most} rows in one go, and {MOST_SCANNED} are the most"
+    first, second = found
+    if first != second:
+        return "gives other answers the second time: it depends on more than rows and message"
+    if query.order is not None:
+        places = [query.order(answer) for answer in first]
+        if places != sorted(places):
+            return f"answers in the order {places}, which is not sorted: shards cannot be merged"
+    return ""
+
+
+class _NotingReader:
+    """A reader that notes what it was asked for."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader: Final = reader
+        self.undeclared: Final[list[str]] = []
+        #: The most rows that one scan asked for.
+        self.most = 0
+
+    @property
+    def revision(self) -> int:
+        return self._reader.revision
+
+    @property
+    def now_ms(self) -> int:
+        return self._reader.now_ms
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        with self._noting():
+            return self._reader.get(family, key)
+
+    def get_row(self, family: str, key: bytes) -> Row | None:
+        with self._noting():
+            return self._reader.get_row(family, key)
+
+    def scan(
+        self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
+    ) -> Iterator[Row]:
+        self.most = max(self.most, limit)
+        with self._noting():
+            return self._reader.scan(family, start, end, limit=limit, reverse=reverse)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except UndeclaredFamilyError as error:
+            self.undeclared.append(str(error))
+            raise

@@ -1,0 +1,212 @@
+"""The checks that need replicas: what makes two of them one, and what must not stop them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from google.protobuf.message import DecodeError, Message
+
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import ReplicaStoppedError
+from quorate.plugin.catalog import assemble
+from quorate.storage.rows import value_of
+from quorate.testing import logs
+from quorate.testing.logs import ApplyFloor
+from quorate.testing.poison import poisoned
+from quorate.testing.shard import Entry, ShardState
+from quorate.testing.simulated import simulate
+from quorate.testing.subject import Subject
+
+#: A log is cut into so many entries, and applied in every division of them into batches.
+ENTRIES: Final = 5
+#: For how long faults happen in each simulated run, in virtual time.
+SIMULATED_S: Final = 3.0
+
+
+class ReplicaChecks(Subject):
+    """What holds for the replicas of a shard that applies the plugin's commands."""
+
+    def test_batching_makes_no_difference(self) -> None:
+        """However the log is divided into apply batches, rows, replies and events are the same."""
+        for group, entries in self._entries().items():
+            found: dict[tuple[str, ...], list[int]] = {}
+            for division in logs.divisions(logs.cut(entries, ENTRIES)):
+                shard = self._shard(group)
+                outcomes = [logs.shown(each) for batch in division for each in shard.apply(batch)]
+                sizes = [len(batch) for batch in division]
+                found.setdefault((shard.replica_digest(), *outcomes), sizes)
+            assert len(found) == 1, (
+                f"the shard of {group} depends on how its log is batched: batches of "
+                + " and of ".join(str(sizes) for sizes in found.values())
+                + " entries give different rows, replies or events"
+            )
+
+    def test_replay_from_any_index_gives_the_same_state(self) -> None:
+        """A replica that goes on from a snapshot ends where the others are."""
+        for group, entries in self._entries().items():
+            shard = self._shard(group)
+            states: list[ShardState | None] = [None]
+            outcomes: list[str] = []
+            for entry in entries:
+                outcomes += map(logs.shown, shard.apply([entry]))
+                states.append(shard.export())
+            for applied, state in enumerate(states):
+                other = self._shard(group, state)
+                replayed = list(map(logs.shown, logs.apply_each(other, entries[applied:])))
+                whole = (other.replica_digest(), replayed)
+                assert whole == (shard.replica_digest(), outcomes[applied:]), (
+                    f"the shard of {group} that goes on from the state after {applied} commands "
+                    "ends elsewhere: a handler remembers what is in no column family"
+                )
+
+    def test_equal_rows_have_equal_digests(self) -> None:
+        """Rows are stored in one encoding, and no digest depends on the order of their writing."""
+        catalog = self._catalog()
+        for group, entries in self._entries().items():
+            shard = self._shard(group)
+            logs.apply_each(shard, entries)
+            for name, family in catalog.families.items():
+                if family.group == group and family.row is not None:
+                    fault = _encoding_fault(shard, name, family.row)
+                    assert not fault, f"column family {name} {fault}"
+            rows = shard.contents()
+            digests = set()
+            for written in (rows, rows[::-1]):
+                other = self._shard(group)
+                other.load(written)
+                digests.add(other.replica_digest())
+            assert len(digests) == 1, (
+                f"the digest of the shard of {group} depends on the order in which its "
+                f"{len(rows)} rows were written"
+            )
+
+    def test_replicas_agree_on_every_checksum(self) -> None:
+        """Two replicas that apply the same log write the same; one that differs is stopped."""
+        for group, entries in self._entries().items():
+            leader, follower = self._shard(group), self._shard(group)
+            for entry in [*entries, Entry(index=entries[-1].index + 1, commands=())]:
+                stamped = logs.stamped(entry, leader)
+                leader.apply([stamped])
+                try:
+                    follower.apply([stamped])
+                except ReplicaStoppedError as stopped:
+                    before = [each for each in entries if each.index < entry.index]
+                    raise AssertionError(
+                        f"the handler of {before[-1].commands[0].type} is not deterministic: two "
+                        f"replicas that applied the same commands differ. A node says: {stopped}"
+                    ) from stopped
+
+    def test_an_unknown_command_is_refused_loudly(self) -> None:
+        """A command of a newer version stops the replica before it writes, and says what to do."""
+        unknown = LoggedCommand("quorate.testing.Unknown", b"")
+        for group, entries in self._entries().items():
+            shard = self._shard(group)
+            logs.apply_each(shard, entries)
+            before, index = shard.replica_digest(), shard.applied + 1
+            fault = _applied(shard, Entry(index=index, commands=(*entries[0].commands, unknown)))
+            assert isinstance(fault, ReplicaStoppedError), (
+                f"the shard of {group} goes on over a command that nobody applies"
+            )
+            for told in (unknown.type, str(index), "nable the plugin"):
+                assert told in str(fault), f"{told!r} is missing in what a node says: {fault}"
+            assert shard.replica_digest() == before, (
+                f"the shard of {group} wrote something of an entry that holds an unknown command"
+            )
+
+    def test_a_poison_command_costs_its_caller_alone(self) -> None:
+        """What a handler cannot take is an error of that command, and changes nothing else."""
+        for group, entries in self._entries().items():
+            clean = self._played(group, entries)
+            for command in self._declared().commands:
+                if command.group != group:
+                    continue
+                for what, poison in poisoned(command):
+                    self._judge_poison(group, entries, clean, what, poison)
+
+    def test_rows_outlast_their_plugin(self) -> None:
+        """A node without the plugin opens the data, reports its families, and keeps every row."""
+        catalog = self._catalog()
+        others = [each for name, each in catalog.declared.items() if name != self.plugin]
+        without = assemble(others)
+        for group, entries in self._entries().items():
+            own = {family.name for family in self._declared().families if family.group == group}
+            shard = self._shard(group)
+            logs.apply_each(shard, entries)
+            before, applied = shard.digest(), shard.applied
+            shard = shard.reopened(without)
+            assert set(shard.orphans) == own, (
+                f"a node without {self.plugin} reports {sorted(shard.orphans)} as stored and not "
+                f"declared, and not {sorted(own)}"
+            )
+            shard.apply([Entry(index=applied + 1, commands=())])
+            shard = shard.reopened(catalog)
+            assert (shard.digest(), shard.orphans) == (before, ()), (
+                f"rows of {self.plugin} in {group} were lost while the plugin was gone"
+            )
+
+    def test_commands_survive_faults(self) -> None:
+        """On a simulated cluster under faults nothing that was answered is lost or changed."""
+        for seed in self.seeds:
+            simulate(self._catalog(), self._log(), seed=seed, seconds=SIMULATED_S)
+
+    def _played(self, group: str, entries: Sequence[Entry]) -> tuple[str, list[str]]:
+        shard = self._shard(group)
+        outcomes = list(map(logs.shown, logs.apply_each(shard, entries)))
+        return shard.digest(), outcomes
+
+    def _judge_poison(
+        self,
+        group: str,
+        entries: Sequence[Entry],
+        clean: tuple[str, list[str]],
+        what: str,
+        poison: LoggedCommand,
+    ) -> None:
+        shard = self._shard(group)
+        # Behind all other commands of the first entry: their revisions stay what they are.
+        first = replace(entries[0], commands=(*entries[0].commands, poison))
+        try:
+            outcomes = shard.apply([first])
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise AssertionError(
+                f"{poison.type} with {what} stops the replica with {type(error).__name__}: "
+                f"{error}; a handler raises Rejected or an Exception"
+            ) from error
+        if outcomes[-1].failure is None:
+            # The handler has taken it: that is no poison to this plugin.
+            return
+        shown = [logs.shown(each) for each in outcomes[:-1]]
+        shown += map(logs.shown, logs.apply_each(shard, entries[1:]))
+        assert (shard.digest(), shown) == clean, (
+            f"{poison.type} with {what} was refused ({outcomes[-1].failure}), and yet changes what "
+            "other commands write or answer: a handler remembers something outside its transaction"
+        )
+
+
+def _applied(shard: ApplyFloor, entry: Entry) -> Exception | None:
+    try:
+        shard.apply([entry])
+    except Exception as error:  # noqa: BLE001 - it is looked at
+        return error
+    return None
+
+
+def _encoding_fault(shard: ApplyFloor, family: str, row: type[Message]) -> str:
+    for row_family, key, stored in shard.contents():
+        if row_family != family:
+            continue
+        value = value_of(stored)
+        try:
+            message = row.FromString(value)
+        except DecodeError:
+            return f"holds a row under {key!r} that is no {row.DESCRIPTOR.full_name}"
+        if message.SerializeToString(deterministic=True) != value:
+            return (
+                f"holds a row under {key!r} that is not in the one encoding of its message: "
+                "write it with SerializeToString(deterministic=True)"
+            )
+    return ""

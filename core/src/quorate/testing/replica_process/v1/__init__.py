@@ -1,0 +1,1 @@
+"""Messages of the domain that processes under test serve."""

@@ -1,0 +1,359 @@
+"""Bugs in what makes rows of a log: installs, sessions, reads, watches, apply, durability."""
+
+from asyncio import get_running_loop
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from quorate.apply import applier, sessions
+from quorate.apply.entries import POSITION_BITS, EntryBatch, Stamp, decode, whole
+from quorate.apply.layers import Layer
+from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED, Outcome
+from quorate.consensus.journal import Journal, Position
+from quorate.consensus.membership import Configuration
+from quorate.consensus.outbox import Outbox
+from quorate.consensus.reads import ReadOutcome
+from quorate.consensus.replica import Replica
+from quorate.groups.shard import log_keeper
+from quorate.groups.shard.barrier import Barrier
+from quorate.groups.shard.log_keeper import LogKeeper
+from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots import queue as snapshots
+from quorate.groups.snapshots.transfer import Offer
+from quorate.groups.watching.feeds import LocalFeed, Lost, Page
+from quorate.storage.data.checkpoint import Checkpoint, Manifest
+from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.record import KEY, AppliedRecord
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import Batch
+from quorate.storage.events import EventLog, EventRow, HistoryGoneError, StoredEvent
+from quorate.storage.families import ANSWERS, APPLIED, EVENTS
+from quorate.testing.sim.bugs.catalogue import CONFLICTS, CRASHES, POWER, READS, SNAPSHOTS, bug
+
+#: Snapshots all the time, and machines that lose power on their way.
+_INSTALLS: Final = replace(
+    SNAPSHOTS,
+    faults=replace(
+        SNAPSHOTS.faults, cut_snapshot=0.1, power_loss=8, cluster_power_loss=3, failpoint=0.03
+    ),
+)
+#: Logs are cut right behind what is durable.
+_TAILLESS: Final = replace(POWER, tail=1, compaction_s=0.05, proposals=120.0)
+#: Leadership moves while clients of sessions try again.
+_SESSIONS: Final = replace(
+    CRASHES,
+    proposals=10.0,
+    reads=2.0,
+    sessions=4,
+    session_commands=25.0,
+    faults=replace(CRASHES.faults, every_s=0.3, pause=6, transfer=6, slow_way=6, clock_rate=4),
+)
+#: Watchers that move, and little history.
+_WATCHES: Final = replace(
+    CRASHES, watchers=6, retained=30, batch_bytes=300, faults=replace(CRASHES.faults, every_s=0.3)
+)
+#: Followers that lag.
+_LAGS: Final = replace(_WATCHES, faults=replace(_WATCHES.faults, every_s=0.2, partition=12))
+
+_shard_commit = ShardData.commit
+_manifest = Checkpoint.manifest
+_answer_known = sessions.answer_known
+_record = sessions.record
+_encode_events = EventRow.encode
+_list = LocalFeed._list
+_follow = LocalFeed._follow
+_take = LocalFeed.take
+_read_events = EventLog.read
+_hold = Outbox.hold
+_point = MemoryHome.point
+_replace_data = Shard.replace_data
+_record_encode = AppliedRecord.encode
+_init_feed = LocalFeed.__init__
+
+
+def _own_ms() -> int:
+    """Return what the clock of the node shows whose code runs."""
+    return 1_000_000 + int(get_running_loop().time() * 1_000)
+
+
+# Installs.
+
+
+@bug(MemoryHome, "sync", "install", _INSTALLS)
+def pointer_before_files_are_synced(self: MemoryHome, folder: str) -> None:
+    """The pointer names only what is durable."""
+    return
+
+
+@bug(MemoryHome, "point", "install", _INSTALLS)
+def pointer_not_synced(self: MemoryHome, content: bytes) -> None:
+    """The pointer is durable before the old data goes."""
+    self._pointers.append(content)
+
+
+@bug(log_keeper, "log_needs_reset", "install", _INSTALLS)
+def log_not_reset_after_an_install(installed: Position | None, journal: Journal) -> bool:
+    """A log that lacks the installed snapshot is reset to it."""
+    return False
+
+
+def _welcome(shard: Shard, offer: Offer) -> None:
+    return
+
+
+def _is_ahead_of_nothing(self: Replica, position: Position) -> bool:
+    return True
+
+
+@bug(
+    Shard,
+    "replace_data",
+    "install",
+    SNAPSHOTS,
+    also=(
+        (snapshots, "_demand_welcome", _welcome),
+        (Replica, "_snapshot_is_ahead", _is_ahead_of_nothing),
+    ),
+)
+def snapshot_behind_commit_installed(
+    self: Shard,
+    install: Callable[[ShardData], None],
+    position: Position,
+    configuration: Configuration,
+) -> bool:
+    """A snapshot at or below the commit index is refused."""
+    self._driver.call(lambda: _install_anyhow(self, install, position, configuration))
+    return True
+
+
+def _install_anyhow(
+    shard: Shard,
+    install: Callable[[ShardData], None],
+    position: Position,
+    configuration: Configuration,
+) -> None:
+    install(shard.data)
+    shard.applier.reopened(shard.data)
+    shard.replica.snapshot_installed(position, configuration)
+    shard._told_applied()
+
+
+@bug(Checkpoint, "manifest", "install", SNAPSHOTS)
+def events_left_out_of_snapshots(self: Checkpoint) -> Manifest:
+    """A snapshot brings the events along."""
+    manifest = _manifest(self)
+    kept = tuple(file for file in manifest.files if file.name != quote(EVENTS))
+    return replace(manifest, files=kept)
+
+
+@bug(Checkpoint, "manifest", "install", SNAPSHOTS)
+def answers_left_out_of_snapshots(self: Checkpoint) -> Manifest:
+    """A snapshot brings the answers of sessions along."""
+    manifest = _manifest(self)
+    kept = tuple(file for file in manifest.files if file.name != quote(ANSWERS))
+    return replace(manifest, files=kept)
+
+
+@bug(Outbox, "hold", "install", _INSTALLS)
+def install_acknowledged_before_it_is_durable(self: Outbox, message: Any, needs: int) -> None:
+    """A snapshot is acknowledged once log and data are durable."""
+    body = message.body
+    is_install = getattr(body, "success", False) and body.prev_index == body.match > 0
+    _hold(self, message, 0 if is_install else needs)
+
+
+# Durability of the data.
+
+
+@bug(LogKeeper, "_cut_behind", "durability", _TAILLESS)
+def log_cut_above_what_is_durable(self: LogKeeper) -> None:
+    """The log is cut below what the data holds durably."""
+    policy = self._policy
+    wanted = self._journal.tail_from(policy.tail_entries * 3 // 4, policy.tail_bytes * 3 // 4)
+    index = min(wanted, self._data.applied)
+    if index > self._journal.sentinel.index:
+        self._cut(index)
+
+
+@bug(ShardData, "synced", "durability", _TAILLESS)
+def durable_index_read_too_late(self: ShardData, index: int) -> None:
+    """What a sync covers is read before it begins."""
+    self._durable = self.applied
+
+
+@bug(ShardData, "commit", "apply", CRASHES)
+def index_not_in_the_batch(self: ShardData, batch: Batch, record: AppliedRecord) -> None:
+    """The applied index is written with the rows."""
+    self._engine.write(batch)
+    self._record = record
+    last = Batch()
+    last.put(APPLIED, KEY, record.encode())
+    if record.position.index % 3 == 0:
+        self._engine.write(last)
+
+
+@bug(AppliedRecord, "encode", "apply", CRASHES)
+def checksum_not_in_the_record(self: AppliedRecord) -> bytes:
+    """The running checksum is stored with the applied index."""
+    return _record_encode(replace(self, checksum=0))
+
+
+@bug(applier, "decode", "apply", CRASHES)
+def own_clock_used(payload: bytes) -> EntryBatch:
+    """Logical time is that of the entry."""
+    return decode(payload)._replace(proposed_at_ms=_own_ms())
+
+
+@bug(applier, "decode", "apply", replace(CONFLICTS, batch_bytes=300))
+def order_differs_between_replicas(payload: bytes) -> EntryBatch:
+    """The commands of an entry are applied in the order of the entry."""
+    batch = decode(payload)
+    return batch._replace(commands=list(batch.commands)[:: 1 if _own_ms() % 2 else -1])
+
+
+# Sessions.
+
+
+@bug(sessions, "answer_known", "sessions", _SESSIONS)
+def unknown_session_applied(
+    layer: Layer, stamp: Stamp, revision: int, now_ms: int
+) -> Outcome | None:
+    """A command of a session that is unknown or expired is refused."""
+    known = _answer_known(layer, stamp, revision, now_ms)
+    if known and known.refusal and known.refusal.code == SESSION_EXPIRED:
+        return None
+    return known
+
+
+@bug(sessions, "answer_known", "sessions", _SESSIONS)
+def below_the_lowest_applied(
+    layer: Layer, stamp: Stamp, revision: int, now_ms: int
+) -> Outcome | None:
+    """What lies below the lowest unanswered sequence is refused."""
+    known = _answer_known(layer, stamp, revision, now_ms)
+    if known and known.refusal and known.refusal.code == OUT_OF_RANGE:
+        return None
+    return known
+
+
+@bug(sessions, "answer_known", "sessions", _SESSIONS)
+def sessions_expire_by_the_own_clock(
+    layer: Layer, stamp: Stamp, revision: int, now_ms: int
+) -> Outcome | None:
+    """Sessions expire by logical time."""
+    return _answer_known(layer, stamp, revision, _own_ms())
+
+
+@bug(sessions, "record", "sessions", _SESSIONS)
+def answer_not_recorded(layer: Layer, stamp: Stamp, outcome: Outcome) -> None:
+    """An answer is recorded with what the command wrote."""
+    return
+
+
+@bug(sessions, "record", "sessions", _SESSIONS)
+def refusal_not_recorded(layer: Layer, stamp: Stamp, outcome: Outcome) -> None:
+    """A refusal is an answer, too."""
+    if outcome.refusal is None:
+        _record(layer, stamp, outcome)
+
+
+# Reads.
+
+
+@bug(Barrier, "_wait", "reads", READS)
+def read_served_before_applied(self: Barrier, index: int, readers: list[Any]) -> None:
+    """A read waits until its index is applied here."""
+    self._serve(readers)
+
+
+@bug(Barrier, "read", "reads", READS)
+def read_joins_a_question_under_way(self: Barrier, timeout_s: float) -> Any:
+    """A read never joins a question that was asked before it came."""
+    reader = self._reader(timeout_s)
+    if self._asked:
+        next(iter(self._asked.values())).append(reader)
+    else:
+        self._arriving.append(reader)
+        if self._asking is None:
+            self._asking = self._loop.call_soon(self._ask)
+    return reader.future
+
+
+@bug(Barrier, "answered", "reads", READS)
+def unanswered_read_served(self: Barrier, outcomes: Any) -> None:
+    """A read that got no index asks again."""
+    known = (ReadOutcome(each.token, each.index or self._applied) for each in outcomes)
+    _answered(self, tuple(known))
+
+
+_answered = Barrier.answered
+
+
+@bug(Barrier, "wait_for", "reads", READS)
+def least_revision_ignored(self: Barrier, index: int, timeout_s: float) -> Any:
+    """A read waits for the revision that its caller has seen."""
+    reader = self._reader(timeout_s)
+    self._serve([reader])
+    return reader.future
+
+
+# Watches.
+
+
+@bug(EventRow, "encode", "watches", _WATCHES)
+def event_row_left_out(self: EventRow, at_ms: int) -> bytes:
+    """Every change is in the event row of its entry."""
+    if len(self.runs) > 1:
+        del self.parts[self.runs[-1][2] :]
+        self.runs.pop()
+    return _encode_events(self, at_ms)
+
+
+@bug(LocalFeed, "_list", "watches", _WATCHES)
+def revision_taken_after_the_list(self: LocalFeed) -> Page | Lost | None:
+    """The revision of a list is read before its rows."""
+    page = _list(self)
+    if isinstance(page, Page) and not page.listing:
+        now = whole(self._replica.data.applied)
+        self._position = now
+        return replace(page, revision=now)
+    return page
+
+
+@bug(LocalFeed, "__init__", "watches", _WATCHES)
+def token_off_by_one(self: LocalFeed, *given: Any) -> None:
+    """A watch goes on behind its token, and not behind the entry after it."""
+    _init_feed(self, *given)
+    if self._position is not None:
+        self._position += 1 << POSITION_BITS
+
+
+@bug(EventLog, "read", "watches", _LAGS)
+def trimmed_without_a_word(
+    self: EventLog, after_revision: int, selection: Mapping[str, bytes] | None = None, **most: Any
+) -> tuple[list[StoredEvent], int]:
+    """Whoever asks for history that is gone is told so."""
+    try:
+        return _read_events(self, after_revision, selection, **most)
+    except HistoryGoneError as gone:
+        behind = (gone.oldest << POSITION_BITS) - 1
+        return _read_events(self, behind, selection, **most)
+
+
+@bug(LocalFeed, "_follow", "watches", _LAGS)
+def token_ahead_of_the_replica_forgotten(self: LocalFeed, position: int) -> Page | None:
+    """A token that is ahead of the replica waits for it."""
+    self._position = min(position, whole(self._replica.data.applied))
+    return _follow(self, self._position)
+
+
+@bug(LocalFeed, "take", "watches", _LAGS)
+def resync_swallowed(self: LocalFeed) -> Page | Lost | None:
+    """A watch that lost history says so."""
+    page = _take(self)
+    if isinstance(page, Lost) and self._position is not None:
+        self._lost = None
+        self._position = whole(self._replica.data.applied)
+        return Page((), self._position)
+    return page

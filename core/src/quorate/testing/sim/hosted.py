@@ -1,0 +1,151 @@
+"""One replica in a simulated process, and what is seen of it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from quorate.consensus.inherited import LEADER
+from quorate.consensus.journal import Position
+from quorate.consensus.messages import Message, Peer
+from quorate.groups.shard.log_keeper import open_journal
+from quorate.groups.shard.shard import Shard
+from quorate.plugin import Row
+from quorate.storage.shard_id import ShardId
+from quorate.testing.sim import facts
+from quorate.testing.sim.data import LivingHome, ObservedData
+from quorate.testing.sim.journal import ObservedJournal
+from quorate.testing.sim.network import Parcel
+
+if TYPE_CHECKING:
+    from quorate.testing.sim.process import Process
+
+_END: Final = b"\xff" * 64
+
+
+class Hosted:
+    """Opens a `Shard` of real processes over observed data and an observed log."""
+
+    def __init__(self, process: "Process", name: str) -> None:
+        self.name: Final = name
+        self.process: Final = process
+        self.peer: Final[Peer] = process.disk.peer
+        self._tell: Final = process.around.tell
+        hosting = process.around.hosting
+        self._families: Final = hosting.families
+        home = LivingHome(process.disk.homes[name], process.has_ended)
+        self.data: Final = ObservedData.open(home, self._families)
+        journal = open_journal(self, ShardId.parse(name), self.data)
+        around = process.around
+        self.shard: Final = Shard(
+            ShardId.parse(name),
+            self.peer,
+            hosting.catalog,
+            self.data,
+            journal,
+            peers=self,
+            syncs=process.sync,
+            snapshots=process.snapshots,
+            loop=process.loop,
+            clock=process.clock,
+            wall_ms=process.wall_ms,
+            rng=around.world.rng(f"replica/{process.life}/{name}"),
+            settings=around.profile.shard_settings(),
+            on_stopped=self._stopped,
+        )
+        self.replica: Final = self.shard.replica
+        self._seen: tuple[object, ...] = ()
+        self._seen_commit = self.replica.commit
+        self._led = False
+        self.data.committed = self._committed
+        self.data.replaced = self._replaced
+        self._tell_state()
+
+    @property
+    def leads(self) -> bool:
+        """Whether it takes itself for the leader."""
+        return self.shard.leads
+
+    @property
+    def term(self) -> int:
+        """Its term."""
+        return self.replica.term
+
+    @property
+    def applied(self) -> int:
+        """The index up to which it has applied."""
+        return self.data.applied
+
+    @property
+    def backlog(self) -> int:
+        """How many of its entries are not committed."""
+        return self.replica.log.last.index - self.replica.commit
+
+    def row(self, family: str, key: bytes) -> Row | None:
+        """Read a row as a query does."""
+        return self.shard.reader(frozenset(self._families)).get_row(family, key)
+
+    def rows(self) -> dict[str, dict[bytes, Row]]:
+        """Read all rows of what is hosted."""
+        reader = self.shard.reader(frozenset(self._families))
+        return {
+            family: {row.key: row for row in reader.scan(family, b"", _END, limit=1 << 30)}
+            for family in self._families
+        }
+
+    def observe(self) -> None:
+        """Tell what changed since the last look."""
+        replica = self.replica
+        leads = replica.role == LEADER
+        configuration = replica.log.configuration
+        seen = (leads, replica.term, replica.commit, replica.applied, configuration)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        self._tell(facts.Seen(self.name, self.peer, *seen))
+        if leads and not self._led:
+            term_of = replica.log.term_of
+            self._tell(facts.Elected(self.name, self.peer, replica.term, term_of))
+        self._led = leads
+        if replica.commit != self._seen_commit:
+            first = max(self._seen_commit + 1, replica.log.first_index)
+            self._seen_commit = replica.commit
+            last = min(replica.commit, replica.log.last.index)
+            if first <= last and configuration is not None:
+                entries = tuple(replica.log.slice(first, last, 1 << 30))
+                self._tell(
+                    facts.Committed(
+                        self.name, self.peer, leads, replica.term, configuration, entries
+                    )
+                )
+
+    # What is asked of the node around a shard.
+
+    def journal(self, shard: str, applied: int = 0) -> ObservedJournal:
+        """Open the shard's part of the node's log."""
+        return self.process.open_journal(shard, self.data, applied)
+
+    def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
+        """Put messages on their way."""
+        around, node = self.process.around, self.peer.node
+        for message in messages:
+            self._tell(facts.Sent(self.name, self.peer, message))
+            around.send(node, message.target.node, Parcel(self.name, message))
+
+    def _stopped(self, shard: Shard, error: Exception) -> None:
+        self._tell(facts.Stopped(self.name, self.peer, error))
+
+    # What happens to the data.
+
+    def _committed(self, before: int) -> None:
+        if self.applied > before:
+            # Nobody was told yet, and nobody reads before the rows are there.
+            for entry in self.replica.log.slice(before + 1, self.applied, 1 << 30):
+                self._tell(facts.Applied(self.name, self.peer, entry))
+        self._tell_state()
+
+    def _replaced(self, position: Position) -> None:
+        self._tell(facts.Installed(self.name, self.peer, position))
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        checksum = self.data.record.checksum
+        self._tell(facts.StateAt(self.name, self.peer, self.applied, self.data.content, checksum))

@@ -1,0 +1,107 @@
+"""What the conformance checks are about: a plugin, its log, and the shards that apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, TypeVar
+
+import pytest
+from google.protobuf.message import Message
+
+from quorate.apply.entries import LoggedCommand
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.declared import Declared
+from quorate.plugin.problems import PluginErrors
+from quorate.testing import logs
+from quorate.testing.installed import catalog_of
+from quorate.testing.node import MemoryNode
+from quorate.testing.probes import Doings, probed
+from quorate.testing.shard import Entry, ShardState, command_of
+
+NodeT = TypeVar("NodeT", bound=MemoryNode)
+
+
+class Subject:
+    """The plugin under test; an author overrides what does not fit it."""
+
+    #: The name of the plugin under test.
+    plugin: ClassVar[str]
+    #: Other plugins that it needs beside it.
+    beside: ClassVar[tuple[str, ...]] = ()
+    #: The descriptor set of the last release, relative to the test's own file.
+    golden: ClassVar[str] = "golden/{plugin}.binpb"
+    #: A catalog to test in place of the one of the installed plugins.
+    catalog: ClassVar[Catalog | None] = None
+
+    #: The seeds of the simulated runs: each is a cluster of its own, with faults of its own.
+    seeds: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
+
+    #: The configuration that its services and controllers see, by plugin.
+    config: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+
+    def log(self) -> Sequence[Message]:
+        """Return the commands to apply: the examples in the order of declaration, twice over."""
+        return [*self._examples(), *self._examples()]
+
+    def queries(self) -> Sequence[Message]:
+        """Return the queries to run over what the log leaves: each one that is declared, empty."""
+        return [query.message() for query in self._declared().queries]
+
+    def new_shard(self, catalog: Catalog, group: str, state: ShardState | None) -> logs.ApplyFloor:
+        """Make a shard of a group, from a state or empty; it applies the logs."""
+        return logs.memory_shard(catalog, group, state)
+
+    def _catalog(self) -> Catalog:
+        if self.catalog is not None:
+            return self.catalog
+        try:
+            return catalog_of([self.plugin, *self.beside])
+        except PluginErrors as errors:
+            problems = "; ".join(str(error) for error in errors.exceptions)
+            pytest.fail(f"the plugin's declarations are wrong: {problems}")
+
+    def _declared(self) -> Declared:
+        return self._catalog().declared[self.plugin]
+
+    def _examples(self) -> list[Message]:
+        return [example for command in self._declared().commands for example in command.examples]
+
+    def _log(self) -> list[Message]:
+        log = list(self.log())
+        strangers = {named(each) for each in log} - set(self._catalog().commands)
+        assert not strangers, f"log() returns commands that nobody declares: {sorted(strangers)}"
+        return log
+
+    def _entries(self) -> dict[str, list[Entry]]:
+        return logs.by_group(self._catalog(), self._logged())
+
+    def _logged(self) -> list[LoggedCommand]:
+        return list(map(command_of, self._log()))
+
+    def _shard(self, group: str, state: ShardState | None = None) -> logs.ApplyFloor:
+        return self.new_shard(self._catalog(), group, state)
+
+    def _node(self, kind: type[NodeT], shards: Mapping[str, int] | None = None) -> NodeT:
+        return kind(catalog=self._catalog(), config=self.config, shards=shards)
+
+    def _play(self) -> logs.Played:
+        return logs.play(self._catalog(), self._logged(), self.new_shard)
+
+    def _doings(self) -> list[Doings]:
+        noted: list[Doings] = []
+        catalog = probed(self._catalog(), noted)
+        logs.play(catalog, self._logged(), self.new_shard)
+        return noted
+
+
+def named(message: Message) -> str:
+    """Return the full name of a message."""
+    return str(message.DESCRIPTOR.full_name)
+
+
+def difference(one: logs.Played, other: logs.Played) -> str:
+    """Say where two runs of the same log part."""
+    for position, (a, b) in enumerate(zip(one.outcomes, other.outcomes, strict=True)):
+        if a != b:
+            return f"first at command {position} of the log: {a} became {b}"
+    return "in the rows, with equal replies"

@@ -1,0 +1,413 @@
+"""Nodes of one cluster on virtual time, over databases in memory and a network in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any, TypeVar
+
+import pytest
+from google.protobuf.message import Message as Proto
+from google.protobuf.wrappers_pb2 import BytesValue, Int64Value, StringValue
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.consensus.membership import Configuration, Member
+from quorate.consensus.messages import Append, Message, Peer
+from quorate.consensus.timing import Timing
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NoLeaderError
+from quorate.groups.routing.slots import slot_of
+from quorate.groups.shard.log_keeper import TailJournal
+from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.shard import Shard, ShardSettings
+from quorate.groups.shard.space import FreeSpace
+from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
+from quorate.plugin.catalog import Catalog, assemble
+from quorate.plugin.declared import Declared
+from quorate.plugin.discovery import Plugin
+from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
+from quorate.storage.log.memory_witness import MemoryWitnesses
+from quorate.storage.log.node_log import FAMILY, NodeLog
+from quorate.storage.log.sync_loop import SyncLoop
+from quorate.storage.shard_id import ShardId
+from quorate.testing.sim.loop import Clock, VirtualLoop
+from quorate.testing.sim.world import World
+
+T = TypeVar("T")
+
+METADATA = ShardId("metadata", 0)
+ROWS = "toy.rows"
+TIMING = Timing(heartbeat_s=0.05, election_min_s=0.2, election_max_s=0.4)
+
+
+# A plugin: a string sets a row, a number counts and answers the sum, bytes make it raise.
+
+
+def put(txn: Txn, command: StringValue) -> None:
+    key, _, value = command.value.partition("=")
+    if not key:
+        raise Rejected("INVALID_ARGUMENT", "a row needs a key")
+    txn.put(ROWS, key.encode(), StringValue(value=value).SerializeToString())
+
+
+def add(txn: Txn, command: Int64Value) -> Int64Value:
+    before = txn.get(ROWS, b"sum")
+    total = command.value + (Int64Value.FromString(before).value if before else 0)
+    answer = Int64Value(value=total)
+    txn.put(ROWS, b"sum", answer.SerializeToString())
+    return answer
+
+
+def spoil(txn: Txn, command: BytesValue) -> None:
+    txn.put(ROWS, b"spoilt", b"")
+    raise ZeroDivisionError(command.value.decode())
+
+
+def plugin(group: str) -> Catalog:
+    messages: tuple[type[Proto], ...] = (StringValue, Int64Value, BytesValue)
+    handlers: tuple[Callable[..., Any], ...] = (put, add, spoil)
+    return assemble(
+        [
+            Declared(
+                plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
+                groups=() if group == "metadata" else (RaftGroup(name=group),),
+                families=(ColumnFamily(name=ROWS, group=group, row=StringValue),),
+                commands=tuple(
+                    Command(
+                        message=message,
+                        group=group,
+                        examples=(message(),),
+                        shard_key=lambda _: b"",
+                    )
+                    for message in messages
+                ),
+                routes=tuple(
+                    DataRoute(message=message, apply=handler)
+                    for message, handler in zip(messages, handlers, strict=True)
+                ),
+            )
+        ]
+    )
+
+
+def logged(message: Proto, *, slot: int | None = None, slotless: bool = False) -> LoggedCommand:
+    slots = () if slotless else (slot_of(b"") if slot is None else slot,)
+    return LoggedCommand(
+        message.DESCRIPTOR.full_name, message.SerializeToString(), slots, slotless=slotless
+    )
+
+
+def row(key: str, value: str) -> LoggedCommand:
+    return logged(StringValue(value=f"{key}={value}"))
+
+
+class Snapshots:
+    """Only notes who needs one."""
+
+    def __init__(self) -> None:
+        self.asked: list[Peer] = []
+
+    def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
+        self.asked += peers
+
+
+class Node:
+    """A node through its lives: `start` begins one, `kill` ends it."""
+
+    def __init__(self, cluster: Cluster, name: str, shards: Mapping[str, int]) -> None:
+        self.cluster = cluster
+        self.name = name
+        self.configured = dict(shards)
+        self.catalog = cluster.catalog
+        self.peer = Peer(name, ord(name))
+        self.log_disk = MemoryDisk()
+        self.witnesses = MemoryWitnesses()
+        self.homes: dict[ShardId, MemoryHome] = {}
+        self.clock = Clock(cluster.world)
+        self.snapshots = Snapshots()
+        self.free_bytes = 1 << 40
+        self.failures: list[Exception] = []
+        self.lives = 0
+        self.loop: VirtualLoop
+        self.shards: NodeShards
+        self.log: NodeLog
+
+    def start(self) -> None:
+        self.lives += 1
+        self.loop = VirtualLoop(self.cluster.world, self.clock)  # type: ignore[abstract]
+        self.log = NodeLog(MemoryEngine(self.log_disk, (FAMILY,)), self.witnesses)
+        self.syncs = SyncLoop(self.log, self.loop, self._synced, self._log_failed)
+        self.shards = NodeShards(
+            self.peer,
+            f"{self.name}.test:1",
+            self.catalog,
+            self.log,
+            lambda shard: self.homes.setdefault(shard, MemoryHome()),
+            self._new_shard,
+            configured=self.configured,
+            loop=self.loop,
+            failed=self.failures.append,
+        )
+        self.run(lambda: self.shards.open(self.cluster.first, self.submit))
+
+    def kill(self) -> None:
+        self.loop.end()
+        self.log_disk.kill()
+        for home in self.homes.values():
+            home.kill()
+
+    def lose_power(self, rng: Random) -> None:
+        self.loop.end()
+        self.log_disk.lose_power(rng)
+        self.witnesses.lose_power(rng)
+        for home in self.homes.values():
+            home.lose_power(rng)
+
+    def run(self, act: Callable[[], T]) -> T:
+        """Call something as the node's loop would."""
+        done: list[T] = []
+        self.loop.post(0.0, lambda: done.append(act()))
+        self.cluster.until(lambda: bool(done))
+        return done[0]
+
+    def __getitem__(self, shard: ShardId) -> Shard:
+        found = self.shards.get(shard)
+        assert found is not None
+        return found
+
+    @property
+    def metadata(self) -> Shard:
+        return self[METADATA]
+
+    def rows(self, shard: ShardId = METADATA) -> dict[str, str]:
+        reader = self[shard].reader(frozenset((ROWS,)))
+        return {
+            found.key.decode(): StringValue.FromString(found.value).value
+            for found in reader.scan(ROWS, b"", b"\xff", limit=10_000)
+        }
+
+    async def submit(self, shard: ShardId, message: Proto) -> None:
+        """Propose one of core's own commands where the leader is, wherever that is."""
+        command = logged(message, slotless=True)
+        for node in self.cluster.nodes.values():
+            found = node.shards.get(shard)
+            if found is None or not found.leads or self.cluster.is_cut(self.name, node.name):
+                continue
+            if node is self:
+                await found.propose([command])
+            else:
+                node.loop.call_soon(partial(found.propose, [command]))
+            return
+        raise NoLeaderError(shard)
+
+    def _new_shard(self, shard: ShardId, data: ShardData, journal: TailJournal) -> Shard:
+        world = self.cluster.world
+        return Shard(
+            shard,
+            self.peer,
+            self.catalog,
+            data,
+            journal,
+            peers=self,
+            syncs=self.syncs,
+            snapshots=self.snapshots,
+            loop=self.loop,
+            clock=self.clock,
+            wall_ms=lambda: int(self.clock() * 1_000) + 1_000_000,
+            rng=world.rng(f"{self.name}/{self.lives}/{shard}"),
+            settings=self.cluster.settings,
+            membership=self,
+            space=FreeSpace(lambda: self.free_bytes, self.clock),
+        )
+
+    def _synced(self, sequence: int) -> None:
+        self.shards.synced(sequence)
+
+    def _log_failed(self, error: Exception) -> None:
+        self.shards.log_failed(error)
+
+    # The ports of a shard.
+
+    def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self.cluster.carry(self, shard, message)
+
+    def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
+        answer: asyncio.Future[Membership | None] = self.loop.create_future()
+        if not self.cluster.is_cut(self.name, node):
+            found = self.cluster.nodes[node].shards.get(shard)
+            answer.set_result(None if found is None else found.membership)
+        return answer
+
+
+class Cluster:
+    """Formed of nodes named by letters."""
+
+    def __init__(
+        self,
+        names: str = "abc",
+        *,
+        seed: int = 1,
+        settings: ShardSettings | None = None,
+        group: str = "metadata",
+        catalog: Catalog | None = None,
+        shards: Mapping[str, int] | None = None,
+        settled: bool = True,
+    ) -> None:
+        self.world = World(seed)
+        self.settings = settings or ShardSettings(timing=TIMING)
+        self.catalog = catalog or plugin(group)
+        self.rng = self.world.rng("network")
+        #: Links on which everything is lost.
+        self.cut: set[tuple[str, str]] = set()
+        self.isolated: set[str] = set()
+        #: Sees every message that leaves; False: it is lost.
+        self.passes: Callable[[Message], bool] = lambda _: True
+        self.nodes = {name: Node(self, name, shards or {}) for name in names}
+        self.first: Configuration | None = Configuration.of(
+            Member(node.peer) for node in self.nodes.values()
+        )
+        for node in self.nodes.values():
+            node.start()
+        if settled:
+            self.until(self._is_settled)
+
+    def _is_settled(self) -> bool:
+        """Whether every shard that is wanted is there, and knows its slots."""
+        wanted = sum(self.nodes["a"].shards.declared.values())
+        for node in self.nodes.values():
+            shards = list(node.shards.all())
+            if len(shards) < wanted or not all(each.applier.slots.version for each in shards):
+                return False
+            if any(each.status().queued + each.status().in_flight for each in shards):
+                return False
+        return True
+
+    @property
+    def leader(self) -> Node:
+        return self.leader_of(METADATA)
+
+    def leader_of(self, shard: ShardId) -> Node:
+        """Return the node that leads a shard in the newest term, once there is one.
+
+        One that was isolated is not asked.
+        """
+        found: list[tuple[int, Node]] = []
+
+        def led() -> bool:
+            for name, node in self.nodes.items():
+                replica = node.shards.get(shard)
+                if replica is not None and replica.leads and name not in self.isolated:
+                    found.append((replica.term, node))
+            return bool(found)
+
+        self.until(led)
+        return max(found, key=lambda each: each[0])[1]
+
+    @property
+    def followers(self) -> list[Node]:
+        leader = self.leader
+        return [node for node in self.nodes.values() if node is not leader]
+
+    # Time.
+
+    def until(self, holds: Callable[[], bool], within_s: float = 60.0) -> None:
+        """Let time pass until something holds."""
+        give_up = self.world.now + within_s
+        while not holds():
+            assert self.world.now < give_up, f"not after {within_s} s"
+            self.world.run(self.world.now + 0.001)
+
+    def pass_time(self, seconds: float) -> None:
+        self.world.run(self.world.now + seconds)
+
+    def result(self, future: asyncio.Future[T]) -> T:
+        self.until(future.done)
+        return future.result()
+
+    def failure(self, future: asyncio.Future[Any]) -> BaseException | None:
+        self.until(future.done)
+        return future.exception()
+
+    # What tests do.
+
+    def propose(self, *commands: LoggedCommand, **options: Any) -> tuple[Outcome, ...]:
+        """Propose to whoever leads among those that hear each other."""
+        return self.result(self.proposal(self.leader, *commands, **options))
+
+    @staticmethod
+    def proposal(
+        node: Node, *commands: LoggedCommand, shard: ShardId = METADATA, **options: Any
+    ) -> asyncio.Future[tuple[Outcome, ...]]:
+        return node.run(lambda: node[shard].propose(commands, **options))
+
+    def isolate(self, node: Node) -> None:
+        self.isolated.add(node.name)
+        for other in self.nodes:
+            if other != node.name:
+                self.cut |= {(node.name, other), (other, node.name)}
+
+    def heal(self) -> None:
+        self.cut.clear()
+        self.isolated.clear()
+        for node in self.nodes.values():
+            for other in self.nodes:
+                node.run(partial(node.shards.remade, other))
+
+    def is_cut(self, source: str, target: str) -> bool:
+        return (source, target) in self.cut
+
+    def carry(self, source: Node, shard: ShardId, message: Message) -> None:
+        if self.is_cut(source.name, message.target.node) or not self.passes(message):
+            return
+        target = self.nodes.get(message.target.node)
+        if target is not None:
+            delay = self.rng.uniform(0.001, 0.004)
+            target.loop.post(delay, lambda: void(target.shards.deliver(str(shard), message)))
+
+
+def void(_: object) -> None:
+    """Return nothing."""
+
+
+@pytest.fixture
+def new_cluster() -> Iterator[Callable[..., Cluster]]:
+    """Clusters whose nodes end with the test."""
+    made: list[Cluster] = []
+
+    def make(*arguments: Any, **options: Any) -> Cluster:
+        made.append(Cluster(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        for node in cluster.nodes.values():
+            node.loop.end()
+
+
+@pytest.fixture
+def cluster(new_cluster: Callable[..., Cluster]) -> Cluster:
+    """Three nodes with metadata/0, founded."""
+    return new_cluster()
+
+
+@pytest.fixture
+def new_row() -> Callable[[str, str], LoggedCommand]:
+    """Commands that set a row."""
+    return row
+
+
+@pytest.fixture
+def new_command() -> Callable[..., LoggedCommand]:
+    """Commands of any message."""
+    return logged
+
+
+@pytest.fixture
+def drop_appends() -> Callable[[Message], bool]:
+    """A network that loses entries, and nothing else."""
+    return lambda message: not (isinstance(message.body, Append) and message.body.entries)

@@ -1,0 +1,91 @@
+"""The node's face over real replicas: one hop, and leaders that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.wrappers_pb2 import StringValue
+from quorate.apply.outcomes import Outcome
+from quorate.config.sections import LimitsSection
+from quorate.groups.groups import Answer, Groups
+from quorate.groups.refusals import NotProposedError, UnreadableError
+from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
+from quorate.plugin import SessionRef
+
+if TYPE_CHECKING:
+    from core.tests.groups.replicas.conftest import Cluster, Node
+
+
+class Hops:
+    """Calls other nodes on their own loops."""
+
+    def __init__(self, node: Node, faces: dict[str, Groups]) -> None:
+        self._node = node
+        self._faces = faces
+
+    async def propose(self, node: str, request: ForwardedCommand) -> Outcome:
+        target = self._node.cluster.nodes[node]
+        if target.loop.is_closed():
+            raise NotProposedError(f"node {node} is not there")
+        answer: asyncio.Future[Outcome] = self._node.loop.create_future()
+
+        async def accept() -> None:
+            try:
+                outcome = await self._faces[node].accept(request)
+            except NotProposedError as error:
+                self._node.loop.call_soon_threadsafe(answer.set_exception, error)
+            else:
+                self._node.loop.call_soon_threadsafe(answer.set_result, outcome)
+
+        target.loop.call_soon(lambda: target.loop.create_task(accept()))
+        return await answer
+
+    async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
+        raise UnreadableError("every node has a replica here")
+
+
+def faces_of(cluster: Cluster) -> dict[str, Groups]:
+    faces: dict[str, Groups] = {}
+    for name, node in cluster.nodes.items():
+        hops = Hops(node, faces)
+        faces[name] = Groups(
+            name, node.catalog, node.shards, hops, loop=node.loop, limits=LimitsSection()
+        )
+    return faces
+
+
+def call(cluster: Cluster, node: Node, work: Any) -> Any:
+    task: asyncio.Task[Any] = node.run(lambda: node.loop.create_task(work))
+    cluster.until(task.done)
+    return task.result()
+
+
+def test_any_node_takes_a_write_also_while_a_new_leader_is_elected(cluster: Cluster) -> None:
+    faces = faces_of(cluster)
+    for name, node in cluster.nodes.items():
+        answer = call(cluster, node, faces[name].propose(StringValue(value=f"{name}=1")))
+        assert isinstance(answer, Answer)
+    first = cluster.leader
+    one, other = cluster.followers
+    first.kill()
+
+    call(cluster, one, faces[one.name].propose(StringValue(value="late=1")))
+    call(cluster, other, faces[other.name].propose(StringValue(value="later=1")))
+
+    expected = dict.fromkeys([*"abc", "late", "later"], "1")
+    cluster.until(lambda: one.rows() == other.rows() == expected)
+
+
+def test_a_session_that_is_opened_anywhere_holds_everywhere(cluster: Cluster) -> None:
+    faces = faces_of(cluster)
+    one, other = cluster.followers
+    session = call(cluster, one, faces[one.name].open_session("metadata", b"", ttl_ms=60_000))
+    operation = SessionRef(session=session, sequence=1, lowest_unanswered=1)
+    command = StringValue(value="a=1")
+
+    first = call(cluster, one, faces[one.name].propose(command, session=operation))
+    again = call(cluster, other, faces[other.name].propose(command, session=operation))
+
+    assert first == again
+    cluster.until(lambda: one.rows() == {"a": "1"})

@@ -1,0 +1,278 @@
+"""A family of metadata that the commands of another group read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.protobuf.wrappers_pb2 import BytesValue, StringValue
+from quorate.apply.applier import mirrored
+from quorate.apply.control import MirrorPosition
+from quorate.apply.entries import LoggedCommand
+from quorate.groups.watching.mirrors import MirrorKeeper
+from quorate.groups.watching.watches import Watch, Watches
+from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Txn
+from quorate.plugin.catalog import Catalog, assemble
+from quorate.plugin.declared import Declared
+from quorate.plugin.discovery import Plugin
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import control_pb2
+
+if TYPE_CHECKING:
+    from core.tests.groups.replicas.conftest import Cluster, Node
+
+METADATA, KV = ShardId("metadata", 0), ShardId("kv", 0)
+FACTS = "toy.facts"
+
+
+def set_fact(txn: Txn, command: StringValue) -> None:
+    """`key=value` sets, `key` deletes, several are parted by blanks."""
+    for part in command.value.split():
+        key, told, value = part.partition("=")
+        if told:
+            txn.put(FACTS, key.encode(), StringValue(value=value).SerializeToString())
+        else:
+            txn.delete(FACTS, key.encode())
+
+
+def ask_fact(txn: Txn, command: BytesValue) -> StringValue:
+    found = txn.get(FACTS, command.value)
+    return StringValue.FromString(found) if found else StringValue(value="none")
+
+
+def catalog() -> Catalog:
+    return assemble(
+        [
+            Declared(
+                plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
+                groups=(RaftGroup(name="kv"),),
+                families=(
+                    ColumnFamily(name=FACTS, group="metadata", row=StringValue, mirrored=True),
+                ),
+                commands=(
+                    Command(
+                        message=StringValue,
+                        group="metadata",
+                        examples=(StringValue(),),
+                        shard_key=lambda _: b"",
+                    ),
+                    Command(
+                        message=BytesValue,
+                        group="kv",
+                        examples=(BytesValue(),),
+                        shard_key=lambda _: b"",
+                    ),
+                ),
+                routes=(
+                    DataRoute(message=StringValue, apply=set_fact),
+                    DataRoute(message=BytesValue, apply=ask_fact, reads=(FACTS,)),
+                ),
+            )
+        ]
+    )
+
+
+class Nowhere:
+    def open(self, *_: object) -> Any:
+        raise AssertionError("every shard is here")
+
+
+class Site:
+    """Three nodes, each with a keeper of the copy in kv/0."""
+
+    def __init__(self, cluster: Cluster, new_command: Callable[..., LoggedCommand]) -> None:
+        self.cluster = cluster
+        self.new_command = new_command
+        #: What the leader proposed.
+        self.adopted: list[control_pb2.AdoptMirror] = []
+        #: Whether the next watch that resumes finds its history gone.
+        self.history_gone = False
+        self.keepers: dict[str, MirrorKeeper] = {}
+        for node in cluster.nodes.values():
+            self.keep(node)
+
+    def keep(self, node: Node) -> None:
+        """Start the keeper of a node."""
+        watches, other = (
+            Watches(cluster, node.shards.get, Nowhere(), loop=node.loop, clock=node.clock)
+            for cluster in (b"c", b"other")
+        )
+
+        def open_watch(family: str, token: bytes) -> Watch:
+            opener = watches
+            if self.history_gone and token:
+                self.history_gone, opener = False, other
+            return opener.open({family: b""}, (METADATA,), token)
+
+        shard = node[KV]
+        propose = partial(type(shard).propose, shard)
+
+        def noted(commands: Any, **options: Any) -> Any:
+            proposed = propose(commands, **options)
+            self.adopted += (
+                control_pb2.AdoptMirror.FromString(command.payload)
+                for command in commands
+                if command.type == control_pb2.AdoptMirror.DESCRIPTOR.full_name
+            )
+            return proposed
+
+        shard.propose = noted  # type: ignore[method-assign]
+        families = mirrored(node.catalog, "kv")
+        keeper = MirrorKeeper(shard, families, open_watch, cluster=b"c", loop=node.loop)
+        self.keepers[node.name] = keeper
+        node.loop.post(0.0, keeper.start)
+
+    def set(self, text: str) -> None:
+        self.cluster.propose(self.new_command(StringValue(value=text)))
+
+    def ask(self, key: str) -> str:
+        """Ask a handler of kv/0 what it sees."""
+        proposal = self.cluster.proposal(
+            self.cluster.leader_of(KV),
+            self.new_command(BytesValue(value=key.encode())),
+            shard=KV,
+        )
+        [outcome] = self.cluster.result(proposal)
+        assert outcome.refusal is None
+        return StringValue.FromString(outcome.reply).value
+
+    def copies(self) -> list[dict[str, str]]:
+        """What each replica of kv/0 holds."""
+        return [
+            {
+                key.decode(): StringValue.FromString(value[8:]).value
+                for key, value in node[KV].data.iterate(FACTS, b"", None)
+            }
+            for node in self.cluster.nodes.values()
+        ]
+
+    def until_copied(self, **facts: str) -> None:
+        self.cluster.until(lambda: all(copy == facts for copy in self.copies()))
+
+    def position(self) -> MirrorPosition | None:
+        return self.cluster.leader_of(KV)[KV].applier.mirror_position(FACTS)
+
+
+@pytest.fixture
+def site(
+    new_cluster: Callable[..., Cluster], new_command: Callable[..., LoggedCommand]
+) -> Iterator[Site]:
+    cluster = new_cluster(catalog=catalog())
+    yield Site(cluster, new_command)
+    cluster.world.dispose()
+
+
+def test_every_replica_gets_the_rows_and_their_changes(site: Site) -> None:
+    site.set("a=1 b=2")
+    site.until_copied(a="1", b="2")
+    assert site.ask("a") == "1"
+
+    site.set("a=3 c=4")
+    site.set("b")
+    site.until_copied(a="3", c="4")
+    assert site.ask("b") == "none"
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_rows_keep_the_revision_of_their_source(site: Site, listed: bool) -> None:
+    if listed:
+        leader = site.cluster.leader_of(KV)
+        site.cluster.result(leader.loop.create_task(site.keepers[leader.name].stop()))
+    site.set("a=1")
+    if listed:
+        source = site.cluster.leader.metadata
+        site.cluster.until(lambda: leader.metadata.applied >= source.applied)
+        site.history_gone = True
+        site.keep(leader)
+    site.until_copied(a="1")
+    stored = [
+        dict(node[shard].data.iterate(FACTS, b"", None))
+        for node in site.cluster.nodes.values()
+        for shard in (METADATA, KV)
+    ]
+
+    assert all(rows == stored[0] for rows in stored)
+
+
+def test_a_new_leader_goes_on_where_the_last_one_was(site: Site) -> None:
+    site.set("a=1")
+    site.until_copied(a="1")
+    before = site.position()
+    assert before is not None
+    leader = site.cluster.leader_of(KV)
+    site.cluster.isolate(leader)
+    site.cluster.until(
+        lambda: any(node[KV].leads for node in site.cluster.nodes.values() if node is not leader)
+    )
+    site.adopted.clear()
+    site.set("b=2")
+    site.cluster.heal()
+    site.until_copied(a="1", b="2")
+
+    after = site.position()
+    assert after is not None
+    assert after > before
+    assert not any(adopt.reset for adopt in site.adopted)
+
+
+def test_what_was_deleted_while_history_was_lost_goes(site: Site) -> None:
+    site.set("a=1 b=2")
+    site.until_copied(a="1", b="2")
+    leader = site.cluster.leader_of(KV)
+    stopping = leader.loop.create_task(site.keepers[leader.name].stop())
+    site.cluster.result(stopping)
+    site.set("a c=3")
+    site.history_gone = True
+    site.adopted.clear()
+    site.keep(leader)
+    site.until_copied(b="2", c="3")
+
+    assert not site.history_gone
+    assert [adopt.reset for adopt in site.adopted] == [True]
+
+
+def adopt(site: Site, revision: int, **facts: str) -> None:
+    """Bring the copy to a revision, as an earlier leader would have."""
+    command = control_pb2.AdoptMirror(family=FACTS, revision=revision, reset=True)
+    for key, value in facts.items():
+        row = StringValue(value=value).SerializeToString()
+        command.rows.add(key=key.encode(), value=row, revision=revision)
+    site.cluster.result(
+        site.cluster.proposal(
+            site.cluster.leader_of(KV), site.new_command(command, slotless=True), shard=KV
+        )
+    )
+
+
+@pytest.mark.parametrize("history_gone", [True, False])
+def test_a_copy_never_goes_back(site: Site, history_gone: bool) -> None:
+    """The source lags behind what an earlier leader has seen: the copy waits for it."""
+    site.set("a=1")
+    site.until_copied(a="1")
+    leader = site.cluster.leader_of(KV)
+    site.cluster.result(leader.loop.create_task(site.keepers[leader.name].stop()))
+    ahead = (site.cluster.leader.metadata.applied + 3 << 20) - 1
+    adopt(site, ahead, a="9")
+    site.history_gone = history_gone
+    site.keep(leader)
+    site.cluster.pass_time(2.0)
+    assert site.copies() == [{"a": "9"}] * 3
+
+    site.set("a=5")
+    site.set("a=6")
+    site.set("a=7")
+    site.until_copied(a="7")
+
+
+def test_a_copy_that_is_too_large_is_said(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    leader = site.cluster.leader_of(KV)
+    site.cluster.result(leader.loop.create_task(site.keepers[leader.name].stop()))
+    for number in range(9):
+        site.set(f"k{number}={'v' * 1_000_000}")
+    site.cluster.until(lambda: leader.metadata.applied >= site.cluster.leader.metadata.applied)
+    with caplog.at_level(logging.ERROR):
+        site.keep(leader)
+        site.cluster.until(lambda: "the copy of toy.facts could not be kept up" in caplog.text)

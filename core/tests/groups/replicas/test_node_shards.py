@@ -1,0 +1,166 @@
+"""How shards come to be, and what a node says that does not fit the cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from quorate.groups.node_shards import GroupsDifferError
+from quorate.groups.routing.slots import slots_in
+from quorate.plugin import RaftGroup
+from quorate.storage.shard_id import ShardId
+
+if TYPE_CHECKING:
+    from quorate.apply.entries import LoggedCommand
+
+    from core.tests.groups.replicas.conftest import Cluster
+
+NewCluster = Callable[..., "Cluster"]
+NewCommand = Callable[..., "LoggedCommand"]
+
+TOYS = [ShardId("toy", number) for number in range(3)]
+
+
+def test_three_shards_are_created_on_three_nodes(
+    new_cluster: NewCluster, new_command: NewCommand
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    for number, shard in enumerate(TOYS):
+        leader = cluster.leader_of(shard)
+        slot = slots_in(bytes(128 * [255]))[number * 1_024 // 3 + 1]
+        future = cluster.proposal(
+            leader, new_command(StringValue(value=f"{shard}=x"), slot=slot), shard=shard
+        )
+        [outcome] = cluster.result(future)
+        assert outcome.refusal is None
+    cluster.pass_time(1.0)
+
+    for node in cluster.nodes.values():
+        assert [node.rows(shard) for shard in TOYS] == [{str(shard): "x"} for shard in TOYS]
+        assert node.shards.slot_map.shards("toy") == tuple(TOYS)
+    owned = [set(cluster.nodes["a"][shard].applier.slots.owned) for shard in TOYS]
+    assert set.union(*owned) == set(range(1_024))
+    assert sum(map(len, owned)) == 1_024
+
+
+def test_shards_are_opened_again_after_a_restart(
+    new_cluster: NewCluster, new_command: NewCommand
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    leader = cluster.leader_of(TOYS[0])
+    command = new_command(StringValue(value="a=1"), slot=0)
+    cluster.result(cluster.proposal(leader, command, shard=TOYS[0]))
+    for node in cluster.nodes.values():
+        node.kill()
+    for node in cluster.nodes.values():
+        node.start()
+        # What is known from the disk is there at once.
+        assert len(list(node.shards.all())) == 4
+    again = new_command(StringValue(value="b=1"), slot=0)
+    leader = cluster.leader_of(TOYS[0])
+    cluster.result(cluster.proposal(leader, again, shard=TOYS[0]))
+
+    assert leader.rows(TOYS[0]) == {"a": "1", "b": "1"}
+
+
+def test_no_shard_is_created_while_nodes_declare_different_ones(
+    new_cluster: NewCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3}, settled=False)
+    odd = cluster.nodes["c"]
+    odd.kill()
+    odd.configured = {"toy": 2}
+    odd.start()
+    with caplog.at_level(logging.WARNING, "quorate.groups.node_shards"):
+        cluster.pass_time(5.0)
+
+    assert all(len(list(node.shards.all())) == 1 for node in cluster.nodes.values())
+    [said] = {r.message for r in caplog.records if "no shards are created" in r.message}
+    assert "a declares 3 shards of group toy and c 2 shards" in said
+    # Metadata itself works meanwhile.
+    assert cluster.leader.metadata.applier.slots.version == 1
+    odd.kill()
+    odd.configured = {"toy": 3}
+    odd.start()
+    cluster.until(lambda: all(len(list(n.shards.all())) == 4 for n in cluster.nodes.values()))
+
+
+def test_a_node_with_other_plugins_is_named(
+    new_cluster: NewCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = new_cluster(group="toy", settled=False)
+    odd = cluster.nodes["b"]
+    odd.kill()
+    declared = dict(odd.catalog.declared)
+    plugin = replace(declared["toy"].plugin, version="2")
+    declared["toy"] = replace(declared["toy"], plugin=plugin)
+    odd.catalog = replace(odd.catalog, declared=declared)
+    odd.start()
+    with caplog.at_level(logging.WARNING, "quorate.groups.node_shards"):
+        cluster.pass_time(5.0)
+
+    assert any("a and b run different plugins" in record.message for record in caplog.records)
+    assert all(len(list(node.shards.all())) == 1 for node in cluster.nodes.values())
+
+
+def test_a_file_that_contradicts_the_slot_map_is_an_error_that_names_both(
+    new_cluster: NewCluster,
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    node = cluster.nodes["a"]
+    node.kill()
+    node.configured = {"toy": 4}
+    with pytest.raises(GroupsDifferError, match=r"\[groups.toy\] shards is 4, .* has 3 shards"):
+        node.start()
+    node.kill()
+    node.configured = {}
+    node.start()
+
+    assert len(list(node.shards.all())) == 4
+
+
+def test_a_group_that_no_plugin_declares_is_an_error(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    node = cluster.nodes["a"]
+    node.kill()
+    node.configured = {"nobody": 4}
+    with pytest.raises(GroupsDifferError, match="names nobody, and no enabled plugin"):
+        node.start()
+
+
+def test_a_plugin_that_is_enabled_later_gets_its_group(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    groups = {**cluster.catalog.groups, "late": RaftGroup(name="late", shards=2)}
+    for node in cluster.nodes.values():
+        node.kill()
+        node.catalog = replace(node.catalog, groups=groups)
+        node.start()
+
+    cluster.until(lambda: all(len(list(n.shards.all())) == 3 for n in cluster.nodes.values()))
+    assert cluster.leader_of(ShardId("late", 1)).shards.slot_map.shards("late")[1].number == 1
+
+
+def test_a_shard_that_cannot_be_opened_leaves_the_others_alone(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    node = cluster.nodes["a"]
+    cluster.pass_time(6.0)
+    node.kill()
+    node.homes[TOYS[1]]._pointers = [b"garbage"]
+    node.start()
+
+    assert node.shards.get(TOYS[1]) is None
+    assert "its pointer cannot be read" in str(node.shards.broken[TOYS[1]])
+    assert node.shards.get(TOYS[0]) is not None
+
+
+def test_closing_ends_every_shard(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    node = cluster.nodes["a"]
+    closed = node.run(lambda: node.loop.create_task(node.shards.close()))
+    cluster.result(closed)
+
+    assert all(not shard.leads for shard in node.shards.all())

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple, TypeVar, cast
+
+import pytest
+from quorate.apply.entries import LoggedCommand, revision_of
+from quorate.apply.outcomes import Outcome
+from quorate.config.sections import LimitsSection
+from quorate.consensus.messages import Peer
+from quorate.groups.groups import Groups
+from quorate.groups.refusals import FencedError, NoLeaderError
+from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.routing.slots import even_cut
+from quorate.plugin import Reader
+from quorate.plugin.catalog import Catalog, assemble
+from quorate.plugin.declared import declare
+from quorate.plugin.discovery import Plugin
+from quorate.storage.shard_id import ShardId
+from quorate.testing.sim.loop import Clock, VirtualLoop
+from quorate.testing.sim.world import World
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.control_pb2 import ShardMember, ShardRow
+
+T = TypeVar("T")
+
+
+class Age(NamedTuple):
+    revision: int
+    age_ms: int
+
+
+class FakeShard:
+    """A replica that leads or not, and answers what it is told to."""
+
+    def __init__(self, id: ShardId, loop: VirtualLoop) -> None:
+        self.id = id
+        self.leads = True
+        self.term = 1
+        self.leader: Peer | None = None
+        self.revision = 0
+        self.age_ms = 40
+        self.proposed: list[LoggedCommand] = []
+        #: What the next proposals come to, before `answer` does again.
+        self.next: list[Outcome | Exception] = []
+        self.answer: Callable[[LoggedCommand], Outcome] = lambda _: Outcome(revision_of(1, 0))
+        self.barriers = 0
+        self.barrier_error: Exception | None = None
+        self.waited: list[int] = []
+        self.rows: Iterable[Any] = []
+        self.reads: frozenset[str] = frozenset()
+        self._loop = loop
+
+    def propose(
+        self,
+        commands: Sequence[LoggedCommand],
+        *,
+        term: int | None = None,
+        timeout_s: float | None = None,
+    ) -> asyncio.Future[tuple[Outcome, ...]]:
+        if not self.leads:
+            raise NoLeaderError(self.id, self.leader)
+        if term is not None and term != self.term:
+            raise FencedError(self.id, term=self.term, made_in=term)
+        self.proposed.extend(commands)
+        future: asyncio.Future[tuple[Outcome, ...]] = self._loop.create_future()
+        result = self.next.pop(0) if self.next else self.answer(commands[0])
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result((result,))
+        return future
+
+    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+        self.barriers += 1
+        return self._done(self.barrier_error)
+
+    def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
+        self.waited.append(revision)
+        return self._done(None)
+
+    def staleness(self) -> Age:
+        return Age(self.revision, self.age_ms)
+
+    def reader(self, reads: frozenset[str]) -> Reader:
+        self.reads = reads
+        return cast(Reader, SimpleNamespace(scan=lambda *_, **__: iter(self.rows)))
+
+    def _done(self, error: Exception | None) -> asyncio.Future[int]:
+        future: asyncio.Future[int] = self._loop.create_future()
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(0)
+        return future
+
+
+class FakeNode:
+    """A node's replicas."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.name = name
+        self.replicas: dict[ShardId, FakeShard] = {}
+        self.cluster = cluster
+        self.own_map: SlotMap | None = None
+        self.groups = Groups(
+            name, cluster.catalog, self, cluster, loop=cluster.loop, limits=LimitsSection()
+        )
+
+    @property
+    def slot_map(self) -> SlotMap:
+        return self.own_map or self.cluster.slot_map
+
+    def get(self, shard: ShardId) -> FakeShard | None:
+        return self.replicas.get(shard)
+
+
+class Cluster:
+    """Nodes `a`, `b` and `c`; those that host a replica of a shard are its members."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.world = World(1)
+        self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
+        self.slot_map = SlotMap(0, [])
+        self.hops: list[tuple[str, str]] = []
+        self.lost: dict[str, Exception] = {}
+        self.nodes = {name: FakeNode(self, name) for name in "abc"}
+
+    def host(self, shards: int, nodes: str = "a") -> None:
+        """Found the group `sample` with replicas on these nodes; the first one leads."""
+        members = [ShardMember(node=node, replica=1) for node in nodes]
+        self.slot_map = SlotMap(
+            1,
+            [
+                ShardRow(group="sample", number=number, slots=slots, members=members)
+                for number, slots in enumerate(even_cut(shards))
+            ],
+        )
+        for number in range(shards):
+            shard = ShardId("sample", number)
+            for node in nodes:
+                replica = self.nodes[node].replicas[shard] = FakeShard(shard, self.loop)
+                replica.leads = node == nodes[0]
+                replica.leader = Peer(nodes[0], 1)
+
+    def shard(self, number: int = 0, node: str = "a") -> FakeShard:
+        return self.nodes[node].replicas[ShardId("sample", number)]
+
+    def run(self, work: Coroutine[Any, Any, T], until: float = 100.0) -> T:
+        task = self.loop.create_task(work)
+        self.world.run(self.world.now + until)
+        assert task.done(), "it never ends"
+        return task.result()
+
+    async def propose(self, node: str, request: ForwardedCommand) -> Outcome:
+        self.hops.append((node, request.command.type))
+        if node in self.lost:
+            raise self.lost[node]
+        return await self.nodes[node].groups.accept(request)
+
+    async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
+        self.hops.append((node, request.type))
+        if node in self.lost:
+            raise self.lost[node]
+        return await self.nodes[node].groups.accept_query(request)
+
+
+@pytest.fixture
+def sample(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "testing" / "plugins")
+    return import_module("kit_sample.plugin")
+
+
+@pytest.fixture
+def pb(sample: ModuleType) -> Any:
+    return sample.pb
+
+
+@pytest.fixture
+def catalog(sample: ModuleType) -> Catalog:
+    plugin = Plugin(name="sample", distribution="s", version="1", module=sample)
+    return assemble([declare(plugin)])
+
+
+@pytest.fixture
+def cluster(catalog: Catalog) -> Cluster:
+    return Cluster(catalog)
+
+
+@pytest.fixture
+def batch(pb: Any) -> Callable[[str], Any]:
+    """A batch that writes a note of each of these owners."""
+    return lambda owners: pb.WriteNotes(notes=[pb.WriteNote(owner=owner) for owner in owners])
+
+
+@pytest.fixture
+def answering(pb: Any) -> Callable[[LoggedCommand], Outcome]:
+    """Answers a batch item by item with the owners, and refuses `x`."""
+
+    def answer(logged: LoggedCommand) -> Outcome:
+        owners = [note.owner for note in pb.WriteNotes.FromString(logged.payload).notes]
+        reply = BatchReply(items=len(owners))
+        for position, owner in enumerate(owners):
+            if owner == "x":
+                reply.refusals.add(item=position, code="TAKEN")
+            reply.replies.append(b"" if owner == "x" else owner.encode())
+        return Outcome(revision_of(2, 0), reply.SerializeToString())
+
+    return answer

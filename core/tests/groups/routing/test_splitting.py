@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.routing.slots import slot_of
+from quorate.groups.routing.splitting import Share, ShareReply, join, refused, split, within
+from quorate.plugin import Invalid, keys
+from quorate.plugin.catalog import Catalog
+from quorate.storage.shard_id import ShardId
+from quorate.v1.batch_pb2 import BatchReply
+
+Batch = Callable[[str], Any]
+
+
+def cut(catalog: Catalog, message: Any, shards: int, **options: Any) -> list[Share]:
+    slot_map = SlotMap.founding({"sample": shards})
+    command = catalog.commands["kit_sample.v1.WriteNotes"]
+    return split(command, message, lambda slot: slot_map.holder("sample", slot), **options)
+
+
+def echoed(share: Share) -> ShareReply:
+    owners = [note.owner.encode() for note in share.command.notes]  # type: ignore[attr-defined]
+    reply = BatchReply(items=len(owners), replies=owners)
+    return ShareReply(share=share, revision=100 + share.shard.number, reply=reply)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.characters(codec="ascii"), unique=True), st.integers(1, 20))
+def test_what_is_split_is_joined_in_the_order_of_the_request(
+    catalog: Catalog, batch: Batch, owners: list[str], shards: int
+) -> None:
+    shares = cut(catalog, batch("".join(owners)), shards)
+
+    assert [share.shard for share in shares] == sorted({share.shard for share in shares})
+    for share in shares:
+        named = [note.owner for note in share.command.notes]  # type: ignore[attr-defined]
+        assert named == [owners[position] for position in share.positions]
+        assert set(share.slots) == {slot_of(keys.pack(owner)) for owner in named}
+    reply = join([echoed(share) for share in reversed(shares)])
+    assert [each.decode() for each in reply.replies] == owners
+    assert [each.shard for each in reply.revisions] == [share.shard.number for share in shares]
+
+
+def test_a_batch_of_one_shard_is_not_made_anew(catalog: Catalog, batch: Batch) -> None:
+    message = batch("abc")
+    [share] = cut(catalog, message, 1)
+    assert share.command is message
+    assert share.positions == (0, 1, 2)
+
+
+def test_refused_items_stand_at_their_place(catalog: Catalog, batch: Batch) -> None:
+    shares = cut(catalog, batch("abcdefgh"), 4)
+    answers = [echoed(share) for share in shares]
+    lost = shares[1]
+    answers[1] = ShareReply(share=lost, revision=0, reply=refused(lost, "GONE", "why"))
+
+    reply = join(answers)
+
+    assert [refusal.item for refusal in reply.refusals] == list(lost.positions)
+    assert {(refusal.code, refusal.message) for refusal in reply.refusals} == {("GONE", "why")}
+    assert [each.shard for each in reply.revisions] == [0, 2, 3]
+    assert [reply.replies[position] for position in lost.positions] == [b""] * len(lost.positions)
+
+
+def test_a_share_that_is_cut_again_keeps_the_positions_of_the_request(
+    catalog: Catalog, batch: Batch
+) -> None:
+    message = batch("abcdefgh")
+    [first, second] = cut(catalog, message, 2)
+    parts = [within(first, each) for each in cut(catalog, first.command, 8)]
+    reply = join([echoed(each) for each in (*parts, second)])
+    assert b"".join(reply.replies) == b"abcdefgh"
+
+
+@pytest.mark.parametrize(
+    ("reply", "wrong"),
+    [
+        (BatchReply(items=2), "answered 2 items of 3"),
+        (BatchReply(items=3, replies=[b""]), "1 replies for 3 items"),
+        (BatchReply(items=3, refusals=[{"item": 3}]), "refused item 3"),
+    ],
+)
+def test_a_share_that_is_not_answered_item_by_item_is_found(
+    catalog: Catalog, batch: Batch, reply: BatchReply, wrong: str
+) -> None:
+    [share] = cut(catalog, batch("abc"), 1)
+    with pytest.raises(ValueError, match=wrong):
+        join([ShareReply(share=share, revision=1, reply=reply)])
+
+
+def test_keys_are_named_once_and_are_not_too_long(catalog: Catalog, batch: Batch, pb: Any) -> None:
+    with pytest.raises(Invalid, match=r"items: item 2 names the key .* a second time"):
+        cut(catalog, batch("aba"), 1)
+    notes = [pb.WriteNote(owner=owner) for owner in ("a", "b" * 10)]
+    with pytest.raises(Invalid, match="items: item 1 has a key of 12 bytes, and 10 are"):
+        cut(catalog, pb.WriteNotes(notes=notes), 1, key_bytes=10)
+
+
+def test_a_key_that_only_places_an_item_is_not_too_long_either(catalog: Catalog, pb: Any) -> None:
+    command = catalog.commands["kit_sample.v1.ExpireNotes"]
+    message = pb.ExpireNotes(keys=[b"a", b"b" * 11])
+    with pytest.raises(Invalid, match="item 1 has a key of 11 bytes"):
+        split(command, message, lambda _: ShardId("sample", 0), key_bytes=10)

@@ -1,0 +1,142 @@
+"""When commands become entries, on a loop whose time a test moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from quorate.groups.shard.batcher import Batcher
+from quorate.groups.shard.writes import Write
+from quorate.testing.sim.loop import Clock, VirtualLoop
+from quorate.testing.sim.world import World
+
+LINGER_S = 0.003
+
+
+class Pipeline:
+    idle = True
+    full = False
+
+
+class Bench:
+    """A batcher with its entries."""
+
+    def __init__(self, batch_bytes: int = 100, max_commands: int = 5) -> None:
+        self.world = World(1)
+        self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
+        self.pipeline = Pipeline()
+        self.entries: list[tuple[float, list[int]]] = []
+        self.batcher = Batcher(
+            self.loop,
+            self._propose,
+            self.pipeline,
+            linger_s=LINGER_S,
+            batch_bytes=batch_bytes,
+            max_commands=max_commands,
+        )
+
+    def _propose(self, writes: Sequence[Write]) -> None:
+        self.entries.append((self.world.now, [write.size for write in writes]))
+        self.pipeline.idle = False
+
+    def put(self, size: int, count: int = 1) -> Write:
+        future: asyncio.Future[tuple[()]] = self.loop.create_future()
+        write = Write(future, bytes(size), count, "toy", None, 0.0, 1.0)  # type: ignore[arg-type]
+        self.batcher.put(write)
+        return write
+
+    @property
+    def sizes(self) -> list[list[int]]:
+        return [sizes for _, sizes in self.entries]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_an_idle_shard_takes_a_whole_turn_at_once(bench: Bench) -> None:
+    for _ in range(3):
+        bench.put(10)
+    assert bench.entries == []
+    bench.world.run(0.0)
+
+    assert bench.entries == [(0.0, [10, 10, 10])]
+
+
+def test_while_an_entry_is_in_flight_commands_linger(bench: Bench) -> None:
+    bench.pipeline.idle = False
+    bench.put(10)
+    bench.world.run(LINGER_S / 2)
+    bench.put(11)
+    assert bench.entries == []
+    bench.world.run(LINGER_S * 1.1)
+
+    assert bench.sizes == [[10, 11]]
+
+
+def test_a_commit_ends_the_linger(bench: Bench) -> None:
+    bench.pipeline.idle = False
+    bench.put(10)
+    bench.world.run(LINGER_S / 2)
+    bench.batcher.committed()
+    bench.world.run(LINGER_S / 2)
+    assert bench.entries == [(LINGER_S / 2, [10])]
+    bench.batcher.committed()
+    bench.world.run(1.0)
+
+    assert len(bench.entries) == 1
+
+
+def test_a_large_batch_does_not_linger(bench: Bench) -> None:
+    bench.pipeline.idle = False
+    for _ in range(10):
+        bench.put(10)
+    bench.world.run(0.0)
+
+    assert bench.sizes == [[10] * 5, [10] * 5]
+
+
+def test_entries_are_bounded_by_bytes_and_commands(bench: Bench) -> None:
+    for size, count in ((40, 1), (40, 1), (40, 1), (500, 1), (1, 3), (1, 3), (1, 9)):
+        bench.put(size, count)
+    bench.world.run(0.0)
+
+    assert bench.sizes == [[40, 40], [40], [500], [1], [1], [1]]
+
+
+def test_nothing_goes_while_the_pipeline_is_full(bench: Bench) -> None:
+    bench.pipeline.full = True
+    bench.put(10)
+    bench.world.run(1.0)
+    assert bench.entries == []
+    bench.pipeline.full = False
+    bench.batcher.committed()
+    bench.world.run(1.0)
+
+    assert bench.sizes == [[10]]
+
+
+def test_what_is_taken_is_never_proposed(bench: Bench) -> None:
+    writes = [bench.put(10), bench.put(10)]
+    assert bench.batcher.take() == writes
+    bench.world.run(1.0)
+
+    assert bench.entries == []
+    assert len(bench.batcher) == 0
+
+
+def test_what_ended_in_the_queue_is_given_back_once(bench: Bench) -> None:
+    bench.pipeline.full = True
+    ended, waits = bench.put(90), bench.put(20)
+    ended.fail(TimeoutError())
+    assert bench.batcher.take_ended() == [ended]
+    assert bench.batcher.take_ended() == []
+    bench.pipeline.full = False
+    bench.batcher.committed()
+    bench.world.run(1.0)
+
+    assert bench.sizes == [[20]]
+    assert list(bench.batcher) == []
+    assert not waits.future.done()

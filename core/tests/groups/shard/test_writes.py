@@ -1,0 +1,88 @@
+"""Where the time of a write went."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from quorate.apply.outcomes import Outcome
+from quorate.consensus.proposals import Fate
+from quorate.groups.shard.writes import Flight, Flights, Stage, Write
+from quorate.storage.shard_id import ShardId
+from quorate.testing.sim.loop import Clock, VirtualLoop
+from quorate.testing.sim.world import World
+
+
+def write_begun(at: float) -> Write:
+    world = World(1)
+    loop = VirtualLoop(world, Clock(world))  # type: ignore[abstract]
+    future: asyncio.Future[tuple[()]] = loop.create_future()
+    return Write(future, b"", 1, "toy", None, at, at + 30)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("times", "stage"),
+    [
+        ((5.0, 5.1, 5.2, 5.3), Stage.QUEUE),
+        ((0.1, 5.0, 5.1, 5.2), Stage.APPEND),
+        ((0.1, 0.2, 5.0, 5.1), Stage.REPLICATE),
+        ((0.1, 0.2, 0.3, 5.0), Stage.APPLY),
+        # A majority was faster than this node's own disk.
+        ((0.1, 4.0, 0.2, 5.0), Stage.APPLY),
+    ],
+)
+def test_the_slowest_stage_is_named(times: tuple[float, float, float, float], stage: Stage) -> None:
+    proposed, synced, committed, ended = times
+    write = write_begun(0.0)
+    flight = Flight(1, [write], proposed)
+    flight.synced_at, flight.committed_at = synced, committed
+
+    assert flight.slowest(write, ended) is stage
+
+
+def test_a_flight_goes_through_its_stages() -> None:
+    flight = Flight(1, [write_begun(0.0)], 1.0)
+    stages = [flight.stage]
+    flight.synced_at = 2.0
+    stages.append(flight.stage)
+    flight.committed_at = 3.0
+    stages.append(flight.stage)
+
+    assert stages == [Stage.APPEND, Stage.REPLICATE, Stage.APPLY]
+
+
+def test_slow_writes_of_an_entry_are_warned_about_together(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ended: list[Write] = []
+    flights = Flights(
+        ShardId("toy", 0), lambda: 5.0, 1.0, ended.append, max_entries=4, max_bytes=100
+    )
+    writes = [write_begun(at) for at in (1.0, 2.0, 4.5)]
+    flight = flights.begin(1, writes)
+    outcomes = tuple(Outcome(number) for number in range(3))
+    flights.settle(flight, Fate.APPLIED, outcomes)
+
+    assert [write.future.result() for write in writes] == [(each,) for each in outcomes]
+    assert ended == writes
+    [warning] = caplog.records
+    assert (warning.__dict__["ms"], warning.__dict__["others"]) == (4_000, 1)
+    assert warning.__dict__["stage"] == "queue"
+
+
+def test_the_pipeline_is_full_by_entries_or_bytes_until_they_are_committed() -> None:
+    flights = Flights(
+        ShardId("toy", 0), lambda: 0.0, 1.0, lambda _: None, max_entries=2, max_bytes=100
+    )
+    states = [(flights.idle, flights.full)]
+    flights.begin(1, [write_begun(0.0)])
+    states.append((flights.idle, flights.full))
+    flights.begin(2, [write_begun(0.0)])
+    states.append((flights.idle, flights.full))
+    assert flights.advance(synced=2, committed=1)
+    states.append((flights.idle, flights.full))
+    assert not flights.advance(synced=2, committed=1)
+    assert flights.advance(synced=2, committed=2)
+    states.append((flights.idle, flights.full))
+
+    assert states == [(True, False), (False, False), (False, True), (False, False), (True, False)]

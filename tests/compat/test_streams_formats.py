@@ -1,0 +1,43 @@
+"""Clients keep watch tokens and operators backups: both outlive the version that gave them."""
+
+import json
+from pathlib import Path
+
+from quorate.consensus.journal import Position
+from quorate.groups.snapshots.backup import Backup
+from quorate.groups.watching.tokens import WatchToken
+from quorate.storage.data.checkpoint import Manifest, SnapshotFile
+from quorate.storage.data.record import AppliedRecord
+from quorate.storage.shard_id import ShardId
+
+FOLDER = Path(__file__).parent / "golden"
+
+TOKEN = WatchToken(
+    bytes(range(32)),
+    2,
+    {ShardId("kv", 0): (1 << 60) + 5, ShardId("kv", 11): 0, ShardId("metadata", 0): 7 << 20},
+)
+BACKUP = Backup(
+    b"\xab\xcd",
+    {
+        ShardId("metadata", 0): Manifest(
+            AppliedRecord(Position(1 << 40, 9), 12, b"\x00members\xff", 1 << 41, 1 << 31, 3),
+            (SnapshotFile("000007.sst", 1 << 33, 4_000_000_000), SnapshotFile("CURRENT", 16, 0)),
+        ),
+        ShardId("kv", 10): Manifest(AppliedRecord(Position(1, 1), 1, b"", 0, 0, 0), ()),
+    },
+)
+
+
+def test_tokens() -> None:
+    stored = bytes.fromhex(json.loads((FOLDER / "watch_token.json").read_text())["token"])
+
+    assert WatchToken.decode(stored) == TOKEN
+    assert TOKEN.encode() == stored
+
+
+def test_backups() -> None:
+    stored = (FOLDER / "backup.json").read_bytes()
+
+    assert Backup.decode(stored) == BACKUP
+    assert BACKUP.encode() == stored
