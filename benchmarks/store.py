@@ -8,9 +8,8 @@
 - `reads`: rows by key, and by a scan.
 - `stops`: the longest time that the event loop stood still under load, in a flush and a checkpoint,
   and in a follower that installs a snapshot.
-- `memory`: the process after a load of rows of 200 bytes, and how long it takes from a start after
-  kill -9 to a linearizable read.
-- `log`: what `log/` holds after that.
+- `memory`: the process after a load of rows of 200 bytes, how long it takes from a start after
+  kill -9 to a linearizable read, and what `log/` holds then.
 
 python benchmarks/store.py [--json] [--rows N] [--commands N] [--only PART ...] [--directory DIR]
 """
@@ -41,6 +40,7 @@ AIMS: Final = {
     "rss MB": 300,
     "restart s": 5,
 }
+PARTS: Final = ("throughput", "reads", "stops", "memory")
 BATCH: Final = 1_000
 LOAD_S: Final = 600.0
 #: Behind how many entries a follower gets a snapshot, where one is to.
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the part memory")
     parser.add_argument("--commands", type=int, default=1_000_000, help="items of other parts")
-    parser.add_argument("--only", nargs="+", help="parts to measure")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="parts to measure")
     parser.add_argument("--directory", type=Path, help="where the nodes are kept meanwhile")
     asked = parser.parse_args()
     benchmark = Benchmark(asked.directory, asked.rows, asked.commands)

@@ -166,7 +166,7 @@ def mixed(seed: int, seconds: float = USUAL_S) -> Profile:
         timing=rng.choice((QUICK, SPARING)),
         faults=faults,
         seconds=seconds,
-        # Fifty entries that a new leader has to send one by one over slow ways take a while.
+        # A snapshot and then fifty entries, piece by piece over a slow way, take a while.
         recovery_s=8.0,
         delay_s=rng.choice(((0.0005, 0.003), (0.0005, 0.01), (0.005, 0.03))),
         sync_s=rng.choice(((0.0002, 0.002), (0.001, 0.01), (0.005, 0.03))),
