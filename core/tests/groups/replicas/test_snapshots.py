@@ -635,6 +635,63 @@ def test_it_sends_one_snapshot_at_a_time(
     cluster.world.dispose()
 
 
+def test_a_receiver_that_fell_behind_again_meanwhile_gets_another_snapshot(
+    new_cluster: Callable[..., Cluster], new_row: NewRow
+) -> None:
+    short = replace(SETTINGS, log=replace(SETTINGS.log, held_bytes=2_000))
+    cluster = new_cluster(settings=short)
+    Way(cluster, replace(TRANSFER, look_s=5.0))
+    lost = cluster.followers[0]
+    cluster.isolate(lost)
+    for number in range(40):
+        cluster.propose(new_row(f"row{number}", "v" * 60))
+    cluster.until(lambda: cluster.leader.metadata.status().replica.first > 20)
+    cluster.passes = lambda message: (
+        not (
+            isinstance(message.body, Append)
+            and message.body.entries
+            and message.target == lost.peer
+        )
+    )
+    cluster.heal()
+    cluster.until(lambda: lost.metadata.data.installed is not None)
+    first = lost.metadata.applied
+    for number in range(80):
+        cluster.propose(new_row(f"more{number}", "v" * 60))
+    cluster.leader.metadata.remade(lost.peer.node)
+
+    cluster.until(lambda: lost.metadata.applied > first)
+    cluster.world.dispose()
+
+
+def test_the_next_snapshot_does_not_wait_until_a_receiver_has_caught_up(
+    new_cluster: Callable[..., Cluster], new_row: NewRow
+) -> None:
+    cluster = new_cluster("abcde", settings=SETTINGS)
+    way = Way(cluster, replace(TRANSFER, stall_s=20.0))
+    lost = cluster.followers[:2]
+    for node in lost:
+        cluster.isolate(node)
+    for number in range(60):
+        cluster.propose(new_row(f"row{number}", "v" * 60))
+    cluster.until(lambda: cluster.leader.metadata.status().replica.first > 40)
+    targets = {node.peer for node in lost}
+    cluster.passes = lambda message: (
+        not (
+            isinstance(message.body, Append) and message.body.entries and message.target in targets
+        )
+    )
+    cluster.heal()
+    cluster.until(lambda: len(way.offers) == 1)
+    began_at = cluster.world.now
+    cluster.propose(new_row("late", "v"))
+    cluster.until(lambda: all(node.metadata.data.installed is not None for node in lost))
+
+    assert cluster.world.now - began_at < 10.0
+    assert way.most_under_way == 1
+    cluster.world.dispose()
+
+
 def test_what_is_asked_for_twice_is_sent_once(lagging: Lagging) -> None:
     leader, lost, way = lagging.cluster.leader, lagging.lost, lagging.way
     lagging.come_back()

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 from quorate.groups.pause import pause
+from quorate.groups.shard.log_keeper import LogHold
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.transfer import (
     Chunk,
@@ -56,8 +57,8 @@ class SnapshotQueue:
     """Sends snapshots of all shards of a node, one after the other.
 
     Implements `SnapshotSender` of the shard. The log above a snapshot is kept until its
-    receiver has caught up. A transfer that fails is given up after a pause: the shard then asks
-    again, if it still has to.
+    receiver has caught up; the next snapshot does not wait for that. A transfer that fails is
+    given up after a pause: the shard then asks again, if it still has to.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class SnapshotQueue:
         self._failures: Final = Counter[tuple[ShardId, Peer]]()
         self._timers: Final[set[asyncio.TimerHandle]] = set()
         self._worker: asyncio.Task[None] | None = None
+        #: Those that wait for receivers to catch up.
+        self._watching: Final[set[asyncio.Task[None]]] = set()
         self._stopped = False
         #: When the next chunk may leave.
         self._next_at = 0.0
@@ -99,10 +102,14 @@ class SnapshotQueue:
         self._waiting.clear()
         for timer in self._timers:
             timer.cancel()
+        tasks = [*self._watching]
         if self._worker is not None:
-            self._worker.cancel()
+            tasks.append(self._worker)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
             with suppress(asyncio.CancelledError):
-                await self._worker
+                await task
 
     async def _work(self) -> None:
         try:
@@ -118,9 +125,6 @@ class SnapshotQueue:
                     # A bug, or a call that was cancelled under it: others wait in the queue.
                     _log.exception("the sending of a snapshot of shard %s failed", shard.id)
                     self._failed(shard, peer, error)
-                else:
-                    self._asked.discard((shard.id, peer))
-                    del self._failures[shard.id, peer]
         finally:
             self._worker = None
 
@@ -173,10 +177,26 @@ class SnapshotQueue:
                 await self._transfer(shard, peer, checkpoint, manifest)
             finally:
                 await self._beside(checkpoint.release)
-            self.installed += 1
+        except BaseException:
+            hold.release()
+            raise
+        self.installed += 1
+        del self._failures[shard.id, peer]
+        watching = self._loop.create_task(self._see_through(shard, peer, hold))
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+
+    async def _see_through(self, shard: Shard, peer: Peer, hold: LogHold) -> None:
+        """Keep the log until a receiver has caught up, and let it ask again if it has not."""
+        try:
             await self._caught_up(shard, peer, lambda: hold.broken)
+        except Exception:
+            _log.exception("what became of a snapshot of shard %s was not followed", shard.id)
         finally:
             hold.release()
+            self._asked.discard((shard.id, peer))
+        # What was needed meanwhile was not taken note of, as it was asked for already.
+        shard.snapshot_given_up(peer.node)
 
     async def _transfer(
         self, shard: Shard, peer: Peer, checkpoint: Checkpoint, manifest: Manifest

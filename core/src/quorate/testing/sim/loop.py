@@ -109,7 +109,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.end()
         for task in list(self._tasks):
             with suppress(BaseException):
-                task.get_coro().throw(ProcessEndedError)
+                if (stopped := task.get_coro()) is not None:
+                    stopped.throw(ProcessEndedError)
         self._tasks.clear()
 
     def _run(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
