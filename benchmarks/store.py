@@ -161,7 +161,7 @@ def ask(process: Process, method: str, asked: object = None) -> dict[str, Any]:
     """Ask what must be answered."""
     answer: Answer = process.ask(method, json.dumps(asked).encode(), timeout_s=LOAD_S)
     if answer.pop("outcome") in ("unreachable", "refused", "not proposed", "unknown", "failed"):
-        raise RuntimeError(f"{method} {asked} ended: {answer}; {process.said[-1_000:]}")
+        raise RuntimeError(f"{method} ended: {answer}; {process.said[-1_000:]}")
     return answer
 
 

@@ -74,10 +74,12 @@ class ShardReader:
         if limit < 1:
             raise ValueError(f"a scan of {family} with limit {limit}: a limit is at least 1")
         stored = islice(self._rows.iterate(family, start, end, reverse=reverse), limit)
+        # The constructor of a named tuple takes as long as the read of a row.
+        new = tuple.__new__
         if not declared.public:
-            return iter([Row(key, value, 0) for key, value in stored])
+            return iter([new(Row, (key, value, 0)) for key, value in stored])
         revision = REVISION.unpack_from
-        return iter([Row(key, value[_HEAD:], revision(value)[0]) for key, value in stored])
+        return iter([new(Row, (key, value[_HEAD:], revision(value)[0])) for key, value in stored])
 
     def _readable(self, family: str) -> Family:
         declared = self._reads.get(family)

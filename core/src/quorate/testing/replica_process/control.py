@@ -24,6 +24,7 @@ from quorate.groups.refusals import (
     UnreadableError,
     WrongShardError,
 )
+from quorate.groups.routing.queries import MAX_ROWS
 from quorate.plugin import Invalid, RowEvent
 from quorate.storage.engine.port import EngineError
 from quorate.testing.replica_process.audit import audit
@@ -131,12 +132,18 @@ class Control:
         return {"outcome": "read", "value": None if value is None else value.hex()}
 
     async def _scan(self, asked: bytes) -> Answer:
-        """Read the items of a load, as they are here: all by a scan, and some by their keys."""
+        """Read the items of a load, as they are here: all page by page, and some by their keys."""
         wanted = json.loads(asked)
         reader = self._node.shard.reader(FAMILIES)
         family = wanted.get("family", ITEMS)
         begun = perf_counter()
-        rows = sum(1 for _ in reader.scan(family, b"", _END, limit=wanted["limit"]))
+        rows, start = 0, b""
+        while rows < wanted["limit"]:
+            page = list(reader.scan(family, start, _END, limit=MAX_ROWS))
+            rows += len(page)
+            if len(page) < MAX_ROWS:
+                break
+            start = page[-1].key + b"\x00"
         scanned = perf_counter() - begun
         gets = [item_key(number) for number in wanted.get("gets", [])]
         begun = perf_counter()
