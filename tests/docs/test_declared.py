@@ -14,15 +14,22 @@ PLUGINS = [declare(plugin) for plugin in installed()]
 
 
 def rows_of(declared: Declared) -> set[tuple[str, ...]]:
-    """Return the table rows of the README beside the plugin's `pyproject.toml`."""
-    distribution = declared.plugin.distribution
+    """Return the table rows of the plugin's page."""
+    rows = re.findall(r"^\| (.+) \|$", page_of(declared).read_text(), re.M)
+    return {tuple(row.split(" | ")) for row in rows}
+
+
+def page_of(declared: Declared) -> Path:
+    """Return the README beside the plugin's `pyproject.toml`; core's plugins have one each."""
+    plugin = declared.plugin
+    if plugin.built_in:
+        return ROOT / "docs" / "reference" / f"{plugin.name}.md"
     [readme] = [
         path.parent / "README.md"
         for path in ROOT.glob("*/*/pyproject.toml")
-        if tomllib.loads(path.read_text())["project"]["name"] == distribution
+        if tomllib.loads(path.read_text())["project"]["name"] == plugin.distribution
     ]
-    rows = re.findall(r"^\| (.+) \|$", readme.read_text(), re.M)
-    return {tuple(row.split(" | ")) for row in rows}
+    return readme
 
 
 def test_the_example_is_among_the_plugins() -> None:

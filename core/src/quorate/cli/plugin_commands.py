@@ -30,8 +30,8 @@ def command() -> None:
 def list_plugins(ctx: click.Context) -> None:
     """List the installed plugins and what they declare.
 
-    A plugin is enabled when the configuration says so, broken when something is wrong with it, and
-    available otherwise.
+    A plugin is enabled when the configuration says so, built in when it comes with the core, broken
+    when something is wrong with it, and available otherwise.
     """
     terminal = terminal_of(ctx)
     enabled = terminal.settings().plugins.enabled
@@ -48,7 +48,8 @@ def _row(
     plugin = declared.plugin
     problems = plugins.problems_of(plugin.name)
     background: list[Controller | Timer] = [*declared.controllers, *declared.timers]
-    sound = "enabled" if plugin.name in enabled else "available"
+    served = "built in" if plugin.built_in else "enabled"
+    sound = served if plugin.built_in or plugin.name in enabled else "available"
     return {
         "name": plugin.name,
         "distribution": plugin.distribution,

@@ -31,6 +31,11 @@ class Plugin:
     module: ModuleType | None
     problems: tuple[PluginProblem, ...] = ()
 
+    @property
+    def built_in(self) -> bool:
+        """Whether it comes with the core: then every node serves it."""
+        return canonicalize_name(self.distribution) == PROJECT
+
     def problem(self, what: str, fix: str, cause: BaseException | None = None) -> PluginProblem:
         """Return a problem of this plugin; `cause` is what its code raised."""
         problem = PluginProblem(self.name, self.distribution, self.version, what, fix)

@@ -1,0 +1,1 @@
+"""The domains that come with Quorate, each shaped like a plugin of anyone."""

@@ -1,0 +1,134 @@
+"""The handlers: pure functions of a transaction and a command, run on every replica."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.builtin.cluster.families import (
+    BROKERS,
+    EPOCHS,
+    LIVENESS,
+    broker_key,
+    broker_of_life,
+    life_key,
+)
+from quorate.plugin import Rejected, Txn
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.cluster_pb2 import (
+    Broker,
+    ExpireBrokers,
+    RegisterBroker,
+    RegisterBrokers,
+    SendHeartbeat,
+    SendHeartbeats,
+    UnregisterBroker,
+    UnregisterBrokers,
+)
+
+#: What a registration that names no TTL has meant in every log: it stays as it is.
+DEFAULT_TTL_MS: Final = 10_000
+
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+
+
+def register(txn: Txn, command: RegisterBroker) -> Broker:
+    """Register a broker under the next epoch; its former process is known no more."""
+    key = broker_key(command.name)
+    former = txn.get(BROKERS, key)
+    if former is not None:
+        _end(txn, Broker.FromString(former))
+    broker = Broker(
+        name=command.name,
+        cluster_name=command.cluster_name,
+        roles=command.roles,
+        labels=command.labels,
+        addresses=command.addresses,
+        epoch=txn.next_id(EPOCHS),
+        ttl_ms=command.ttl_ms or DEFAULT_TTL_MS,
+        registered_at_ms=txn.proposed_at_ms,
+    )
+    txn.put(BROKERS, key, broker.SerializeToString(deterministic=True))
+    _prolong(txn, broker)
+    return broker
+
+
+def unregister(txn: Txn, command: UnregisterBroker) -> None:
+    """Remove a broker, if it is the process that registered last."""
+    broker = _registered(txn, command.name, command.epoch)
+    txn.delete(BROKERS, broker_key(command.name))
+    _end(txn, broker)
+
+
+def take_heartbeat(txn: Txn, command: SendHeartbeat) -> None:
+    """Move the deadline of a broker, and nothing else."""
+    _prolong(txn, _registered(txn, command.name, command.epoch))
+
+
+def register_all(txn: Txn, command: RegisterBrokers) -> BatchReply:
+    """Register many brokers, in the order of the request."""
+    return _each(txn, register, command.brokers)
+
+
+def unregister_all(txn: Txn, command: UnregisterBrokers) -> BatchReply:
+    """Remove many brokers; who is refused is named in the reply."""
+    return _each(txn, unregister, command.brokers)
+
+
+def take_heartbeats(txn: Txn, command: SendHeartbeats) -> BatchReply:
+    """Move the deadlines of many brokers; who is refused is named in the reply."""
+    return _each(txn, take_heartbeat, command.heartbeats)
+
+
+def expire(txn: Txn, command: ExpireBrokers) -> BatchReply:
+    """Remove the brokers whose deadlines stand and have come.
+
+    A key names one registration, and its deadline goes with it: who has registered again since is
+    untouched, and who has sent a heartbeat since has a later deadline.
+    """
+    for key in command.keys:
+        deadline = txn.deadline(LIVENESS, key)
+        if deadline is not None and deadline <= txn.proposed_at_ms:
+            txn.delete(BROKERS, broker_of_life(key))
+            txn.schedule(LIVENESS, key, None)
+    return BatchReply(items=len(command.keys))
+
+
+def _registered(txn: Txn, name: str, epoch: int) -> Broker:
+    row = txn.get(BROKERS, broker_key(name))
+    if row is None:
+        raise Rejected("NOT_FOUND", f"broker {name} is not registered; register it again")
+    broker = Broker.FromString(row)
+    if broker.epoch != epoch:
+        raise Rejected(
+            "FENCED",
+            f"broker {name} is registered with epoch {broker.epoch}, and this process has epoch "
+            f"{epoch}; stop serving, or register again to take over",
+        )
+    return broker
+
+
+def _prolong(txn: Txn, broker: Broker) -> None:
+    until_ms = txn.proposed_at_ms + broker.ttl_ms
+    txn.schedule(LIVENESS, life_key(broker.name, broker.epoch), until_ms, ttl_ms=broker.ttl_ms)
+
+
+def _end(txn: Txn, broker: Broker) -> None:
+    txn.schedule(LIVENESS, life_key(broker.name, broker.epoch), None)
+
+
+def _each(
+    txn: Txn, carry_out: Callable[[Txn, I], Message | None], items: Iterable[I]
+) -> BatchReply:
+    reply = BatchReply()
+    for position, item in enumerate(items):
+        try:
+            answer = carry_out(txn, item)
+        except Rejected as refusal:
+            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
+            reply.replies.append(b"")
+        else:
+            answered = b"" if answer is None else answer.SerializeToString(deterministic=True)
+            reply.replies.append(answered)
+    reply.items = len(reply.replies)
+    return reply

@@ -1,0 +1,35 @@
+"""Where the rows are: the column family of the brokers, and the keys of rows and deadlines."""
+
+from typing import Final
+
+from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
+from quorate.v1.cluster_pb2 import Broker
+
+GROUP: Final = METADATA_GROUP.name
+BROKERS: Final = "cluster.brokers"
+#: The timer of the brokers' lives: its deadlines have the keys of `life_key`.
+LIVENESS: Final = "cluster.liveness"
+#: The sequence of the epochs, one for all brokers.
+EPOCHS: Final = "cluster.epochs"
+
+
+def broker_key(name: str) -> bytes:
+    """Return the key of a broker's row."""
+    return keys.pack(name)
+
+
+def life_key(name: str, epoch: int) -> bytes:
+    """Return the key of a registration's deadline: that of another one of the name differs."""
+    return keys.pack(name, epoch)
+
+
+def broker_of_life(key: bytes) -> bytes:
+    """Return the key of the row of the broker whose life this is."""
+    name, _ = keys.unpack(key)
+    return keys.pack(name)
+
+
+FAMILIES: Final = (
+    # No shard key: there are few brokers, and all of them lie in one shard.
+    ColumnFamily(name=BROKERS, group=GROUP, row=Broker, mirrored=True),
+)

@@ -1,0 +1,55 @@
+"""What the domain declares: every hook that it implements, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quorate.builtin.cluster import commands, families, servicer, vocabulary
+from quorate.plugin import (
+    ColumnFamily,
+    Command,
+    Controller,
+    DataRoute,
+    GrpcService,
+    Query,
+    Timer,
+    hookimpl,
+)
+from quorate.v1 import cluster_pb2 as messages
+
+
+@hookimpl
+def quorate_column_families() -> Sequence[ColumnFamily]:
+    return families.FAMILIES
+
+
+@hookimpl
+def quorate_commands() -> Sequence[Command[Any]]:
+    return vocabulary.COMMANDS
+
+
+@hookimpl
+def quorate_data_routes() -> Sequence[DataRoute[Any]]:
+    return [
+        DataRoute(message=messages.RegisterBroker, apply=commands.register),
+        DataRoute(message=messages.RegisterBrokers, apply=commands.register_all),
+        DataRoute(message=messages.SendHeartbeat, apply=commands.take_heartbeat),
+        DataRoute(message=messages.SendHeartbeats, apply=commands.take_heartbeats),
+        DataRoute(message=messages.UnregisterBroker, apply=commands.unregister),
+        DataRoute(message=messages.UnregisterBrokers, apply=commands.unregister_all),
+        DataRoute(message=messages.ExpireBrokers, apply=commands.expire),
+    ]
+
+
+@hookimpl
+def quorate_queries() -> Sequence[Query[Any]]:
+    return vocabulary.QUERIES
+
+
+@hookimpl
+def quorate_controllers() -> Sequence[Controller | Timer]:
+    return [vocabulary.LIVENESS]
+
+
+@hookimpl
+def quorate_grpc_services() -> Sequence[GrpcService]:
+    return [servicer.SERVICE]

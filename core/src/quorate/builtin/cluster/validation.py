@@ -1,0 +1,100 @@
+"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from quorate.plugin import Invalid
+from quorate.v1.cluster_pb2 import (
+    RegisterBroker,
+    RegisterBrokers,
+    SendHeartbeat,
+    SendHeartbeats,
+    UnregisterBroker,
+    UnregisterBrokers,
+)
+
+LONGEST_TEXT: Final = 255
+#: A page of the longest list fits twice into a message of the default size.
+LARGEST_REGISTRATION: Final = 8 * 1024
+SHORTEST_TTL_MS: Final = 100
+LONGEST_TTL_MS: Final = 3_600_000
+
+
+def check_registration(command: RegisterBroker, path: str = "") -> None:
+    """Refuse a registration that names nobody, is too large, or has a TTL beyond reason."""
+    check_text(f"{path}name", command.name)
+    check_text(f"{path}cluster_name", command.cluster_name)
+    _check_roles(f"{path}roles", command.roles)
+    _check_labels(f"{path}labels", command.labels)
+    _check_addresses(f"{path}addresses", command.addresses)
+    if command.ttl_ms and not SHORTEST_TTL_MS <= command.ttl_ms <= LONGEST_TTL_MS:
+        raise Invalid(
+            f"{path}ttl_ms",
+            f"must be 0 or from {SHORTEST_TTL_MS} to {LONGEST_TTL_MS}, not {command.ttl_ms}",
+        )
+    size = command.ByteSize()
+    if size > LARGEST_REGISTRATION:
+        raise Invalid(
+            path.rstrip(".") or "command",
+            f"must have at most {LARGEST_REGISTRATION} bytes, not {size}; send fewer roles, "
+            "labels or addresses",
+        )
+
+
+def check_registrations(command: RegisterBrokers) -> None:
+    """Refuse a batch with a wrong registration, and say which one it is."""
+    for position, broker in enumerate(command.brokers):
+        check_registration(broker, f"brokers[{position}].")
+
+
+def check_process(command: UnregisterBroker | SendHeartbeat, path: str = "") -> None:
+    """Refuse what names no broker, or no registration of it."""
+    check_text(f"{path}name", command.name)
+    if command.epoch == 0:
+        raise Invalid(f"{path}epoch", "must be the epoch that the registration was answered with")
+
+
+def check_leaves(command: UnregisterBrokers) -> None:
+    """Refuse a batch with a wrong item, and say which one it is."""
+    for position, broker in enumerate(command.brokers):
+        check_process(broker, f"brokers[{position}].")
+
+
+def check_heartbeats(command: SendHeartbeats) -> None:
+    """Refuse a batch with a wrong heartbeat, and say which one it is."""
+    for position, heartbeat in enumerate(command.heartbeats):
+        check_process(heartbeat, f"heartbeats[{position}].")
+
+
+def check_text(field: str, text: str) -> None:
+    """Refuse a text that is empty, too long, or cannot be shown in one line."""
+    if not text:
+        raise Invalid(field, "must not be empty")
+    check_wanted(field, text)
+
+
+def check_wanted(field: str, text: str) -> None:
+    """Refuse a text, which may be empty, that no broker can have."""
+    if len(text) > LONGEST_TEXT:
+        raise Invalid(field, f"must have at most {LONGEST_TEXT} characters, not {len(text)}")
+    if not text.isprintable():
+        raise Invalid(field, "must not hold control characters or line breaks")
+
+
+def _check_roles(field: str, roles: Sequence[str]) -> None:
+    for position, role in enumerate(roles):
+        check_text(f"{field}[{position}]", role)
+    if len(set(roles)) < len(roles):
+        raise Invalid(field, "must not name a role twice")
+
+
+def _check_labels(field: str, labels: Mapping[str, str]) -> None:
+    for label, value in labels.items():
+        check_text(field, label)
+        check_wanted(f"{field}[{label}]", value)
+
+
+def _check_addresses(field: str, addresses: Mapping[str, str]) -> None:
+    for listener, address in addresses.items():
+        check_text(field, listener)
+        check_text(f"{field}[{listener}]", address)

@@ -1,0 +1,1 @@
+"""The built-in domain of pairs: keys and values as bytes, in `kv.pairs`."""

@@ -1,0 +1,181 @@
+"""The handlers: pure functions of a transaction and a command, run on every replica.
+
+Whatever can be refused is looked at before anything is written: an item of a batch that is refused
+leaves nothing behind.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.builtin.kv.families import PAIRS, TTL
+from quorate.plugin import Rejected, Row, Txn
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.kv_pb2 import (
+    CommitPairs,
+    CommitPairsBatch,
+    CommitPairsReply,
+    DeletePair,
+    DeletePairReply,
+    DeletePairs,
+    ExpirePairs,
+    Pair,
+    PairOperation,
+    PutPair,
+    PutPairReply,
+    PutPairs,
+    TouchPair,
+    TouchPairReply,
+    TouchPairs,
+)
+
+ItemT = TypeVar("ItemT", bound=Message)
+
+#: The pair is not the one that the command expects.
+MISMATCH: Final = "REVISION_MISMATCH"
+
+
+def put_pair(txn: Txn, command: PutPair) -> PutPairReply:
+    """Write a pair; its time to live begins anew, or ends when none is given."""
+    row = _expected(txn, command)
+    _put(txn, command, row)
+    return PutPairReply(revision=txn.revision, created=row is None)
+
+
+def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
+    """Write many pairs; what was not expected is named in the reply."""
+    reply = BatchReply(items=len(command.pairs))
+    for position, pair in enumerate(command.pairs):
+        try:
+            _put(txn, pair, _expected(txn, pair))
+        except Rejected as refusal:
+            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
+    return reply
+
+
+def delete_pair(txn: Txn, command: DeletePair) -> DeletePairReply:
+    """Delete a pair, if there is one."""
+    row = _expected(txn, command)
+    _delete(txn, row)
+    return DeletePairReply(deleted=row is not None)
+
+
+def delete_pairs(txn: Txn, command: DeletePairs) -> BatchReply:
+    """Delete many pairs."""
+    return _each(txn, command.pairs, delete_pair)
+
+
+def touch_pair(txn: Txn, command: TouchPair) -> TouchPairReply:
+    """Start a pair's time to live anew: its deadline alone moves, and watchers hear nothing."""
+    return TouchPairReply(expires_at_ms=_renew(txn, command.key, _renewable(txn, command)))
+
+
+def touch_pairs(txn: Txn, command: TouchPairs) -> BatchReply:
+    """Start the time to live of many pairs anew."""
+    return _each(txn, command.pairs, touch_pair)
+
+
+def commit_pairs(txn: Txn, command: CommitPairs) -> CommitPairsReply:
+    """Carry out all operations, when everything is as expected."""
+    for comparison in command.comparisons:
+        _expect(comparison.key, txn.get_row(PAIRS, comparison.key), comparison.expected_revision)
+    for carry_out in [_prepared(txn, operation) for operation in command.operations]:
+        carry_out()
+    return CommitPairsReply(revision=txn.revision)
+
+
+def commit_pairs_batch(txn: Txn, command: CommitPairsBatch) -> BatchReply:
+    """Carry out many transactions, one after the other; each is refused or not on its own."""
+    return _each(txn, command.transactions, commit_pairs)
+
+
+def expire_pairs(txn: Txn, command: ExpirePairs) -> BatchReply:
+    """Delete the pairs whose deadline stands and has come: a touch may have moved it since."""
+    for key in command.keys:
+        deadline = txn.deadline(TTL, key)
+        if deadline is not None and deadline <= txn.proposed_at_ms:
+            txn.delete(PAIRS, key)
+            txn.schedule(TTL, key, None)
+    return BatchReply(items=len(command.keys))
+
+
+def _each(txn: Txn, items: Iterable[ItemT], apply: Callable[[Txn, ItemT], Message]) -> BatchReply:
+    reply = BatchReply()
+    for position, item in enumerate(items):
+        try:
+            answer = apply(txn, item).SerializeToString(deterministic=True)
+        except Rejected as refusal:
+            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
+            answer = b""
+        reply.replies.append(answer)
+    reply.items = len(reply.replies)
+    return reply
+
+
+def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
+    """Refuse an operation that cannot be carried out; return what carries it out."""
+    kind = operation.WhichOneof("operation")
+    if kind == "put":
+        old = _expected(txn, operation.put)
+        return lambda: _put(txn, operation.put, old)
+    if kind == "delete":
+        row = _expected(txn, operation.delete)
+        return lambda: _delete(txn, row)
+    if kind == "touch":
+        pair = _renewable(txn, operation.touch)
+        return lambda: _renew(txn, operation.touch.key, pair)
+    raise Rejected("INVALID_ARGUMENT", "an operation is none of put, delete, touch")
+
+
+def _expected(txn: Txn, command: PutPair | DeletePair | TouchPair) -> Row | None:
+    row = txn.get_row(PAIRS, command.key)
+    if command.HasField("expected_revision"):
+        _expect(command.key, row, command.expected_revision)
+    return row
+
+
+def _expect(key: bytes, row: Row | None, revision: int) -> None:
+    found = row.revision if row is not None else 0
+    if found != revision:
+        is_there = f"has revision {found}" if found else "is absent"
+        wanted = f"revision {revision}" if revision else "none"
+        raise Rejected(MISMATCH, f"{key!r} {is_there}, and {wanted} was expected")
+
+
+def _put(txn: Txn, command: PutPair, row: Row | None) -> None:
+    created, had_ttl = txn.revision, False
+    if row is not None:
+        old = Pair.FromString(row.value)
+        created, had_ttl = old.created_revision, old.ttl_ms > 0
+    ttl_ms = command.ttl_ms
+    pair = Pair(value=command.value, ttl_ms=ttl_ms, created_revision=created)
+    txn.put(PAIRS, command.key, pair.SerializeToString(deterministic=True))
+    if ttl_ms:
+        _renew(txn, command.key, pair)
+    elif had_ttl:
+        txn.schedule(TTL, command.key, None)
+
+
+def _delete(txn: Txn, row: Row | None) -> None:
+    if row is not None:
+        txn.delete(PAIRS, row.key)
+        txn.schedule(TTL, row.key, None)
+
+
+def _renewable(txn: Txn, command: TouchPair) -> Pair:
+    row = _expected(txn, command)
+    if row is None:
+        raise Rejected("NOT_FOUND", f"there is no pair {command.key!r}; put it")
+    pair = Pair.FromString(row.value)
+    if not pair.ttl_ms:
+        raise Rejected(
+            "FAILED_PRECONDITION", f"{command.key!r} has no time to live; put it with ttl_ms"
+        )
+    return pair
+
+
+def _renew(txn: Txn, key: bytes, pair: Pair) -> int:
+    expires_at_ms = txn.proposed_at_ms + pair.ttl_ms
+    txn.schedule(TTL, key, expires_at_ms, ttl_ms=pair.ttl_ms)
+    return expires_at_ms

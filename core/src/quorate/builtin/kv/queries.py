@@ -1,0 +1,89 @@
+"""The reads: they run where the pairs are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from quorate.builtin.kv.families import LAST, PAIRS
+from quorate.plugin import Reader, Row, keys
+from quorate.v1.kv_pb2 import GetPair, GetPairs, KeyedPair, ListedPair, ListPairs, Pair
+
+#: The most pairs of a page.
+LARGEST_PAGE: Final = 1_000
+#: A page ends behind the pair that fills it.
+PAGE_BYTES: Final = 1 << 20
+#: Rows that are read at a time: values are large at times.
+CHUNK: Final = 100
+
+
+def get_pair(reader: Reader, query: GetPair) -> Iterator[KeyedPair]:
+    """Yield the pair, if there is one."""
+    row = reader.get_row(PAIRS, query.key)
+    if row is not None:
+        yield _keyed(row, keys_only=query.keys_only)
+
+
+def get_pairs(reader: Reader, query: GetPairs) -> Iterator[KeyedPair]:
+    """Yield the pairs that this shard has, in the order of their keys."""
+    for key in sorted(set(query.keys)):
+        row = reader.get_row(PAIRS, key)
+        if row is not None:
+            yield _keyed(row, keys_only=query.keys_only)
+
+
+def list_pairs(reader: Reader, query: ListPairs) -> Sequence[ListedPair]:
+    """Return a page of this shard's pairs; its last one says whether there are more."""
+    limit = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
+    page: list[ListedPair] = []
+    room = PAGE_BYTES
+    for row in _rows(reader, *_bounds(query)):
+        if len(page) == limit or room <= 0:
+            page[-1].more = True
+            break
+        pair = _keyed(row, keys_only=query.keys_only)
+        room -= pair.ByteSize()
+        page.append(ListedPair(pair=pair))
+    return page
+
+
+def key_of(pair: KeyedPair) -> bytes:
+    """Return the key by which pairs of several shards are merged."""
+    return pair.key
+
+
+def listed_key(listed: ListedPair) -> bytes:
+    """Return the key by which the pages of several shards are merged."""
+    return listed.pair.key
+
+
+def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
+    start, end = max(query.start, query.prefix), query.end or LAST
+    if query.after:
+        start = max(start, _behind(query.after))
+    # Nothing but longer keys of the same bytes is larger than a prefix of 0xff alone.
+    if query.prefix.rstrip(b"\xff"):
+        end = min(end, keys.after(query.prefix))
+    return start, end
+
+
+def _rows(reader: Reader, start: bytes, end: bytes) -> Iterator[Row]:
+    while start < end:
+        rows = list(reader.scan(PAIRS, start, end, limit=CHUNK))
+        yield from rows
+        if len(rows) < CHUNK:
+            return
+        start = _behind(rows[-1].key)
+
+
+def _behind(key: bytes) -> bytes:
+    return key + b"\x00"
+
+
+def _keyed(row: Row, *, keys_only: bool) -> KeyedPair:
+    pair = Pair.FromString(row.value)
+    return KeyedPair(
+        key=row.key,
+        value=b"" if keys_only else pair.value,
+        revision=row.revision,
+        created_revision=pair.created_revision,
+        ttl_ms=pair.ttl_ms,
+    )

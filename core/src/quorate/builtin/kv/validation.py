@@ -1,0 +1,141 @@
+"""What is wrong with a command or a read whatever the rows say."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from quorate.builtin.kv.families import LONGEST_KEY, shard_of
+from quorate.plugin import Invalid
+from quorate.v1.kv_pb2 import (
+    CommitPairs,
+    CommitPairsBatch,
+    DeletePair,
+    DeletePairs,
+    ListPairsRequest,
+    PairOperation,
+    PutPair,
+    PutPairs,
+    TouchPair,
+    TouchPairs,
+)
+
+#: Ten years: a deadline must fit into 64 bits, and a longer life is none with an end.
+LONGEST_TTL_MS: Final = 10 * 366 * 24 * 3_600 * 1_000
+#: Comparisons and operations of one transaction.
+MOST_STEPS: Final = 128
+#: Keys of one read.
+MOST_KEYS: Final = 1_000
+
+
+def check_key(key: bytes, field: str = "key") -> None:
+    """Refuse a key that is empty or too long."""
+    if not key:
+        raise Invalid(field, "must not be empty")
+    _check_length(key, field)
+
+
+def check_put(command: PutPair, path: str = "") -> None:
+    """Refuse a put without a key, or with a time to live that is none."""
+    check_key(command.key, f"{path}key")
+    if command.ttl_ms > LONGEST_TTL_MS:
+        raise Invalid(f"{path}ttl_ms", f"must be at most {LONGEST_TTL_MS}, not {command.ttl_ms}")
+
+
+def check_puts(command: PutPairs) -> None:
+    """Refuse a batch with a wrong put, and say which one it is."""
+    _check_any(command.pairs, "pairs")
+    for position, pair in enumerate(command.pairs):
+        check_put(pair, f"pairs[{position}].")
+
+
+def check_named(command: DeletePair | TouchPair) -> None:
+    """Refuse to delete or touch what has no key."""
+    check_key(command.key)
+
+
+def check_all_named(command: DeletePairs | TouchPairs) -> None:
+    """Refuse a batch with an item that has no key, and say which one it is."""
+    pairs: Sequence[DeletePair | TouchPair] = command.pairs
+    _check_any(pairs, "pairs")
+    for position, pair in enumerate(pairs):
+        check_key(pair.key, f"pairs[{position}].key")
+
+
+def check_commit(command: CommitPairs, path: str = "") -> None:
+    """Refuse a transaction that does nothing, too much, one thing twice, or spans shard keys."""
+    steps = len(command.comparisons) + len(command.operations)
+    if not command.operations:
+        raise Invalid(f"{path}operations", "must not be empty")
+    if steps > MOST_STEPS:
+        raise Invalid(
+            f"{path}operations",
+            f"{steps} comparisons and operations, and {MOST_STEPS} together are the most",
+        )
+    changed = [
+        _changed(operation, f"{path}operations[{position}]")
+        for position, operation in enumerate(command.operations)
+    ]
+    compared = [
+        (f"{path}comparisons[{position}].key", comparison.key)
+        for position, comparison in enumerate(command.comparisons)
+    ]
+    shard = shard_of(changed[0][1])
+    for field, key in (*changed, *compared):
+        check_key(key, field)
+        if shard_of(key) != shard:
+            raise Invalid(
+                field,
+                f"{key!r} lies outside of {shard!r}: up to their first '/' all keys of a "
+                "transaction are equal",
+            )
+    seen: set[bytes] = set()
+    for field, key in changed:
+        if key in seen:
+            raise Invalid(field, f"{key!r} is in an earlier operation too")
+        seen.add(key)
+
+
+def check_commits(command: CommitPairsBatch) -> None:
+    """Refuse a batch with a wrong transaction, and say which one it is."""
+    _check_any(command.transactions, "transactions")
+    for position, transaction in enumerate(command.transactions):
+        check_commit(transaction, f"transactions[{position}].")
+
+
+def check_keys(keys: Sequence[bytes]) -> None:
+    """Refuse to read too many keys at once, or one that cannot be there."""
+    _check_any(keys, "keys")
+    if len(keys) > MOST_KEYS:
+        raise Invalid("keys", f"{len(keys)} keys, and {MOST_KEYS} are the most; read several times")
+    for position, key in enumerate(keys):
+        check_key(key, f"keys[{position}]")
+
+
+def check_list(request: ListPairsRequest) -> None:
+    """Refuse a list that is bounded by what no key can be, or that ends before it starts."""
+    _check_length(request.prefix, "prefix")
+    _check_length(request.start, "start")
+    _check_length(request.end, "end")
+    _check_length(request.page_token, "page_token")
+    if request.end and request.end < request.start:
+        raise Invalid("end", f"{request.end!r} lies before start, {request.start!r}")
+
+
+def _changed(operation: PairOperation, path: str) -> tuple[str, bytes]:
+    """Return the field of the key that an operation changes, and the key; checks what is put."""
+    kind = operation.WhichOneof("operation")
+    if kind is None:
+        raise Invalid(path, "must be one of put, delete, touch")
+    if kind == "put":
+        check_put(operation.put, f"{path}.put.")
+    key: bytes = getattr(operation, kind).key
+    return f"{path}.{kind}.key", key
+
+
+def _check_any(items: Sequence[object], field: str) -> None:
+    if not items:
+        raise Invalid(field, "must not be empty")
+
+
+def _check_length(key: bytes, field: str) -> None:
+    if len(key) > LONGEST_KEY:
+        raise Invalid(field, f"must have at most {LONGEST_KEY} bytes, not {len(key)}")

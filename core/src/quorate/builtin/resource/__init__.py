@@ -1,0 +1,1 @@
+"""Configuration by path: what operators set at run time, and plugins read."""

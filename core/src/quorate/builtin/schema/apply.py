@@ -1,0 +1,174 @@
+"""The handlers: pure functions of a transaction and a command, run on every replica."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.builtin.schema.families import (
+    BINDINGS,
+    BOUND,
+    SCHEMAS,
+    VERSIONS,
+    binding_key,
+    bound_key,
+    schema_key,
+    version_key,
+)
+from quorate.plugin import Rejected, Txn, keys
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.schema_pb2 import (
+    BindSchema,
+    BindSchemas,
+    CreateSchema,
+    CreateSchemas,
+    DeleteSchema,
+    DeleteSchemas,
+    Schema,
+    SchemaBinding,
+    SchemaVersion,
+    UnbindSchema,
+    UnbindSchemas,
+    UpdateSchema,
+    UpdateSchemas,
+)
+
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+
+#: One command deletes them all.
+MOST_VERSIONS: Final = 100
+
+
+def create_schema(txn: Txn, command: CreateSchema) -> Schema:
+    """Make a schema, with its first version."""
+    if txn.get(SCHEMAS, schema_key(command.tenant, command.name)) is not None:
+        raise Rejected(
+            "ALREADY_EXISTS", f"schema {command.name} of {command.tenant} is there already"
+        )
+    schema = Schema(
+        tenant=command.tenant,
+        name=command.name,
+        kind=command.kind,
+        created_at_ms=txn.proposed_at_ms,
+    )
+    return _add_version(txn, schema, command.definition)
+
+
+def create_schemas(txn: Txn, command: CreateSchemas) -> BatchReply:
+    """Make many schemas."""
+    return _answer_each(command.schemas, lambda schema: create_schema(txn, schema))
+
+
+def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
+    """Add a version, if the newest one is the one that is expected."""
+    schema = _there(txn, command.tenant, command.name)
+    if command.expected_version not in (0, schema.version):
+        raise Rejected(
+            "VERSION_MISMATCH",
+            f"schema {command.name} of {command.tenant} has version {schema.version}, "
+            f"and version {command.expected_version} is expected: read it again",
+        )
+    if schema.version >= MOST_VERSIONS:
+        raise Rejected(
+            "RESOURCE_EXHAUSTED",
+            f"schema {command.name} of {command.tenant} has {MOST_VERSIONS} versions, "
+            "the most there can be: create another schema",
+        )
+    return _add_version(txn, schema, command.definition)
+
+
+def update_schemas(txn: Txn, command: UpdateSchemas) -> BatchReply:
+    """Add versions to many schemas."""
+    return _answer_each(command.schemas, lambda schema: update_schema(txn, schema))
+
+
+def delete_schema(txn: Txn, command: DeleteSchema) -> None:
+    """Delete a schema that is bound to nothing, with all its versions."""
+    schema = _there(txn, command.tenant, command.name)
+    for row in txn.scan(BOUND, *keys.prefix(command.tenant, command.name), limit=1):
+        _, _, resource = keys.unpack(row.key)
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"schema {command.name} of {command.tenant} is bound to {resource!r}: unbind it first",
+        )
+    for version in range(1, schema.version + 1):
+        txn.delete(VERSIONS, version_key(command.tenant, command.name, version))
+    txn.delete(SCHEMAS, schema_key(command.tenant, command.name))
+
+
+def delete_schemas(txn: Txn, command: DeleteSchemas) -> BatchReply:
+    """Delete many schemas."""
+    return _answer_each(command.schemas, lambda schema: delete_schema(txn, schema))
+
+
+def bind_schema(txn: Txn, command: BindSchema) -> None:
+    """Bind a schema to a resource; a binding that there is stays as it is."""
+    _there(txn, command.tenant, command.name)
+    key = binding_key(command.tenant, command.resource, command.name)
+    if txn.get(BINDINGS, key) is None:
+        binding = SchemaBinding(tenant=command.tenant, resource=command.resource, name=command.name)
+        txn.put(BINDINGS, key, binding.SerializeToString(deterministic=True))
+        txn.put(BOUND, bound_key(command.tenant, command.name, command.resource), b"")
+
+
+def bind_schemas(txn: Txn, command: BindSchemas) -> BatchReply:
+    """Make many bindings."""
+    return _answer_each(command.bindings, lambda binding: bind_schema(txn, binding))
+
+
+def unbind_schema(txn: Txn, command: UnbindSchema) -> None:
+    """Take a schema off a resource."""
+    key = binding_key(command.tenant, command.resource, command.name)
+    if txn.get(BINDINGS, key) is None:
+        raise Rejected(
+            "NOT_FOUND",
+            f"schema {command.name} of {command.tenant} is not bound to {command.resource}",
+        )
+    txn.delete(BINDINGS, key)
+    txn.delete(BOUND, bound_key(command.tenant, command.name, command.resource))
+
+
+def unbind_schemas(txn: Txn, command: UnbindSchemas) -> BatchReply:
+    """Take many bindings away."""
+    return _answer_each(command.bindings, lambda binding: unbind_schema(txn, binding))
+
+
+def _there(txn: Txn, tenant: str, name: str) -> Schema:
+    value = txn.get(SCHEMAS, schema_key(tenant, name))
+    if value is None:
+        raise Rejected("NOT_FOUND", f"there is no schema {name} of {tenant}")
+    return Schema.FromString(value)
+
+
+def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
+    schema.version += 1
+    schema.updated_at_ms = txn.proposed_at_ms
+    version = SchemaVersion(
+        tenant=schema.tenant,
+        name=schema.name,
+        version=schema.version,
+        kind=schema.kind,
+        definition=definition,
+        created_at_ms=txn.proposed_at_ms,
+    )
+    txn.put(
+        VERSIONS,
+        version_key(schema.tenant, schema.name, schema.version),
+        version.SerializeToString(deterministic=True),
+    )
+    key = schema_key(schema.tenant, schema.name)
+    txn.put(SCHEMAS, key, schema.SerializeToString(deterministic=True))
+    return schema
+
+
+def _answer_each(items: Sequence[I], apply: Callable[[I], Message | None]) -> BatchReply:
+    """Apply items one by one; each refuses before it writes, so that the others stand."""
+    answer = BatchReply(items=len(items))
+    for position, item in enumerate(items):
+        try:
+            reply = apply(item)
+        except Rejected as refusal:
+            reply = None
+            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        answer.replies.append(b"" if reply is None else reply.SerializeToString(deterministic=True))
+    return answer

@@ -1,0 +1,49 @@
+from google.rpc import status_pb2 as _status_pb2
+from quorate.v1 import batch_pb2 as _batch_pb2
+from quorate.v1 import entry_pb2 as _entry_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ExecuteRequest(_message.Message):
+    __slots__ = ("commands",)
+    COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    commands: _containers.RepeatedCompositeFieldContainer[Command]
+    def __init__(self, commands: _Optional[_Iterable[_Union[Command, _Mapping]]] = ...) -> None: ...
+
+class Command(_message.Message):
+    __slots__ = ("type", "payload", "stamp")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    STAMP_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    payload: bytes
+    stamp: _entry_pb2.Stamp
+    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., stamp: _Optional[_Union[_entry_pb2.Stamp, _Mapping]] = ...) -> None: ...
+
+class ExecuteResponse(_message.Message):
+    __slots__ = ("answers",)
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[CommandAnswer]
+    def __init__(self, answers: _Optional[_Iterable[_Union[CommandAnswer, _Mapping]]] = ...) -> None: ...
+
+class CommandAnswer(_message.Message):
+    __slots__ = ("reply", "status")
+    REPLY_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    reply: CommandReply
+    status: _status_pb2.Status
+    def __init__(self, reply: _Optional[_Union[CommandReply, _Mapping]] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
+
+class CommandReply(_message.Message):
+    __slots__ = ("payload", "revisions", "forgotten")
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    REVISIONS_FIELD_NUMBER: _ClassVar[int]
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
+    payload: bytes
+    revisions: _containers.RepeatedCompositeFieldContainer[_batch_pb2.ShardRevision]
+    forgotten: bool
+    def __init__(self, payload: _Optional[bytes] = ..., revisions: _Optional[_Iterable[_Union[_batch_pb2.ShardRevision, _Mapping]]] = ..., forgotten: bool = ...) -> None: ...

@@ -1,0 +1,194 @@
+from google.protobuf import empty_pb2 as _empty_pb2
+from quorate.v1 import batch_pb2 as _batch_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class SchemaKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SCHEMA_KIND_UNSPECIFIED: _ClassVar[SchemaKind]
+    SCHEMA_KIND_JSON: _ClassVar[SchemaKind]
+    SCHEMA_KIND_AVRO: _ClassVar[SchemaKind]
+    SCHEMA_KIND_PROTOBUF: _ClassVar[SchemaKind]
+SCHEMA_KIND_UNSPECIFIED: SchemaKind
+SCHEMA_KIND_JSON: SchemaKind
+SCHEMA_KIND_AVRO: SchemaKind
+SCHEMA_KIND_PROTOBUF: SchemaKind
+
+class Schema(_message.Message):
+    __slots__ = ("tenant", "name", "kind", "version", "created_at_ms", "updated_at_ms")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    kind: SchemaKind
+    version: int
+    created_at_ms: int
+    updated_at_ms: int
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., version: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
+
+class SchemaVersion(_message.Message):
+    __slots__ = ("tenant", "name", "version", "kind", "definition", "created_at_ms")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    version: int
+    kind: SchemaKind
+    definition: bytes
+    created_at_ms: int
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., created_at_ms: _Optional[int] = ...) -> None: ...
+
+class SchemaBinding(_message.Message):
+    __slots__ = ("tenant", "resource", "name")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    resource: str
+    name: str
+    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class CreateSchema(_message.Message):
+    __slots__ = ("tenant", "name", "kind", "definition")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    kind: SchemaKind
+    definition: bytes
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ...) -> None: ...
+
+class CreateSchemas(_message.Message):
+    __slots__ = ("schemas",)
+    SCHEMAS_FIELD_NUMBER: _ClassVar[int]
+    schemas: _containers.RepeatedCompositeFieldContainer[CreateSchema]
+    def __init__(self, schemas: _Optional[_Iterable[_Union[CreateSchema, _Mapping]]] = ...) -> None: ...
+
+class UpdateSchema(_message.Message):
+    __slots__ = ("tenant", "name", "definition", "expected_version")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    definition: bytes
+    expected_version: int
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[bytes] = ..., expected_version: _Optional[int] = ...) -> None: ...
+
+class UpdateSchemas(_message.Message):
+    __slots__ = ("schemas",)
+    SCHEMAS_FIELD_NUMBER: _ClassVar[int]
+    schemas: _containers.RepeatedCompositeFieldContainer[UpdateSchema]
+    def __init__(self, schemas: _Optional[_Iterable[_Union[UpdateSchema, _Mapping]]] = ...) -> None: ...
+
+class DeleteSchema(_message.Message):
+    __slots__ = ("tenant", "name")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class DeleteSchemas(_message.Message):
+    __slots__ = ("schemas",)
+    SCHEMAS_FIELD_NUMBER: _ClassVar[int]
+    schemas: _containers.RepeatedCompositeFieldContainer[DeleteSchema]
+    def __init__(self, schemas: _Optional[_Iterable[_Union[DeleteSchema, _Mapping]]] = ...) -> None: ...
+
+class BindSchema(_message.Message):
+    __slots__ = ("tenant", "resource", "name")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    resource: str
+    name: str
+    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class BindSchemas(_message.Message):
+    __slots__ = ("bindings",)
+    BINDINGS_FIELD_NUMBER: _ClassVar[int]
+    bindings: _containers.RepeatedCompositeFieldContainer[BindSchema]
+    def __init__(self, bindings: _Optional[_Iterable[_Union[BindSchema, _Mapping]]] = ...) -> None: ...
+
+class UnbindSchema(_message.Message):
+    __slots__ = ("tenant", "resource", "name")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    resource: str
+    name: str
+    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class UnbindSchemas(_message.Message):
+    __slots__ = ("bindings",)
+    BINDINGS_FIELD_NUMBER: _ClassVar[int]
+    bindings: _containers.RepeatedCompositeFieldContainer[UnbindSchema]
+    def __init__(self, bindings: _Optional[_Iterable[_Union[UnbindSchema, _Mapping]]] = ...) -> None: ...
+
+class GetSchema(_message.Message):
+    __slots__ = ("tenant", "name", "version")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    version: int
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+
+class ListSchemas(_message.Message):
+    __slots__ = ("tenant", "prefix", "after", "limit")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    prefix: str
+    after: str
+    limit: int
+    def __init__(self, tenant: _Optional[str] = ..., prefix: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class SchemaPage(_message.Message):
+    __slots__ = ("schemas", "next_after")
+    SCHEMAS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    schemas: _containers.RepeatedCompositeFieldContainer[Schema]
+    next_after: str
+    def __init__(self, schemas: _Optional[_Iterable[_Union[Schema, _Mapping]]] = ..., next_after: _Optional[str] = ...) -> None: ...
+
+class ListSchemaBindings(_message.Message):
+    __slots__ = ("tenant", "resource", "after", "limit")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    resource: str
+    after: SchemaBinding
+    limit: int
+    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., after: _Optional[_Union[SchemaBinding, _Mapping]] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class SchemaBindingPage(_message.Message):
+    __slots__ = ("bindings", "next_after")
+    BINDINGS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    bindings: _containers.RepeatedCompositeFieldContainer[SchemaBinding]
+    next_after: SchemaBinding
+    def __init__(self, bindings: _Optional[_Iterable[_Union[SchemaBinding, _Mapping]]] = ..., next_after: _Optional[_Union[SchemaBinding, _Mapping]] = ...) -> None: ...

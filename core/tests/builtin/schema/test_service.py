@@ -1,0 +1,354 @@
+from asyncio import run
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from google.protobuf.message import DecodeError, Message
+from quorate.builtin.schema import apply
+from quorate.builtin.schema.families import BINDINGS, BOUND, SCHEMAS, VERSIONS
+from quorate.builtin.schema.service import SCHEMA, SchemaService
+from quorate.builtin.schema.validation import (
+    LARGEST_DEFINITION,
+    LARGEST_PAGE,
+    LONGEST_NAME,
+    LONGEST_RESOURCE,
+)
+from quorate.plugin import Invalid, Rejected
+from quorate.testing import MemoryNode
+from quorate.v1 import schema_pb2
+from quorate.v1.schema_pb2 import (
+    SCHEMA_KIND_JSON,
+    BindSchema,
+    BindSchemas,
+    CreateSchema,
+    CreateSchemas,
+    DeleteSchema,
+    DeleteSchemas,
+    GetSchema,
+    ListSchemaBindings,
+    ListSchemas,
+    Schema,
+    SchemaBinding,
+    SchemaVersion,
+    UnbindSchema,
+    UnbindSchemas,
+    UpdateSchema,
+    UpdateSchemas,
+)
+
+LONG = "a" * (LONGEST_NAME + 1)
+LONG_PATH = "a" * (LONGEST_RESOURCE + 1)
+LARGE = bytes(LARGEST_DEFINITION + 1)
+
+
+@pytest.fixture
+def service(node: MemoryNode) -> SchemaService:
+    servicer = node.servicer(SCHEMA.full_name)
+    assert isinstance(servicer, SchemaService)
+    return servicer
+
+
+def new(name: str = "order", tenant: str = "acme", definition: bytes = b"1") -> CreateSchema:
+    return CreateSchema(tenant=tenant, name=name, kind=SCHEMA_KIND_JSON, definition=definition)
+
+
+def update(name: str = "order", expected: int = 0, definition: bytes = b"2") -> UpdateSchema:
+    return UpdateSchema(tenant="acme", name=name, definition=definition, expected_version=expected)
+
+
+def gone(name: str = "order", tenant: str = "acme") -> DeleteSchema:
+    return DeleteSchema(tenant=tenant, name=name)
+
+
+def bind(resource: str = "topics/a", name: str = "order", tenant: str = "acme") -> BindSchema:
+    return BindSchema(tenant=tenant, resource=resource, name=name)
+
+
+def unbind(resource: str = "topics/a", name: str = "order") -> UnbindSchema:
+    return UnbindSchema(tenant="acme", resource=resource, name=name)
+
+
+def get(version: int = 0, name: str = "order") -> GetSchema:
+    return GetSchema(tenant="acme", name=name, version=version)
+
+
+def codes(reply: Any) -> list[tuple[int, str]]:
+    return [(each.item, each.code) for each in reply.refusals]
+
+
+def names(rows: Sequence[Any]) -> list[str]:
+    return [row.name for row in rows]
+
+
+def test_every_version_is_kept(service: SchemaService, node: MemoryNode) -> None:
+    created = run(service.Create(new(), None))
+    run(node.advance(500))
+    updated = run(service.Update(update(), None))
+
+    assert created == Schema(
+        tenant="acme",
+        name="order",
+        kind=SCHEMA_KIND_JSON,
+        version=1,
+        created_at_ms=1_000,
+        updated_at_ms=1_000,
+    )
+    assert (updated.version, updated.created_at_ms, updated.updated_at_ms) == (2, 1_000, 1_500)
+    first = run(service.Get(get(1), None))
+    newest = run(service.Get(get(), None))
+    assert (first.version, first.definition, first.created_at_ms) == (1, b"1", 1_000)
+    assert newest == SchemaVersion(
+        tenant="acme",
+        name="order",
+        version=2,
+        kind=SCHEMA_KIND_JSON,
+        definition=b"2",
+        created_at_ms=1_500,
+    )
+    assert list(run(service.List(ListSchemas(tenant="acme"), None)).schemas) == [updated]
+
+
+@pytest.mark.parametrize("request_", [get(3), get(name="none"), get(1, name="none")])
+def test_what_is_not_there_is_not_found(service: SchemaService, request_: GetSchema) -> None:
+    run(service.Create(new(), None))
+
+    with pytest.raises(Rejected, match="NOT_FOUND"):
+        run(service.Get(request_, None))
+
+
+def test_nothing_is_created_twice_in_a_tenant(service: SchemaService) -> None:
+    run(service.Create(new(), None))
+    run(service.Create(new(tenant="bolt"), None))
+
+    with pytest.raises(Rejected, match="ALREADY_EXISTS"):
+        run(service.Create(new(definition=b"x"), None))
+
+    assert run(service.Get(get(), None)).definition == b"1"
+
+
+def test_an_update_over_another_version_is_refused(service: SchemaService) -> None:
+    run(service.Create(new(), None))
+    run(service.Update(update(expected=1), None))
+
+    with pytest.raises(Rejected, match="VERSION_MISMATCH"):
+        run(service.Update(update(expected=1, definition=b"3"), None))
+    with pytest.raises(Rejected, match="NOT_FOUND"):
+        run(service.Update(update("none"), None))
+
+    assert run(service.Get(get(), None)).definition == b"2"
+
+
+def test_versions_have_an_end(service: SchemaService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply, "MOST_VERSIONS", 2)
+    run(service.Create(new(), None))
+    run(service.Update(update(), None))
+
+    with pytest.raises(Rejected, match="RESOURCE_EXHAUSTED"):
+        run(service.Update(update(), None))
+
+
+def test_a_bound_schema_cannot_be_deleted(service: SchemaService, node: MemoryNode) -> None:
+    for each in (new(), new("orders"), new(tenant="bolt")):
+        run(service.Create(each, None))
+    run(service.Update(update(), None))
+    for _ in range(2):
+        run(service.Bind(bind(), None))
+    run(service.Delete(gone("orders"), None))
+    run(service.Delete(gone(tenant="bolt"), None))
+
+    with pytest.raises(Rejected, match=r"FAILED_PRECONDITION: .* is bound to 'topics/a'"):
+        run(service.Delete(gone(), None))
+
+    assert run(service.Get(get(), None)).version == 2
+    run(service.Unbind(unbind(), None))
+    run(service.Delete(gone(), None))
+    assert [node.rows(each) for each in (SCHEMAS, VERSIONS, BINDINGS, BOUND)] == [{}, {}, {}, {}]
+
+
+def test_what_is_not_there_cannot_be_deleted_bound_or_unbound(service: SchemaService) -> None:
+    run(service.Create(new(), None))
+
+    with pytest.raises(Rejected, match="NOT_FOUND"):
+        run(service.Delete(gone("none"), None))
+    with pytest.raises(Rejected, match="NOT_FOUND"):
+        run(service.Bind(bind(name="none"), None))
+    with pytest.raises(Rejected, match="NOT_FOUND"):
+        run(service.Unbind(unbind(), None))
+
+
+def test_batches_answer_each_item(service: SchemaService, node: MemoryNode) -> None:
+    run(service.Create(new("b"), None))
+
+    created = run(service.CreateBatch(CreateSchemas(schemas=map(new, "abc")), None))
+    updated = run(service.UpdateBatch(UpdateSchemas(schemas=map(update, "axc")), None))
+    binds = [bind(name=name) for name in "axb"]
+    bound = run(service.BindBatch(BindSchemas(bindings=binds), None))
+    refused = run(service.DeleteBatch(DeleteSchemas(schemas=map(gone, "abc")), None))
+    unbinds = [unbind(name=name) for name in "axb"]
+    unbound = run(service.UnbindBatch(UnbindSchemas(bindings=unbinds), None))
+    deleted = run(service.DeleteBatch(DeleteSchemas(schemas=map(gone, "abc")), None))
+
+    assert codes(created) == [(1, "ALREADY_EXISTS")]
+    assert names(list(map(Schema.FromString, created.replies))) == ["a", "", "c"]
+    assert codes(updated) == [(1, "NOT_FOUND")]
+    assert [Schema.FromString(each).version for each in updated.replies] == [2, 0, 2]
+    assert codes(bound) == [(1, "NOT_FOUND")]
+    assert codes(refused) == [(0, "FAILED_PRECONDITION"), (1, "FAILED_PRECONDITION")]
+    assert codes(unbound) == [(1, "NOT_FOUND")]
+    assert codes(deleted) == [(2, "NOT_FOUND")]
+    assert {each.items for each in (created, updated, bound, refused, unbound, deleted)} == {3}
+    assert node.rows(SCHEMAS) == {}
+
+
+def test_pages_of_schemas(service: SchemaService) -> None:
+    schemas = [new(name) for name in ("b", "a", "ab", "c")]
+    run(service.CreateBatch(CreateSchemas(schemas=[*schemas, new(tenant="acmes")]), None))
+
+    def page(prefix: str = "", after: str = "", limit: int = 0) -> tuple[list[str], str]:
+        query = ListSchemas(tenant="acme", prefix=prefix, after=after, limit=limit)
+        found = run(service.List(query, None))
+        return names(found.schemas), found.next_after
+
+    assert page() == (["a", "ab", "b", "c"], "")
+    assert page(limit=2) == (["a", "ab"], "ab")
+    assert page(after="ab", limit=2) == (["b", "c"], "")
+    assert page("a") == (["a", "ab"], "")
+    assert page("b", after="a") == (["b"], "")
+    assert page("a", after="c") == ([], "")
+
+
+def test_pages_of_bindings(service: SchemaService) -> None:
+    run(service.CreateBatch(CreateSchemas(schemas=map(new, "ab")), None))
+    binds = [bind("t/1", "b"), bind("t/2", "a"), bind("t/1", "a"), bind("t", "a")]
+    run(service.BindBatch(BindSchemas(bindings=binds), None))
+
+    def page(query: ListSchemaBindings) -> list[tuple[str, str]]:
+        query.tenant = "acme"
+        found = run(service.ListBindings(query, None))
+        after = found.bindings[-1] if found.HasField("next_after") else SchemaBinding()
+        assert found.next_after == after
+        listed = [(each.resource, each.name) for each in found.bindings]
+        return [*listed, ("more", "")] if found.HasField("next_after") else listed
+
+    everything = [("t", "a"), ("t/1", "a"), ("t/1", "b"), ("t/2", "a")]
+    assert page(ListSchemaBindings()) == everything
+    assert page(ListSchemaBindings(limit=2)) == [*everything[:2], ("more", "")]
+    after = SchemaBinding(tenant="acme", resource="t/1", name="a")
+    assert page(ListSchemaBindings(after=after, limit=2)) == everything[2:]
+    assert page(ListSchemaBindings(resource="t/1")) == everything[1:3]
+    assert page(ListSchemaBindings(resource="t", after=after)) == []
+
+
+def test_the_largest_that_is_allowed_is_taken(service: SchemaService) -> None:
+    name, resource = "a" * LONGEST_NAME, "a" * LONGEST_RESOURCE
+    definition = bytes(LARGEST_DEFINITION)
+
+    run(service.Create(new(name, definition=definition), None))
+    run(service.Bind(bind(resource, name), None))
+
+    assert run(service.Get(get(name=name), None)).definition == definition
+    lists = ListSchemas(tenant="acme", limit=LARGEST_PAGE)
+    assert names(run(service.List(lists, None)).schemas) == [name]
+
+
+def test_a_page_without_a_limit_has_one(service: SchemaService) -> None:
+    schemas = [new(f"{number:03}") for number in range(101)]
+    run(service.CreateBatch(CreateSchemas(schemas=schemas), None))
+
+    page = run(service.List(ListSchemas(tenant="acme"), None))
+
+    assert (len(page.schemas), page.next_after) == (100, "099")
+
+
+UNKNOWN_KIND = CreateSchema(tenant="a", name="a", kind=9, definition=b"1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "field"),
+    [
+        ("Create", CreateSchema(), "tenant"),
+        ("Create", new(LONG), "name"),
+        ("Create", new("a/b"), "name"),
+        ("Create", new(tenant=LONG), "tenant"),
+        ("Create", new(definition=b""), "definition"),
+        ("Create", new(definition=LARGE), "definition"),
+        ("Create", CreateSchema(tenant="a", name="a", definition=b"1"), "kind"),
+        ("Create", UNKNOWN_KIND, "kind"),
+        ("CreateBatch", CreateSchemas(), "schemas"),
+        ("CreateBatch", CreateSchemas(schemas=[new(), new(LONG)]), "schemas[1].name"),
+        ("CreateBatch", CreateSchemas(schemas=[new(), new()]), "items"),
+        ("Update", UpdateSchema(), "tenant"),
+        ("Update", update(LONG), "name"),
+        ("Update", update(definition=b""), "definition"),
+        ("Update", update(definition=LARGE), "definition"),
+        ("UpdateBatch", UpdateSchemas(), "schemas"),
+        ("UpdateBatch", UpdateSchemas(schemas=[update("")]), "schemas[0].name"),
+        ("UpdateBatch", UpdateSchemas(schemas=[update(), update()]), "items"),
+        ("Delete", DeleteSchema(), "tenant"),
+        ("Delete", gone(LONG), "name"),
+        ("DeleteBatch", DeleteSchemas(), "schemas"),
+        ("DeleteBatch", DeleteSchemas(schemas=[gone("")]), "schemas[0].name"),
+        ("DeleteBatch", DeleteSchemas(schemas=[gone(), gone()]), "items"),
+        ("Bind", BindSchema(), "tenant"),
+        ("Bind", bind(""), "resource"),
+        ("Bind", bind("a/"), "resource"),
+        ("Bind", bind(LONG_PATH), "resource"),
+        ("Bind", bind(name=LONG), "name"),
+        ("BindBatch", BindSchemas(), "bindings"),
+        ("BindBatch", BindSchemas(bindings=[bind("")]), "bindings[0].resource"),
+        ("BindBatch", BindSchemas(bindings=[bind(), bind()]), "items"),
+        ("Unbind", UnbindSchema(), "tenant"),
+        ("Unbind", unbind(LONG_PATH), "resource"),
+        ("UnbindBatch", UnbindSchemas(), "bindings"),
+        ("UnbindBatch", UnbindSchemas(bindings=[unbind(name="")]), "bindings[0].name"),
+        ("UnbindBatch", UnbindSchemas(bindings=[unbind(), unbind()]), "items"),
+        ("Get", GetSchema(), "tenant"),
+        ("Get", get(name=LONG), "name"),
+        ("List", ListSchemas(), "tenant"),
+        ("List", ListSchemas(tenant="a", prefix=LONG), "prefix"),
+        ("List", ListSchemas(tenant="a", after=LONG), "after"),
+        ("List", ListSchemas(tenant="a", limit=LARGEST_PAGE + 1), "limit"),
+        ("ListBindings", ListSchemaBindings(), "tenant"),
+        ("ListBindings", ListSchemaBindings(tenant="a", resource=LONG_PATH), "resource"),
+        (
+            "ListBindings",
+            ListSchemaBindings(tenant="a", after=SchemaBinding(resource=LONG_PATH)),
+            "after.resource",
+        ),
+        (
+            "ListBindings",
+            ListSchemaBindings(tenant="a", after=SchemaBinding(name=LONG)),
+            "after.name",
+        ),
+        ("ListBindings", ListSchemaBindings(tenant="a", limit=LARGEST_PAGE + 1), "limit"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_input_is_refused_with_its_field(
+    service: SchemaService, node: MemoryNode, method: str, request_: Message, field: str
+) -> None:
+    with pytest.raises(Invalid) as refusal:
+        run(getattr(service, method)(request_, None))
+
+    assert refusal.value.field == field
+    assert node.proposals == []
+
+
+METHODS = schema_pb2.DESCRIPTOR.services_by_name["SchemaService"].methods
+#: Field 1 as a number, where each of these messages has text or messages.
+NUMBER_FOR_TEXT = b"\x08\x01"
+#: Field 1 as bytes that are neither text nor a message.
+NO_TEXT = b"\x0a\x02\xff\xff"
+
+
+@pytest.mark.parametrize("method", list(METHODS), ids=lambda method: str(method.name))
+def test_the_wrong_type_is_refused(service: SchemaService, node: MemoryNode, method: Any) -> None:
+    kind = getattr(schema_pb2, method.input_type.name)
+    with pytest.raises(DecodeError):
+        kind.FromString(NO_TEXT)
+
+    with pytest.raises(Invalid) as refusal:
+        run(getattr(service, method.name)(kind.FromString(NUMBER_FOR_TEXT), None))
+
+    assert refusal.value.field == kind.DESCRIPTOR.fields_by_number[1].name
+    assert node.proposals == []

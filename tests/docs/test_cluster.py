@@ -1,0 +1,59 @@
+"""The reference of the domain cluster: its example runs, and its tables are complete."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from inspect import CO_COROUTINE
+from pathlib import Path
+from types import FunctionType
+
+from google.protobuf.empty_pb2 import Empty
+from quorate.builtin.cluster import plugin, validation
+from quorate.builtin.cluster.families import BROKERS
+from quorate.plugin import Rejected
+from quorate.plugin.catalog import build
+from quorate.plugin.discovery import Plugin
+from quorate.testing import MemoryNode
+from quorate.v1 import cluster_pb2
+from quorate.v1.cluster_pb2 import Broker, RegisterBroker, SendHeartbeat
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cluster.md").read_text(encoding="utf-8")
+HOOKS = Plugin(name="cluster", distribution="quorate", version="0", module=plugin)
+
+
+def test_the_example_runs() -> None:
+    [example] = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    node = MemoryNode(catalog=build([HOOKS]))
+    names = {
+        "node": node,
+        "Broker": Broker,
+        "Empty": Empty,
+        "Rejected": Rejected,
+        "RegisterBroker": RegisterBroker,
+        "SendHeartbeat": SendHeartbeat,
+    }
+    code = compile(example, "cluster.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    assert code.co_flags & CO_COROUTINE
+
+    asyncio.run(FunctionType(code, names)())
+
+    [row] = node.rows(BROKERS).values()
+    assert Broker.FromString(row).epoch == 2
+
+
+def test_the_table_has_every_call_with_its_request() -> None:
+    service = cluster_pb2.DESCRIPTOR.services_by_name["ClusterService"]
+
+    told = re.findall(r"^\| `(\w+)` \| `(\w+)` \| .+ \|$", PAGE, re.MULTILINE)
+
+    assert sorted(told) == sorted((each.name, each.input_type.name) for each in service.methods)
+
+
+def test_the_bounds_are_those_of_the_code() -> None:
+    told = re.findall(r"^\| `([A-Z_]+)` \| ([\d,]+)[ |]", PAGE, re.MULTILINE)
+
+    assert {name: int(value.replace(",", "")) for name, value in told} == {
+        name: value for name, value in vars(validation).items() if name.isupper()
+    }
