@@ -1,0 +1,279 @@
+"""Runs the declared controllers on the shards that this node leads."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from quorate.control.backoff import Backoff
+from quorate.control.fenced import FencedNode
+from quorate.control.ports import Changes, LedShard, ref_of
+from quorate.groups.pause import pause
+from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.storage.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+#: So soon is it seen that leadership or the term has gone; the fence holds from the first moment.
+TICK_S: Final = 0.05
+#: Between two runs lies so much at the least, however often a controller is woken.
+_BREATH_S: Final = 0.05
+#: So soon is a family that could not be watched tried again.
+_REWATCH_S: Final = 1.0
+
+State = Literal["running", "waiting", "failing", "paused", "stopping"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerStatus:
+    """What a controller does for one shard that this node leads."""
+
+    name: str
+    shard: ShardId
+    term: int
+    state: State
+    #: Runs in this term that came to their end.
+    runs: int
+    #: Failures in a row, and what the last one was.
+    failures: int
+    error: str | None
+
+
+class Runner:
+    """One run at a time of each controller and shard, in the term in which this node leads it.
+
+    A run is cancelled when that term has gone, and the next begins only when it has ended. What
+    fails waits longer each time. `node` gives what a controller is to see of the node.
+    """
+
+    def __init__(
+        self,
+        controllers: Iterable[Controller],
+        shards: Callable[[], Iterable[LedShard]],
+        node: Callable[[Controller], NodeApi],
+        changes: Changes,
+        *,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._controllers: Final = {each.name: each for each in controllers}
+        self._shards: Final = shards
+        self._node: Final = node
+        self._changes: Final = changes
+        self._loop: Final = loop
+        self._allowed: Final = {name: asyncio.Event() for name in self._controllers}
+        for allowed in self._allowed.values():
+            allowed.set()
+        self._posts: Final[dict[tuple[str, ShardId], _Post]] = {}
+        self._followed: Final[dict[str, asyncio.Task[None]]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to run what this node leads."""
+        self._task = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Cancel every run, and wait for their ends."""
+        others = [*self._followed.values()]
+        if self._task is not None:
+            others.append(self._task)
+        for task in others:
+            task.cancel()
+        runs = [post.cancel() for post in self._posts.values()]
+        await asyncio.gather(*others, *runs, return_exceptions=True)
+        self._posts.clear()
+        self._followed.clear()
+
+    # What people ask for.
+
+    def pause(self, name: str) -> None:
+        """Begin no run of a controller on this node until `resume`; one that goes on may end.
+
+        Raises `LookupError`.
+        """
+        self._permission(name).clear()
+
+    def resume(self, name: str) -> None:
+        """Run a paused controller again, at once. Raises `LookupError`."""
+        self._permission(name).set()
+
+    @property
+    def paused(self) -> Sequence[str]:
+        """The controllers that are paused on this node, whether it leads their shards or not."""
+        return [name for name, allowed in self._allowed.items() if not allowed.is_set()]
+
+    def status(self) -> Sequence[ControllerStatus]:
+        """Say what each controller does for the shards that this node leads."""
+        return [self._posts[key].status() for key in sorted(self._posts)]
+
+    def _permission(self, name: str) -> asyncio.Event:
+        if name not in self._allowed:
+            known = ", ".join(sorted(self._allowed)) or "none"
+            raise LookupError(f"controller {name} is not declared; declared are {known}")
+        return self._allowed[name]
+
+    # Following who leads.
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                self._look()
+            except Exception:  # noqa: BLE001 - one look that fails must not be the last one
+                _log.exception("controllers cannot be looked after; trying again")
+            await pause(self._loop, TICK_S)
+
+    def _look(self) -> None:
+        led = {shard.id: shard for shard in self._shards() if shard.leads}
+        for (_, name), post in self._posts.items():
+            if name not in led or led[name].term != post.ref.term:
+                post.cancel()
+        for key in [key for key, post in self._posts.items() if post.task.done()]:
+            del self._posts[key]
+        for shard in led.values():
+            for controller in self._controllers.values():
+                self._fill(controller, shard)
+        self._follow_families()
+
+    def _fill(self, controller: Controller, shard: LedShard) -> None:
+        if controller.group != shard.id.group:
+            return
+        if controller.scope == "first_shard" and shard.id.number != 0:
+            return
+        key = controller.name, shard.id
+        if key not in self._posts:
+            allowed = self._allowed[controller.name]
+            node = self._node(controller)
+            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, self._loop)
+
+    # Waking.
+
+    def _follow_families(self) -> None:
+        """Watch the families that wake somebody here, each once."""
+        wanted = {family for post in self._posts.values() for family in post.controller.wake_on}
+        for family in [family for family in self._followed if family not in wanted]:
+            self._followed.pop(family).cancel()
+        for family in wanted.difference(self._followed):
+            self._followed[family] = self._loop.create_task(self._follow(family))
+
+    async def _follow(self, family: str) -> None:
+        while True:
+            try:
+                async for _ in self._changes(family):
+                    self._wake(family)
+            except Exception as error:  # noqa: BLE001 - it is watched anew whatever it was
+                _log.warning(
+                    "family %s, which wakes controllers, cannot be watched: %s: %s; trying again",
+                    family,
+                    type(error).__name__,
+                    error,
+                )
+            await pause(self._loop, _REWATCH_S)
+            # Nobody knows what has changed meanwhile.
+            self._wake(family)
+
+    def _wake(self, family: str) -> None:
+        for post in self._posts.values():
+            if family in post.controller.wake_on:
+                post.woken.set()
+
+
+class _Post:
+    """One controller at work for one shard in one term."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        ref: ShardRef,
+        node: NodeApi,
+        allowed: asyncio.Event,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.controller: Final = controller
+        self.ref: Final = ref
+        self.woken: Final = asyncio.Event()
+        self._node: Final = FencedNode(node, ref)
+        self._allowed: Final = allowed
+        self._loop: Final = loop
+        self._backoff: Final = Backoff(1.0, 60.0)
+        self._running = False
+        self._cancelled = False
+        self._runs = 0
+        self._error: str | None = None
+        self.task: Final = loop.create_task(self._work())
+
+    def cancel(self) -> asyncio.Task[None]:
+        """End the run; it is interrupted once, so that it can clean up in peace."""
+        if not self._cancelled:
+            self._cancelled = True
+            self.task.cancel()
+        return self.task
+
+    def status(self) -> ControllerStatus:
+        """Say what it does."""
+        return ControllerStatus(
+            name=self.controller.name,
+            shard=ShardId(self.ref.group, self.ref.shard),
+            term=self.ref.term,
+            state=self._state(),
+            runs=self._runs,
+            failures=self._backoff.failures,
+            error=self._error,
+        )
+
+    def _state(self) -> State:
+        if self._cancelled:
+            return "stopping"
+        if self._running:
+            return "running"
+        if not self._allowed.is_set():
+            return "paused"
+        return "failing" if self._backoff.failures else "waiting"
+
+    async def _work(self) -> None:
+        while True:
+            await self._allowed.wait()
+            self.woken.clear()
+            try:
+                wait_s = await self._run_once()
+            except (Exception, asyncio.CancelledError) as error:
+                if self._cancelled:
+                    raise
+                await pause(self._loop, self._failed(error))
+                continue
+            self._backoff.succeeded()
+            self._error = None
+            self._runs += 1
+            if self._cancelled:
+                return
+            await pause(self._loop, _BREATH_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, wait_s - _BREATH_S)):
+                    await self.woken.wait()
+
+    async def _run_once(self) -> float:
+        """Run it, and return how long to wait then."""
+        self._running = True
+        try:
+            await self.controller.run_once(self._node, self.ref)
+            interval_s = self.controller.interval_s
+            return interval_s(self._node) if callable(interval_s) else interval_s
+        finally:
+            self._running = False
+
+    def _failed(self, error: BaseException) -> float:
+        wait_s = self._backoff.failed()
+        self._error = f"{type(error).__name__}: {error}"
+        _log.warning(
+            "controller %s of shard %s/%d failed %d times in a row, and runs again in %g s: %s",
+            self.controller.name,
+            self.ref.group,
+            self.ref.shard,
+            self._backoff.failures,
+            wait_s,
+            self._error,
+            exc_info=error,
+        )
+        return wait_s

@@ -1,0 +1,171 @@
+"""Spreads leaders over the nodes, slowly enough that nobody notices."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from quorate.consensus.progress import Mode
+from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
+from quorate.groups.pause import pause
+from quorate.storage.shard_id import ShardId
+
+if TYPE_CHECKING:
+    from quorate.groups.shard.shard import Shard
+
+_log = logging.getLogger(__name__)
+
+#: No leader is moved sooner after the last one changed, for whatever reason.
+QUIET_S: Final = 10.0
+_TICK_S: Final = 1.0
+#: A follower that was not heard of for so long is not given anything.
+_SILENT_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leadership:
+    """Who leads a shard, as one node knows it."""
+
+    shard: ShardId
+    leader: str | None
+    voters: frozenset[str]
+    #: The voters that could take over at once; none where another node leads, which alone knows.
+    ready: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A shard, and the node that is to lead it."""
+
+    shard: ShardId
+    node: str
+
+
+def choose(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
+    """Return which leader this node should give away; None while another node should, or nobody.
+
+    Only the node with the most leaders gives one away, to a node that has at least two fewer: each
+    transfer evens the numbers out, so there is an end to them. A group that is spread unevenly
+    itself is preferred.
+    """
+    counts: Counter[str] = Counter()
+    in_group: Counter[tuple[str, str]] = Counter()
+    for each in leaderships:
+        counts.update(dict.fromkeys(each.voters, 0))
+        if each.leader is not None:
+            counts[each.leader] += 1
+            in_group[each.shard.group, each.leader] += 1
+    if not counts or min(counts, key=lambda node: (-counts[node], node)) != me:
+        return None
+
+    def order(found: Transfer) -> tuple[int, int, ShardId, str]:
+        group = found.shard.group
+        excess = in_group[group, me] - in_group[group, found.node]
+        return counts[found.node], -excess, found.shard, found.node
+
+    found = [
+        Transfer(each.shard, node)
+        for each in leaderships
+        if each.leader == me
+        for node in each.ready
+        if counts[me] - counts[node] >= 2
+    ]
+    return min(found, key=order, default=None)
+
+
+def leadership_of(shard: Shard) -> Leadership:
+    """Look at a replica of this node.
+
+    A shard is ready for a transfer while its leader has applied, and the follower holds, all that
+    was agreed upon.
+    """
+    configuration = shard.configuration
+    voters = [] if configuration is None else configuration.voters
+    leader = shard.leader
+    ready: frozenset[str] = frozenset()
+    if shard.leads:
+        status = shard.status().replica
+        caught_up = status.applied >= status.commit and shard.shortage is None
+        ready = frozenset(
+            follower.peer.node
+            for follower in status.followers
+            if caught_up
+            and follower.peer in voters
+            and follower.mode == Mode.REPLICATE.value
+            and follower.match >= status.commit
+            and follower.heard_ago_s <= _SILENT_S
+        )
+    return Leadership(
+        shard=shard.id,
+        leader=None if leader is None else leader.node,
+        voters=frozenset(peer.node for peer in voters),
+        ready=ready,
+    )
+
+
+class Spreading:
+    """Gives leaders of this node away, one at a time.
+
+    Nodes do not speak about it: each waits until no leader has changed for `QUIET_S`, and all that
+    see the same leaders agree on whose turn it is.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        leaderships: Callable[[], Iterable[Leadership]],
+        transfer: Callable[[ShardId, str], None],
+        *,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._me: Final = me
+        self._leaderships: Final = leaderships
+        self._transfer: Final = transfer
+        self._loop: Final = loop
+        self._leaders: dict[ShardId, str | None] = {}
+        self._quiet_since = loop.time()
+        self._looked_at = loop.time()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to spread."""
+        self._task = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Move no leader any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                self._look()
+            except Exception:  # noqa: BLE001 - one look that fails must not be the last one
+                _log.exception("leaders cannot be spread; trying again")
+            await pause(self._loop, _TICK_S)
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        found = list(self._leaderships())
+        leaders = {each.shard: each.leader for each in found}
+        # After a stall nothing that is known here is news.
+        if leaders != self._leaders or now - self._looked_at > 2 * _TICK_S:
+            self._quiet_since = now
+        self._leaders, self._looked_at = leaders, now
+        if now - self._quiet_since < QUIET_S:
+            return
+        chosen = choose(self._me, found)
+        if chosen is None:
+            return
+        self._quiet_since = now
+        try:
+            self._transfer(chosen.shard, chosen.node)
+        except (NotLeaderError, TransferRefusedError) as error:
+            _log.info("shard %s stays on %s: %s", chosen.shard, self._me, error)
+        else:
+            _log.info("shard %s goes from %s to %s", chosen.shard, self._me, chosen.node)

@@ -1,0 +1,261 @@
+"""Finds the deadlines that have come in the shards that this node leads, and proposes to say so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+from quorate.control.backoff import Backoff
+from quorate.control.grace import Grace
+from quorate.control.ports import Propose, TimedShard, ref_of
+from quorate.groups.pause import pause
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.plugin import Rejected, ShardRef, Timer
+from quorate.storage.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+#: So often is it looked whether something is due: a deadline is never met more exactly.
+TICK_S: Final = 0.1
+#: Keys that cannot be proposed yet are passed over up to so many batches at a time.
+_BATCHES_READ: Final = 10
+#: While keys wait for their grace, deadlines are looked through this seldom.
+_RECHECK_MS: Final = 1_000
+#: Keys whose deadline their handler let stand are proposed again after so long.
+_UNMOVED_S: Final = 30.0
+#: Calls that are ready when a deadline is judged need so many turns of the loop to be proposed.
+_TURNS: Final = 3
+
+
+async def waiting_calls_first() -> None:
+    """Let the loop work off what is ready."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
+class Timers:
+    """Proposes `due(keys)` for every timer of every shard that this node leads.
+
+    Of each timer of a shard one batch is under way at a time, and everything ends with the term.
+    `calls_first` returns once the calls that have come by then are proposed, so that a renewal
+    among them stands in the log before the command that would have come too early.
+    """
+
+    def __init__(
+        self,
+        timers: Iterable[Timer],
+        shards: Callable[[], Iterable[TimedShard]],
+        propose: Propose,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        calls_first: Callable[[], Awaitable[None]] = waiting_calls_first,
+    ) -> None:
+        self._timers: Final = tuple(timers)
+        self._shards: Final = shards
+        self._propose: Final = propose
+        self._loop: Final = loop
+        self._calls_first: Final = calls_first
+        self._terms: Final[dict[ShardId, _Term]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look for deadlines."""
+        self._task = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Propose nothing any more."""
+        tasks = [] if self._task is None else [self._task]
+        if self._task is not None:
+            self._task.cancel()
+        for name in [*self._terms]:
+            tasks += self._terms.pop(name).end()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            self._look()
+            await pause(self._loop, TICK_S)
+
+    def _look(self) -> None:
+        led = {shard.id: shard for shard in self._shards() if shard.leads}
+        for name in [*self._terms]:
+            if name not in led or led[name].term != self._terms[name].ref.term:
+                self._terms.pop(name).end()
+        for name, shard in led.items():
+            try:
+                term = self._terms.get(name)
+                if term is None:
+                    timers = [each for each in self._timers if each.group == name.group]
+                    term = _Term(shard, timers, self._propose, self._loop, self._calls_first)
+                    self._terms[name] = term
+                term.look()
+            except Exception:  # noqa: BLE001 - the deadlines of the other shards go on
+                _log.exception("the deadlines of shard %s cannot be read", name)
+
+
+class _Term:
+    """The deadlines of a shard while this node leads it in one term."""
+
+    def __init__(
+        self,
+        shard: TimedShard,
+        timers: Iterable[Timer],
+        propose: Propose,
+        loop: asyncio.AbstractEventLoop,
+        calls_first: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.ref: Final[ShardRef] = ref_of(shard)
+        self._shard: Final = shard
+        self._propose: Final = propose
+        self._loop: Final = loop
+        self._calls_first: Final = calls_first
+        self._grace: Final = Grace(shard.now_ms())
+        self._lines: Final = [_Line(timer) for timer in timers]
+
+    def end(self) -> list[asyncio.Task[None]]:
+        """Propose nothing any more; returns what is about to end."""
+        tasks = [line.task for line in self._lines if line.task is not None]
+        for task in tasks:
+            task.cancel()
+        return tasks
+
+    def look(self) -> None:
+        """Begin to propose where something is due."""
+        now_ms = self._now_ms()
+        for line in self._lines:
+            busy = line.task is not None and not line.task.done()
+            if not busy and self._loop.time() >= line.held_until and self._is_worth(line, now_ms):
+                line.task = self._loop.create_task(self._work(line))
+
+    def _is_worth(self, line: _Line, now_ms: int) -> bool:
+        if now_ms < line.look_at_ms and self._shard.applied == line.applied:
+            return False
+        return bool(self._ripe(line, now_ms))
+
+    def _now_ms(self) -> int:
+        now_ms = self._shard.now_ms()
+        self._grace.look(now_ms, round(TICK_S * 1_000))
+        return now_ms
+
+    def _leads(self) -> bool:
+        return self._shard.leads and self._shard.term == self.ref.term
+
+    async def _work(self, line: _Line) -> None:
+        """Propose what is due, batch by batch."""
+        timer = line.timer
+        while True:
+            await self._calls_first()
+            if not self._leads():
+                return
+            try:
+                ripe = self._ripe(line, self._now_ms())
+                if not ripe:
+                    return
+                await self._propose(timer.due([key for key, _ in ripe]), self.ref)
+                self._note_unmoved(line, ripe)
+            except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+                wait_s = line.backoff.failed()
+                line.held_until = self._loop.time() + wait_s
+                if self._leads():
+                    self._tell(line, error, wait_s)
+                return
+            line.backoff.succeeded()
+
+    def _ripe(self, line: _Line, now_ms: int) -> list[tuple[bytes, int]]:
+        """Return the next batch, and take note of when to look again if it is empty."""
+        timer, limit = line.timer, line.timer.batch
+        line.forget_unmoved(self._loop.time())
+        while True:
+            found = self._shard.due(timer.name, now_ms, limit)
+            ripe, next_ms = self._split(line, found, now_ms)
+            if len(ripe) >= timer.batch or len(found) < limit:
+                break
+            if limit >= timer.batch * _BATCHES_READ:
+                break
+            limit = min(limit * 4, timer.batch * _BATCHES_READ)
+        line.applied = self._shard.applied
+        if ripe:
+            line.look_at_ms = now_ms
+        elif found:
+            line.look_at_ms = min(next_ms, now_ms + _RECHECK_MS)
+        else:
+            next_due = self._shard.next_due(timer.name)
+            line.look_at_ms = next_ms if next_due is None else next_due
+        return ripe[: timer.batch]
+
+    def _split(
+        self, line: _Line, found: list[tuple[bytes, int]], now_ms: int
+    ) -> tuple[list[tuple[bytes, int]], float]:
+        """Return what may be proposed now, and when the next of the others may."""
+        ripe, next_ms = [], float("inf")
+        for each in found:
+            if each in line.unmoved:
+                continue
+            ripe_at_ms = self._ripe_at_ms(line.timer, *each)
+            if ripe_at_ms <= now_ms:
+                ripe.append(each)
+            else:
+                next_ms = min(next_ms, ripe_at_ms)
+        return ripe, next_ms
+
+    def _ripe_at_ms(self, timer: Timer, key: bytes, at_ms: int) -> int:
+        if not timer.liveness:
+            return at_ms
+        deadline = self._shard.deadline(timer.name, key)
+        ttl_ms = deadline.ttl_ms if deadline is not None else None
+        return self._grace.ripe_at_ms(at_ms, ttl_ms or 0)
+
+    def _note_unmoved(self, line: _Line, proposed: list[tuple[bytes, int]]) -> None:
+        for key, at_ms in proposed:
+            deadline = self._shard.deadline(line.timer.name, key)
+            if deadline is not None and deadline.at_ms == at_ms:
+                if not line.unmoved:
+                    line.unmoved_until = self._loop.time() + _UNMOVED_S
+                    _log.warning(
+                        "the command of timer %s left the deadline of %r in shard %s as it was;"
+                        " its data route must cancel or move what is due: it is proposed again"
+                        " after %g s",
+                        line.timer.name,
+                        key,
+                        self._shard.id,
+                        _UNMOVED_S,
+                    )
+                line.unmoved.add((key, at_ms))
+
+    def _tell(self, line: _Line, error: Exception, wait_s: float) -> None:
+        # What a plugin refuses or the cluster cannot take needs no trace of the code.
+        expected = isinstance(error, (NotProposedError, OutcomeUnknownError, Rejected))
+        _log.warning(
+            "timer %s of shard %s failed %d times in a row, and tries again in %g s: %s: %s",
+            line.timer.name,
+            self._shard.id,
+            line.backoff.failures,
+            wait_s,
+            type(error).__name__,
+            error,
+            exc_info=None if expected else error,
+        )
+
+
+class _Line:
+    """What waits for one timer of one shard."""
+
+    def __init__(self, timer: Timer) -> None:
+        self.timer: Final = timer
+        self.task: asyncio.Task[None] | None = None
+        self.backoff: Final = Backoff(0.5, 30.0)
+        #: On the loop's clock: after a failure nothing is proposed before.
+        self.held_until = float("-inf")
+        #: Nothing changes before this logical time, as long as nothing more is applied.
+        self.look_at_ms = float("-inf")
+        self.applied = -1
+        #: What was proposed and is still due at the same time.
+        self.unmoved: Final[set[tuple[bytes, int]]] = set()
+        self.unmoved_until = float("inf")
+
+    def forget_unmoved(self, now: float) -> None:
+        """Give what was proposed in vain another try, after a while."""
+        if self.unmoved and now >= self.unmoved_until:
+            self.unmoved.clear()
