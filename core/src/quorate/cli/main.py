@@ -34,6 +34,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
+    DeferredCommand("serve", "Run a node.", _own("serve")),
 )
 
 

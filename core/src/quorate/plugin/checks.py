@@ -19,7 +19,7 @@ from quorate.plugin.declared import Declared
 from quorate.plugin.problems import PluginProblem
 
 #: What the command line itself offers below `quorate`.
-HOST_CLI_COMMANDS: Final = frozenset({"completion", "config", "plugin"})
+HOST_CLI_COMMANDS: Final = frozenset({"completion", "config", "plugin", "serve"})
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -28,6 +28,7 @@ from quorate.groups.shard.space import FreeSpace, free_bytes_of
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver, SnapshotSettings
 from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.groups.watching.watches import Watches
+from quorate.node.forming import Forming
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.storage.data.home import DiskHome
@@ -39,7 +40,6 @@ from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.shard_id import ShardId
 from quorate.testing.replica_process import domain
-from quorate.testing.replica_process.forming import Forming
 from quorate.testing.replica_process.home import first_entry, keep_first_entry
 from quorate.testing.replica_process.logged import core, entry_of
 from quorate.testing.replica_process.loop_stops import LoopStops

@@ -1,13 +1,12 @@
-"""How a process finds the first entry of its cluster: by forming it, or by asking its members."""
+"""How a node finds the first entry of its cluster: by forming it, or by asking its members."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
-from contextlib import suppress
 from typing import Any, Final
 
-from quorate.consensus.formation import Formation, Introduction
+from quorate.consensus.formation import Formation, FormationRefusedError, Introduction
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.network import IntroductionRefusedError
+from quorate.consensus.peer.network import OTHER_TOKEN, IntroductionRefusedError
 
 _RETRY_S: Final = 0.05
 
@@ -20,7 +19,8 @@ class Forming:
     def __init__(self, me: Peer, initial_members: Collection[str], first_entry: bytes) -> None:
         self._me: Final = me
         self._members: Final = tuple(sorted(initial_members))
-        self._formation: Final = Formation(me, self._members) if self._members else None
+        forms = bool(self._members) and not first_entry
+        self._formation: Final = Formation(me, self._members) if forms else None
         self._found: Final[asyncio.Future[bytes]] = asyncio.get_running_loop().create_future()
         if first_entry:
             self._found.set_result(first_entry)
@@ -48,8 +48,16 @@ class Forming:
         return self.introduction
 
     async def first_entry(self, introduce: Introduce, addresses: Collection[str]) -> bytes:
-        """Ask the others until the first entry is known; raises `FormationRefusedError`."""
-        if self._formation is not None and (settled := self._formation.settled()) is not None:
+        """Ask the others until the first entry is known.
+
+        Raises `FormationRefusedError`, also when one of them has another token: a cluster whose
+        files differ is never formed.
+        """
+        if (
+            not self._found.done()
+            and self._formation is not None
+            and (settled := self._formation.settled()) is not None
+        ):
             self._found.set_result(settled.encode())
         others = set(self._members or addresses) - {self._me.node}
         asking = [asyncio.create_task(self._ask(introduce, other)) for other in sorted(others)]
@@ -64,8 +72,15 @@ class Forming:
 
     async def _ask(self, introduce: Introduce, other: str) -> None:
         while not self._found.done():
-            with suppress(IntroductionRefusedError):
+            try:
                 self.heard(await introduce(other, self.introduction))
+            except IntroductionRefusedError as refused:
+                if OTHER_TOKEN in str(refused):
+                    raise FormationRefusedError(
+                        f"{other} and {self._me.node} have different [cluster] tokens; make the"
+                        " files equal, or take the address of another cluster out of"
+                        " cluster.initial_members"
+                    ) from None
             await asyncio.sleep(_RETRY_S)
 
     def _asked(self, task: "asyncio.Task[None]") -> None:

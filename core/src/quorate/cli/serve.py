@@ -1,0 +1,72 @@
+"""`quorate serve`: one node in this process."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quorate.cli.deferred import terminal_of
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, Problem, failure, of_plugins
+from quorate.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from quorate.plugin.catalog import Catalog
+
+
+@click.command("serve")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The configuration file, as `quorate --config` takes it.",
+)
+@click.pass_context
+def command(ctx: click.Context, config_file: Path | None) -> None:
+    """Run a node until it is told to stop by SIGTERM or Ctrl-C.
+
+    Its steps are told on standard error, the last of them when it is ready.
+    """
+    terminal = terminal_of(ctx)
+    if config_file is not None:
+        terminal.config_file = config_file
+    settings = terminal.settings()
+    if settings.timing.caution is not None:
+        terminal.warn(settings.timing.caution)
+    catalog = _catalog(terminal, frozenset(settings.plugins.enabled))
+    try:
+        from quorate.node.process import NodeEndedError, run
+    except ModuleNotFoundError as error:
+        raise failure(
+            ExitCode.FAILED,
+            f"a node needs {error.name}, which is not installed",
+            "pip install 'quorate[server]'",
+        ) from error
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        run(settings, catalog)
+    except NodeEndedError as error:
+        sentence = str(error)
+        problem = Problem(sentence, {"what": sentence, "fix": ""})
+        raise Failure(ExitCode.FAILED, [problem]) from error
+
+
+def _catalog(terminal: Terminal, enabled: frozenset[str]) -> "Catalog":
+    from quorate.plugin.catalog import build
+    from quorate.plugin.problems import PluginErrors, PluginProblem
+
+    plugins = [
+        each.plugin
+        for each in terminal.plugins.declared
+        if each.plugin.built_in or each.plugin.name in enabled
+    ]
+    try:
+        return build(plugins)
+    except PluginErrors as error:
+        raise of_plugins(
+            [each for each in error.exceptions if isinstance(each, PluginProblem)]
+        ) from error

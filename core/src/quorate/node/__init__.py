@@ -1,0 +1,1 @@
+"""One process: everything below put together, its start, its readiness and its orderly end."""

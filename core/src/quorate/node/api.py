@@ -1,0 +1,125 @@
+"""What a plugin sees of the node that hosts it: implements `quorate.plugin.NodeApi`."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+from pydantic import BaseModel
+
+from quorate.config import Settings
+from quorate.groups.groups import Groups
+from quorate.groups.watching.watches import Watch
+from quorate.node.metrics import PluginMetrics
+from quorate.plugin import (
+    CacheView,
+    Consistency,
+    SessionRef,
+    ShardRef,
+    UndeclaredFamilyError,
+    WatchedEvent,
+)
+from quorate.plugin.catalog import Catalog
+from quorate.rpc import deadline
+
+R = TypeVar("R", bound=Message)
+T = TypeVar("T")
+ModelT = TypeVar("ModelT", bound=BaseModel)
+CacheT = TypeVar("CacheT", bound=CacheView)
+
+#: Opens a watch of a family under a prefix, behind a token or from its rows on.
+OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
+
+
+class PluginNode:
+    """The node as its plugins may see it; one for all of them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        groups: Groups,
+        caches: Sequence[CacheView],
+        metrics: PluginMetrics,
+        open_watch: OpenWatch,
+    ) -> None:
+        self._settings: Final = settings
+        self._catalog: Final = catalog
+        self._groups: Final = groups
+        self._caches: Final = caches
+        self._metrics: Final = metrics
+        self._open_watch: Final = open_watch
+
+    def config(self, model: type[ModelT]) -> ModelT:
+        """Return the plugin's section of the configuration; raises `LookupError`."""
+        return self._settings.plugin_section(model)
+
+    def cache(self, kind: type[CacheT]) -> CacheT:
+        """Return the cache of that type; raises `LookupError`."""
+        for view in self._caches:
+            if isinstance(view, kind):
+                return view
+        raise LookupError(f"no plugin of this node declares a Cache whose factory gives {kind!r}")
+
+    def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
+        """Return what plugins give to an extension point, by the extension's name."""
+        given = self._catalog.extensions.get(point, {})
+        return MappingProxyType(
+            {name: value for name, value in given.items() if isinstance(value, kind)}
+        )
+
+    def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
+        """Add to a declared counter."""
+        self._metrics.count(metric, value, labels)
+
+    def observe(self, metric: str, value: float, **labels: str) -> None:
+        """Record a value in a declared histogram, or set a declared gauge."""
+        self._metrics.observe(metric, value, labels)
+
+    async def propose(
+        self,
+        command: Message,
+        reply: type[R],
+        *,
+        session: SessionRef | None = None,
+        if_leader: ShardRef | None = None,
+    ) -> R:
+        """Validate, route and replicate a command; return its handler's reply.
+
+        Within a call it has as long as the caller gave, else the node's own timeout. An operation
+        whose answer its session does not keep is answered with an empty `reply`. Also raises what
+        `Groups.propose` does.
+        """
+        answer = await self._groups.propose(
+            command, session=session, if_leader=if_leader, timeout_s=deadline.remaining_s()
+        )
+        return reply.FromString(answer.reply)
+
+    def query(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> AsyncIterator[R]:
+        """Run a declared query where its rows are, and yield its answers in key order."""
+        return self._groups.query(message, row, consistency=consistency, min_revision=min_revision)
+
+    async def watch(
+        self, family: str, *, prefix: bytes = b"", token: bytes = b""
+    ) -> AsyncIterator[WatchedEvent]:
+        """Yield the changes of a family's rows under a key prefix.
+
+        Without a token it begins with rows that hold every write answered before the call. Raises
+        `UndeclaredFamilyError`, and `UnreadableError` when those rows cannot be had in time.
+        """
+        declared = self._catalog.families.get(family)
+        if declared is None or declared.row is None:
+            raise UndeclaredFamilyError(f"no column family {family} with a row message is declared")
+        watch = await self._open_watch(family, prefix, token)
+        try:
+            async for event in watch:
+                yield event
+        finally:
+            watch.close()

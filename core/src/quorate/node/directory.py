@@ -1,0 +1,65 @@
+"""What a node keeps in its directory, and where: its identity, its cluster, its databases."""
+
+from pathlib import Path
+from typing import Final
+
+from quorate.consensus.formation import cluster_id
+from quorate.consensus.messages import Peer
+from quorate.storage import durably
+from quorate.storage.data.home import DiskHome
+from quorate.storage.engine.rocks import Budget, RocksEngine
+from quorate.storage.identity import replica_id
+from quorate.storage.log.node_log import FAMILY, NodeLog
+from quorate.storage.log.witness import FileWitnesses
+from quorate.storage.shard_id import ShardId
+
+_ID_BYTES: Final = 16
+
+
+class OtherClusterError(Exception):
+    """The directory belongs to another cluster, or to this one under another token."""
+
+
+class NodeDirectory:
+    """The directory of one node. Databases that are opened from it share one budget."""
+
+    def __init__(self, path: Path, node: str, token: str, budget: Budget) -> None:
+        #: This node's replica, which was drawn with the directory.
+        self.me: Final = Peer(node, replica_id(path))
+        self.path: Final = path
+        self._token: Final = token
+        self._budget: Final = budget
+        self._cluster: Final = path / "cluster"
+
+    def first_entry(self) -> bytes:
+        """Return the first entry of the cluster that the directory belongs to; empty: of none yet.
+
+        Raises `OtherClusterError` when that cluster has another token.
+        """
+        if not self._cluster.exists():
+            return b""
+        content = self._cluster.read_bytes()
+        kept, entry = content[:_ID_BYTES], content[_ID_BYTES:]
+        if kept != cluster_id(self._token, entry):
+            raise OtherClusterError(
+                f"{self.path} belongs to a cluster that has another token; correct [cluster] token,"
+                " or give the node another node.dir"
+            )
+        return entry
+
+    def join(self, entry: bytes) -> bytes:
+        """Belong to the cluster with this first entry from now on, durably; return its id."""
+        cluster = cluster_id(self._token, entry)
+        durably.replace(self._cluster, cluster + entry)
+        return cluster
+
+    def open_log(self) -> NodeLog:
+        """Open the log of all shards; raises `EngineError`."""
+        return NodeLog(
+            RocksEngine(self.path / "log", [FAMILY], self._budget),
+            FileWitnesses(self.path / "witness"),
+        )
+
+    def home(self, shard: ShardId) -> DiskHome:
+        """Return where the databases of a shard are."""
+        return DiskHome(self.path / "shards" / shard.group / str(shard.number), self._budget)

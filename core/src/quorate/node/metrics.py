@@ -1,0 +1,53 @@
+"""The metrics that plugins declare, kept for Prometheus."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from quorate.plugin import Metric
+
+_Kept = Counter | Gauge | Histogram
+
+
+class PluginMetrics:
+    """What plugins count and observe on this node, checked against what they declare."""
+
+    def __init__(self, declared: Mapping[str, Metric], registry: CollectorRegistry) -> None:
+        self._declared: Final = declared
+        self._kept: Final = {name: _kept(metric, registry) for name, metric in declared.items()}
+
+    def count(self, metric: str, value: float, labels: Mapping[str, str]) -> None:
+        """Add to a counter; raises `LookupError` and `ValueError` for what was not declared so."""
+        kept = self._found(metric, labels)
+        if not isinstance(kept, Counter):
+            raise ValueError(f"metric {metric} is a {self._declared[metric].kind}: use observe")
+        if value < 0:
+            raise ValueError(f"counter {metric} was given {value}: a counter never falls")
+        (kept.labels(**labels) if labels else kept).inc(value)
+
+    def observe(self, metric: str, value: float, labels: Mapping[str, str]) -> None:
+        """Record a value in a histogram, or set a gauge; raises as `count` does."""
+        kept = self._found(metric, labels)
+        if isinstance(kept, Counter):
+            raise ValueError(f"metric {metric} is a counter: use count")
+        if isinstance(kept, Gauge):
+            (kept.labels(**labels) if labels else kept).set(value)
+        else:
+            (kept.labels(**labels) if labels else kept).observe(value)
+
+    def _found(self, name: str, labels: Mapping[str, str]) -> _Kept:
+        metric = self._declared.get(name)
+        if metric is None:
+            raise LookupError(f"metric {name} is not declared; return it from quorate_metrics")
+        if set(labels) != set(metric.labels):
+            raise ValueError(
+                f"metric {name} has the labels {sorted(metric.labels)}, not {sorted(labels)}"
+            )
+        return self._kept[name]
+
+
+def _kept(metric: Metric, registry: CollectorRegistry) -> _Kept:
+    kinds: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
+    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
+    return made

@@ -1,0 +1,82 @@
+"""The life of a process that is a node: until a signal, or until it cannot go on."""
+
+import asyncio
+import gc
+import signal
+import sys
+from typing import Final
+
+import uvloop
+
+from quorate.apply.outcomes import ReplicaStoppedError as ApplyStoppedError
+from quorate.config import Settings
+from quorate.consensus.formation import FormationRefusedError
+from quorate.consensus.journal import JournalDamagedError
+from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.node_shards import GroupsDifferError
+from quorate.groups.shard.removal import RemovedError
+from quorate.node.directory import OtherClusterError
+from quorate.node.node import Node, StartError
+from quorate.plugin.catalog import Catalog
+from quorate.rpc.server import ServingRefusedError
+from quorate.storage.engine.port import EngineError
+
+#: The thread that syncs must not wait long for the interpreter when it is done.
+SWITCH_INTERVAL_S: Final = 0.0003
+
+_ENDS: Final = (
+    ApplyStoppedError,
+    EngineError,
+    FormationRefusedError,
+    GroupsDifferError,
+    JournalDamagedError,
+    OSError,
+    OtherClusterError,
+    RemovedError,
+    ReplicaStoppedError,
+    ServingRefusedError,
+    StartError,
+)
+
+
+class NodeEndedError(Exception):
+    """The node could not start, or not go on; the text says why, and what to do."""
+
+
+def run(settings: Settings, catalog: Catalog) -> None:
+    """Be a node until SIGTERM or SIGINT, which end it in order.
+
+    Raises `NodeEndedError`.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    try:
+        uvloop.run(_live(settings, catalog))
+    except _ENDS as error:
+        raise NodeEndedError(str(error)) from error
+
+
+async def _live(settings: Settings, catalog: Catalog) -> None:
+    node = Node(settings, catalog)
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, told.set)
+    serving = loop.create_task(_serve(node))
+    waiting = loop.create_task(told.wait())
+    try:
+        await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            await serving
+    finally:
+        for task in (serving, waiting):
+            task.cancel()
+        await asyncio.gather(serving, waiting, return_exceptions=True)
+        await node.stop()
+
+
+async def _serve(node: Node) -> None:
+    await node.start()
+    await node.ready()
+    gc.collect()
+    gc.freeze()
+    await node.ended()

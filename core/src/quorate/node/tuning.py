@@ -1,0 +1,40 @@
+"""What the file says in its own units, as the floors below take it."""
+
+from typing import Final
+
+from quorate.config import LimitsSection, Settings
+from quorate.consensus.peer.streams import StreamLimits
+from quorate.consensus.timing import Limits, Timing
+from quorate.groups.shard.log_keeper import LogPolicy
+from quorate.groups.shard.settings import ShardSettings
+
+#: What an entry may hold beside its largest command.
+_ENTRY_SLACK: Final = 1 << 20
+_S: Final = 0.001
+
+
+def entry_bytes(limits: LimitsSection) -> int:
+    """Return the largest entry: every command that is let in must fit."""
+    return max(Limits().entry_bytes, limits.command_bytes + _ENTRY_SLACK)
+
+
+def shard_settings(settings: Settings) -> ShardSettings:
+    """Return what holds for every shard of the node."""
+    timing, storage = settings.timing, settings.storage
+    return ShardSettings(
+        timing=Timing(
+            heartbeat_s=timing.heartbeat_ms * _S,
+            election_min_s=timing.election_min_ms * _S,
+            election_max_s=timing.election_max_ms * _S,
+        ),
+        limits=Limits(entry_bytes=entry_bytes(settings.limits)),
+        log=LogPolicy(tail_entries=storage.log_tail_entries, tail_bytes=storage.log_tail_bytes),
+        linger_s=timing.max_linger_ms * _S,
+        write_timeout_s=timing.write_timeout_ms * _S,
+        slow_write_s=timing.slow_write_ms * _S,
+    )
+
+
+def stream_limits(settings: Settings) -> StreamLimits:
+    """Return what holds for the streams between nodes."""
+    return StreamLimits(entry_bytes=entry_bytes(settings.limits))

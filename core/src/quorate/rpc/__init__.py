@@ -1,0 +1,1 @@
+"""Serves clients and other nodes through gRPC, and carries requests to other nodes."""

@@ -1,0 +1,105 @@
+"""Connections to the other nodes: one for each, reused by everything that is asked of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+
+import grpc
+import grpc.aio
+
+from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.wire import encode_handshake
+
+#: The metadata in which a call says which node makes it.
+PEER_KEY: Final = "quorate-peer-bin"
+
+_OPTIONS: Final = [
+    # A connection of its own: votes and entries never wait behind what clients ask for.
+    ("grpc.use_local_subchannel_pool", 1),
+    # What is too large was refused where it came from.
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.keepalive_time_ms", 5_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+]
+
+_SETTLED: Final = frozenset(
+    {
+        grpc.ChannelConnectivity.READY,
+        grpc.ChannelConnectivity.TRANSIENT_FAILURE,
+        grpc.ChannelConnectivity.SHUTDOWN,
+    }
+)
+
+
+class NoWayError(Exception):
+    """A node cannot be reached: nothing was sent."""
+
+
+class Way(NamedTuple):
+    """A connection that stands, and what this node says of itself on it."""
+
+    channel: grpc.aio.Channel
+    metadata: tuple[tuple[str, bytes], ...]
+
+
+class _Known(NamedTuple):
+    address: str
+    channel: grpc.aio.Channel
+
+
+class NodeChannels:
+    """The channels of a node to those that its `PeerNetwork` knows."""
+
+    def __init__(self, network: PeerNetwork, *, connect_s: float = 1.0) -> None:
+        self._network: Final = network
+        self._connect_s: Final = connect_s
+        self._known: Final[dict[str, _Known]] = {}
+        self._closing: Final[set[asyncio.Task[None]]] = set()
+
+    async def way(self, node: str, timeout_s: float) -> Way:
+        """Return a connection to a node once it stands; raises `NoWayError`."""
+        channel = self._channel(node)
+        try:
+            async with asyncio.timeout(min(timeout_s, self._connect_s)):
+                stands = await _connected(channel)
+        except TimeoutError:
+            stands = False
+        if not stands:
+            raise NoWayError(f"{node} does not answer at {self._network.address(node)}")
+        return Way(channel, ((PEER_KEY, encode_handshake(self._network.handshake(node))),))
+
+    async def close(self) -> None:
+        """End every connection."""
+        known = list(self._known.values())
+        self._known.clear()
+        await asyncio.gather(*self._closing, *(each.channel.close(None) for each in known))
+
+    def _channel(self, node: str) -> grpc.aio.Channel:
+        address = self._network.address(node)
+        known = self._known.get(node)
+        if known is not None and known.address == address:
+            return known.channel
+        if known is not None:
+            del self._known[node]
+            closing = asyncio.create_task(known.channel.close(None))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        if address is None:
+            raise NoWayError(f"no address of {node} is known")
+        channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._known[node] = _Known(address, channel)
+        return channel
+
+
+async def _connected(channel: grpc.aio.Channel) -> bool:
+    """Wait until a channel stands, or has failed once: whoever asks tries again."""
+    state = channel.get_state(try_to_connect=True)
+    while state not in _SETTLED:
+        await channel.wait_for_state_change(state)
+        state = channel.get_state(try_to_connect=True)
+    return state is grpc.ChannelConnectivity.READY

@@ -1,0 +1,78 @@
+"""What the wall clocks of the other nodes show."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+import grpc.aio
+
+from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.v1 import node_pb2, node_pb2_grpc
+
+_EVERY_S: Final = 5.0
+_ANSWER_S: Final = 2.0
+#: What was heard longer ago says nothing any more.
+_FORGOTTEN_S: Final = 30.0
+
+
+class _Heard(NamedTuple):
+    wall_ms: int
+    #: On the loop's clock, which no leap of a wall clock moves.
+    at: float
+
+
+class NodeClocks:
+    """Asks every node for its clock, again and again, and carries on what it heard."""
+
+    def __init__(
+        self,
+        channels: NodeChannels,
+        nodes: Callable[[], Iterable[str]],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        every_s: float = _EVERY_S,
+    ) -> None:
+        self._channels: Final = channels
+        self._nodes: Final = nodes
+        self._loop: Final = loop
+        self._every_s: Final = every_s
+        self._heard: Final[dict[str, _Heard]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    def __call__(self, node: str) -> int | None:
+        """Return what a node's clock shows now; None when it was not heard of late."""
+        heard = self._heard.get(node)
+        if heard is None:
+            return None
+        elapsed_s = self._loop.time() - heard.at
+        return None if elapsed_s > _FORGOTTEN_S else heard.wall_ms + round(elapsed_s * 1_000)
+
+    def start(self) -> None:
+        """Ask from now on."""
+        self._asking = self._loop.create_task(self._ask_on())
+
+    async def stop(self) -> None:
+        """Ask no more."""
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.gather(self._asking, return_exceptions=True)
+
+    async def _ask_on(self) -> None:
+        while True:
+            await asyncio.gather(*(self._ask(node) for node in self._nodes()))
+            await asyncio.sleep(self._every_s)
+
+    async def _ask(self, node: str) -> None:
+        try:
+            way = await self._channels.way(node, _ANSWER_S)
+            stub = node_pb2_grpc.NodeServiceStub(way.channel)
+            asked_at = self._loop.time()
+            answer = await stub.Clock(
+                node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=way.metadata
+            )
+        except (NoWayError, grpc.aio.AioRpcError):
+            return
+        # It was read about halfway between asking and hearing.
+        self._heard[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)

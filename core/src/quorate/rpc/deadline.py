@@ -1,0 +1,25 @@
+"""Until when the gRPC call that this task serves has to be answered."""
+
+import asyncio
+from contextvars import ContextVar
+from typing import Final
+
+#: On the loop's clock; None: the caller waits for ever, or there is no call.
+_deadline: Final[ContextVar[float | None]] = ContextVar("quorate_rpc_deadline", default=None)
+
+
+def begin(remaining: float | None) -> None:
+    """Note in the task of a call how many seconds its caller gives it."""
+    now = asyncio.get_running_loop().time()
+    _deadline.set(None if remaining is None else now + remaining)
+
+
+def remaining_s() -> float | None:
+    """Return the seconds that are left to the call which this task serves.
+
+    None outside of a call, and in one whose caller set no deadline: the node's own timeouts hold.
+    """
+    deadline = _deadline.get()
+    if deadline is None:
+        return None
+    return max(0.0, deadline - asyncio.get_running_loop().time())

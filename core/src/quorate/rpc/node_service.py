@@ -1,0 +1,180 @@
+"""What this node answers to the other nodes of its cluster, and to nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import grpc
+import grpc.aio
+
+from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.outcomes import Outcome
+from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.wire import MalformedMessageError, decode_handshake
+from quorate.groups.groups import Groups
+from quorate.groups.routing.forwarding import ForwardedCommand, ForwardedQuery
+from quorate.groups.shard.ports import Membership
+from quorate.plugin import Invalid
+from quorate.rpc import deadline
+from quorate.rpc.channels import PEER_KEY
+from quorate.rpc.interceptor import told
+from quorate.rpc.server import RpcServer
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import entry_pb2, node_pb2, node_pb2_grpc
+
+SERVICE: Final = node_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name
+#: About how much of an answer to a query goes into one message.
+PART_BYTES: Final = 1 << 20
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+class NodeService(node_pb2_grpc.NodeServiceServicer):
+    """Answers a node whose handshake the peers' streams would take, too."""
+
+    def __init__(
+        self,
+        network: PeerNetwork,
+        groups: Groups,
+        membership: Callable[[ShardId], Membership | None],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._network: Final = network
+        self._groups: Final = groups
+        self._membership: Final = membership
+        self._wall_ms: Final = wall_ms
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+        server.add(SERVICE, node_pb2_grpc.add_NodeServiceServicer_to_server, self)
+
+    async def Forward(
+        self, request: node_pb2.ForwardRequest, context: Context
+    ) -> node_pb2.ForwardResponse:
+        """Propose commands here, and answer each in its place."""
+        await self._admit(context)
+        shard = _shard(request.shard)
+        answers = await asyncio.gather(*(self._answer(shard, each) for each in request.commands))
+        return node_pb2.ForwardResponse(answers=answers)
+
+    async def Query(
+        self, request: node_pb2.ShardQueryRequest, context: Context
+    ) -> AsyncIterator[node_pb2.ShardQueryResponse]:
+        """Answer a query from the replica here, in parts."""
+        await self._admit(context)
+        found = await self._groups.accept_query(
+            ForwardedQuery(
+                shard=_shard(request.shard),
+                type=request.type,
+                payload=request.payload,
+                row=request.row,
+                consistency="stale" if request.stale else "linearizable",
+                min_revision=request.min_revision,
+                caller=request.caller,
+                timeout_s=_timeout_s(request.timeout_ms),
+            )
+        )
+        for rows in parts(found.rows):
+            yield node_pb2.ShardQueryResponse(
+                revision=found.as_of.revision, age_ms=found.as_of.age_ms, rows=rows
+            )
+
+    async def Membership(
+        self, request: node_pb2.MembershipRequest, context: Context
+    ) -> node_pb2.MembershipResponse:
+        """Tell who belongs to a shard, as far as it is agreed upon here."""
+        await self._admit(context)
+        found = self._membership(_shard(request.shard))
+        if found is None:
+            return node_pb2.MembershipResponse()
+        return node_pb2.MembershipResponse(
+            index=found.index, configuration=found.configuration.encode()
+        )
+
+    async def Clock(
+        self, request: node_pb2.ClockRequest, context: Context
+    ) -> node_pb2.ClockResponse:
+        """Tell what the wall clock shows."""
+        await self._admit(context)
+        return node_pb2.ClockResponse(wall_ms=self._wall_ms())
+
+    async def _admit(self, context: Context) -> None:
+        """Let a node of this cluster in, and end the call of anyone else."""
+        shown = dict(context.invocation_metadata() or ()).get(PEER_KEY)
+        if not isinstance(shown, bytes):
+            raise Invalid(PEER_KEY, "it is missing; only nodes of the cluster may call this")
+        try:
+            handshake = decode_handshake(shown)
+        except MalformedMessageError as error:
+            raise Invalid(PEER_KEY, str(error)) from None
+        reason = self._network.judge_asker(handshake)
+        if reason is not None:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
+
+    async def _answer(
+        self, shard: ShardId, asked: node_pb2.ForwardedCommand
+    ) -> node_pb2.ForwardAnswer:
+        forwarded = ForwardedCommand(
+            shard=shard,
+            command=_logged(asked.command),
+            caller=asked.caller,
+            timeout_s=_timeout_s(asked.timeout_ms),
+        )
+        try:
+            outcome = await self._groups.accept(forwarded)
+        except Exception as error:  # noqa: BLE001 - one command never hides the others
+            return node_pb2.ForwardAnswer(status=told(f"command {asked.command.type}", error))
+        return node_pb2.ForwardAnswer(outcome=_outcome(outcome))
+
+
+def parts(rows: Sequence[bytes]) -> list[list[bytes]]:
+    """Split rows into parts of about `PART_BYTES`; there is one at the least."""
+    found: list[list[bytes]] = [[]]
+    size = 0
+    for row in rows:
+        if size >= PART_BYTES:
+            found.append([])
+            size = 0
+        found[-1].append(row)
+        size += len(row)
+    return found
+
+
+def _shard(text: str) -> ShardId:
+    try:
+        return ShardId.parse(text)
+    except ValueError as error:
+        raise Invalid("shard", str(error)) from None
+
+
+def _timeout_s(timeout_ms: int) -> float:
+    remaining_s = deadline.remaining_s()
+    timeout_s = timeout_ms / 1_000
+    return timeout_s if remaining_s is None else min(timeout_s, remaining_s)
+
+
+def _logged(command: entry_pb2.LoggedCommand) -> LoggedCommand:
+    stamp = command.stamp
+    return LoggedCommand(
+        command.type,
+        command.payload,
+        tuple(command.slots),
+        Stamp(stamp.session, stamp.sequence, stamp.lowest_unanswered)
+        if command.HasField("stamp")
+        else None,
+        command.slotless,
+    )
+
+
+def _outcome(outcome: Outcome) -> node_pb2.ForwardOutcome:
+    refusal = outcome.refusal
+    return node_pb2.ForwardOutcome(
+        revision=outcome.revision,
+        reply=outcome.reply,
+        refusal=None
+        if refusal is None
+        else node_pb2.ForwardRefusal(code=refusal.code, message=refusal.message),
+        forgotten=outcome.forgotten,
+    )

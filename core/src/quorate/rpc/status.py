@@ -1,0 +1,186 @@
+"""What a caller is told when a call fails: one table from our exceptions to gRPC's rich errors.
+
+`reason` tells apart what a client may do next; `retry` in the metadata says it in one word: `safe`,
+or `session` where only an exactly-once session makes it safe. Without it, trying again is useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+
+from quorate.consensus.messages import Peer
+from quorate.groups.refusals import (
+    ExhaustedError,
+    FencedError,
+    NoLeaderError,
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    ReadTimeoutError,
+    UnansweredInTimeError,
+    UnknownShardError,
+    UnreadableError,
+    WrongShardError,
+)
+from quorate.plugin import Invalid, Rejected
+from quorate.storage.shard_id import ShardId
+
+DOMAIN: Final = "quorate"
+#: The trailing metadata in which gRPC carries the details of a status.
+DETAILS_KEY: Final = "grpc-status-details-bin"
+
+INVALID: Final = "INVALID"
+INTERNAL: Final = "INTERNAL"
+NOT_DECLARED: Final = "NOT_DECLARED"
+
+#: The most bytes of a text and of a name in a status: gRPC drops calls whose metadata is too long.
+_TEXT_BYTES: Final = 800
+_NAME_BYTES: Final = 200
+
+M = TypeVar("M", bound=Message)
+
+_CANONICAL: Final = frozenset(code_pb2.Code.keys()) - {"OK"}
+
+Retry = Literal["safe", "session", ""]
+
+
+class _Row(NamedTuple):
+    code: str
+    reason: str
+    retry: Retry = ""
+
+
+#: By class; the nearest one in an exception's ancestry counts.
+_TABLE: Final[Mapping[type[Exception], _Row]] = {
+    Invalid: _Row("INVALID_ARGUMENT", INVALID),
+    FencedError: _Row("ABORTED", "TERM_PASSED"),
+    NotProposedError: _Row("UNAVAILABLE", "NOT_PROPOSED", "safe"),
+    NoLeaderError: _Row("UNAVAILABLE", "NO_LEADER", "safe"),
+    UnknownShardError: _Row("UNAVAILABLE", "UNKNOWN_SHARD", "safe"),
+    WrongShardError: _Row("UNAVAILABLE", "WRONG_SHARD", "safe"),
+    ExhaustedError: _Row("RESOURCE_EXHAUSTED", "EXHAUSTED", "safe"),
+    NotProposedInTimeError: _Row("DEADLINE_EXCEEDED", "NOT_PROPOSED_IN_TIME", "safe"),
+    OutcomeUnknownError: _Row("UNAVAILABLE", "OUTCOME_UNKNOWN", "session"),
+    UnansweredInTimeError: _Row("DEADLINE_EXCEEDED", "UNANSWERED_IN_TIME", "session"),
+    UnreadableError: _Row("UNAVAILABLE", "UNREADABLE", "safe"),
+    ReadTimeoutError: _Row("DEADLINE_EXCEEDED", "READ_TIMEOUT", "safe"),
+    LookupError: _Row("UNIMPLEMENTED", NOT_DECLARED),
+    NotImplementedError: _Row("UNIMPLEMENTED", "NOT_IMPLEMENTED"),
+    # A bug, whose class happens to be a LookupError.
+    KeyError: _Row("INTERNAL", INTERNAL),
+    IndexError: _Row("INTERNAL", INTERNAL),
+    Exception: _Row("INTERNAL", INTERNAL),
+}
+
+
+#: Those that say all in their text.
+_PLAIN: Final[frozenset[type[Exception]]] = frozenset(
+    {
+        NotProposedError,
+        NotProposedInTimeError,
+        OutcomeUnknownError,
+        UnansweredInTimeError,
+        UnreadableError,
+        ReadTimeoutError,
+    }
+)
+
+
+def status_of(error: Exception) -> status_pb2.Status:
+    """Return what a caller is told of an exception."""
+    if isinstance(error, Rejected) and not isinstance(error, FencedError):
+        row, text = _rejected(error), error.message or error.code
+    else:
+        row = next(_TABLE[each] for each in type(error).__mro__ if each in _TABLE)
+        text = str(error)
+        if row.reason == INTERNAL:
+            text = f"{type(error).__name__}: {text}; the node's log says where"
+    metadata: dict[str, str] = {"retry": row.retry} if row.retry else {}
+    details: list[Message] = []
+    if isinstance(error, Invalid):
+        violation = error_details_pb2.BadRequest.FieldViolation(
+            field=_cut(error.field, _NAME_BYTES), description=_cut(error.reason)
+        )
+        details.append(error_details_pb2.BadRequest(field_violations=[violation]))
+    if isinstance(error, ExhaustedError):
+        delay = Duration()
+        delay.FromMilliseconds(error.retry_after_ms)
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    if isinstance(error, NoLeaderError) and error.leader is not None:
+        metadata["leader"] = error.leader.node
+        metadata["leader_replica"] = str(error.leader.replica)
+    shard = _shard(error)
+    if shard is not None:
+        details.append(error_details_pb2.ResourceInfo(resource_type="shard", resource_name=shard))
+    told = error_details_pb2.ErrorInfo(reason=row.reason, domain=DOMAIN, metadata=metadata)
+    status = status_pb2.Status(code=code_pb2.Code.Value(row.code), message=_cut(text))
+    for detail in (told, *details):
+        status.details.add().Pack(detail)
+    return status
+
+
+def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
+    """Return the exception that another node told this one of, about a shard.
+
+    Whatever a node does not raise for its own reasons comes back as `Rejected`.
+    """
+    told = detail(status, error_details_pb2.ErrorInfo)
+    if told.reason == INVALID:
+        for violation in detail(status, error_details_pb2.BadRequest).field_violations:
+            return Invalid(violation.field, violation.description)
+    # A plugin may refuse with a reason of the table's, and never with a word on trying again.
+    if "retry" in told.metadata:
+        if told.reason == _TABLE[NoLeaderError].reason:
+            return NoLeaderError(shard, _leader(told))
+        if told.reason == _TABLE[ExhaustedError].reason:
+            delay_ms = detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds()
+            return ExhaustedError(_without_advice(status.message, delay_ms), delay_ms)
+        for kind, row in _TABLE.items():
+            if row.reason == told.reason and kind in _PLAIN:
+                return kind(status.message)
+        safe = told.metadata["retry"] == "safe"
+        return (NotProposedError if safe else OutcomeUnknownError)(status.message)
+    return Rejected(told.reason or INTERNAL, status.message)
+
+
+def detail(status: status_pb2.Status, kind: type[M]) -> M:
+    """Return a detail of a status; an empty one where there is none."""
+    found = kind()
+    for each in status.details:
+        if each.Unpack(found):
+            break
+    return found
+
+
+def _rejected(error: Rejected) -> _Row:
+    canonical = error.code in _CANONICAL
+    return _Row(error.code if canonical else "FAILED_PRECONDITION", _cut(error.code, _NAME_BYTES))
+
+
+def _shard(error: Exception) -> str | None:
+    if isinstance(error, NoLeaderError | WrongShardError):
+        return str(error.shard)
+    if isinstance(error, UnknownShardError) and error.number is not None:
+        return str(ShardId(error.group, error.number))
+    return None
+
+
+def _leader(told: error_details_pb2.ErrorInfo) -> Peer | None:
+    node, replica = told.metadata.get("leader"), told.metadata.get("leader_replica", "")
+    return Peer(node, int(replica)) if node and replica.isdecimal() else None
+
+
+def _without_advice(text: str, delay_ms: int) -> str:
+    return text.removesuffix(str(ExhaustedError("", delay_ms)))
+
+
+def _cut(text: str, size: int = _TEXT_BYTES) -> str:
+    encoded = text.encode(errors="replace")
+    if len(encoded) <= size:
+        return encoded.decode()
+    return encoded[:size].decode(errors="ignore") + "..."

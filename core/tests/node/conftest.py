@@ -1,0 +1,201 @@
+"""Nodes in this process, on loopback ports of their own, with a small plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.wrappers_pb2 import BytesValue, StringValue
+from pydantic import BaseModel, ConfigDict, Field
+from quorate.config import load
+from quorate.node.node import Node
+from quorate.plugin import (
+    Cache,
+    ColumnFamily,
+    Command,
+    DataRoute,
+    Extension,
+    ExtensionPoint,
+    Metric,
+    NodeApi,
+    Query,
+    RaftGroup,
+    Reader,
+    Rejected,
+    Txn,
+)
+from quorate.plugin.catalog import Catalog, assemble
+from quorate.plugin.declared import Declared
+from quorate.plugin.discovery import Plugin
+
+GROUP = "toy"
+ROWS = "toy.rows"
+
+
+class Section(BaseModel):
+    """Settings of the plugin."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    most: int = Field(3, description="Most rows.")
+
+
+class Rows:
+    """A cache of every row."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, bytes] = {}
+
+    def reset(self) -> None:
+        self.rows.clear()
+
+    def put(self, family: str, key: bytes, row: bytes) -> None:
+        self.rows[key] = row
+
+    def delete(self, family: str, key: bytes) -> None:
+        del self.rows[key]
+
+
+def put(txn: Txn, command: StringValue) -> StringValue:
+    """Set a row, as `key=value` says; `#` is no key."""
+    key, _, value = command.value.partition("=")
+    if key == "#":
+        raise Rejected("NO_KEY", "a row needs a key")
+    txn.put(ROWS, key.encode(), StringValue(value=value).SerializeToString())
+    return StringValue(value=f"{key} is {value}")
+
+
+def rows_with(reader: Reader, query: BytesValue) -> Iterator[StringValue]:
+    """Give the values of keys with a prefix."""
+    for row in reader.scan(ROWS, query.value, query.value + b"\xff", limit=100):
+        yield StringValue.FromString(row.value)
+
+
+def key_of(command: StringValue) -> bytes:
+    return command.value.partition("=")[0].encode()
+
+
+def toy(shards: int = 2, lifespan: Any = None) -> Declared:
+    """What the plugin declares."""
+    return Declared(
+        plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
+        groups=(RaftGroup(name=GROUP, shards=shards),),
+        families=(ColumnFamily(name=ROWS, group=GROUP, row=StringValue, shard_key=bytes),),
+        commands=(
+            Command(
+                message=StringValue,
+                group=GROUP,
+                examples=(StringValue(),),
+                shard_key=key_of,
+                public=True,
+            ),
+        ),
+        routes=(DataRoute(message=StringValue, apply=put),),
+        queries=(
+            Query(message=BytesValue, group=GROUP, run=rows_with, order=lambda row: row.value),
+        ),
+        caches=(Cache(name="toy.rows", group=GROUP, families=(ROWS,), factory=Rows),),
+        metrics=(
+            Metric(name="quorate_toy_puts_total", kind="counter", help="Puts.", labels=("how",)),
+            Metric(name="quorate_toy_size_rows", kind="gauge", help="Rows."),
+        ),
+        points=(ExtensionPoint(name="toy.colours", type=str),),
+        extensions=(Extension(point="toy.colours", name="red", value="#f00"),),
+        lifespan=lifespan,
+    )
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on; all are held until each is known."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def written(
+    directory: Path, members: Mapping[str, int], node: str, *, token: str = "toy", more: str = ""
+) -> Path:
+    """Write the file of a node, and return where it is."""
+    listed = "\n".join(f'{name} = "127.0.0.1:{port}"' for name, port in members.items())
+    # An own port, so that nothing follows beyond the last one.
+    http = members[node] - 1
+    path = directory / f"{node}.toml"
+    path.write_text(
+        f"""
+        [node]
+        name = "{node}"
+        port = {members[node]}
+        http_port = {http}
+        dir = "{directory / node}"
+        [cluster]
+        token = "{token}"
+        [cluster.initial_members]
+        {listed}
+        [timing]
+        heartbeat_ms = 30
+        election_min_ms = 150
+        election_max_ms = 300
+        {more}
+        """
+    )
+    return path
+
+
+class Nodes:
+    """What tests make nodes of, and what they ask them."""
+
+    cache = Rows
+    section = Section
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def files(self, count: int, **of: Any) -> list[Path]:
+        """Write the files of a cluster, and return where they are."""
+        names = [f"n{number}" for number in range(1, count + 1)]
+        members = dict(zip(names, free_ports(count), strict=True))
+        return [written(self._directory, members, name, **of) for name in names]
+
+    def catalog(self, **of: Any) -> Catalog:
+        """Return the catalog with the plugin."""
+        return assemble([toy(**of)])
+
+    def new(self, path: Path, serving: Catalog | None = None) -> Node:
+        """Make a node of a file."""
+        return Node(load(path, {"toy": Section}, {}), serving or self.catalog())
+
+    @asynccontextmanager
+    async def started(
+        self, *paths: Path, serving: Catalog | None = None
+    ) -> AsyncIterator[list[Node]]:
+        """Start nodes side by side, and stop them whatever happens."""
+        nodes = [self.new(path, serving) for path in paths]
+        try:
+            async with asyncio.timeout(20):
+                await asyncio.gather(*(node.start() for node in nodes))
+                await asyncio.gather(*(node.ready() for node in nodes))
+            yield nodes
+        finally:
+            await asyncio.gather(*(node.stop() for node in nodes))
+
+    async def say(self, api: NodeApi, text: str) -> str:
+        """Put a row and return the answer."""
+        async with asyncio.timeout(20):
+            return (await api.propose(StringValue(value=text), StringValue)).value
+
+    async def values(self, api: NodeApi, prefix: str = "", **how: Any) -> list[str]:
+        """Return the values of rows."""
+        found = api.query(BytesValue(value=prefix.encode()), StringValue, **how)
+        async with asyncio.timeout(20):
+            return [row.value async for row in found]
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Nodes:
+    return Nodes(tmp_path)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from pydantic import BaseModel
+from quorate.plugin import Rejected, RowEvent, UndeclaredFamilyError
+
+if TYPE_CHECKING:
+    from core.tests.node.conftest import Nodes
+
+ROWS = "toy.rows"
+
+
+async def test_a_refusal_of_the_handler_comes_through(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(1)) as [node]:
+        with pytest.raises(Rejected, match="a row needs a key"):
+            await nodes.say(node.api, "#=1")
+
+
+async def test_a_watch_begins_with_the_rows_and_goes_on_behind_them(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(1)) as [node]:
+        for each in ("a=1", "b=2"):
+            await nodes.say(node.api, each)
+        seen: list[bytes] = []
+        watch = node.api.watch(ROWS, prefix=b"a")
+        async with asyncio.timeout(10):
+            async for event in watch:
+                if isinstance(event.event, RowEvent):
+                    seen.append(event.event.key)
+                else:
+                    await nodes.say(node.api, "a2=3")
+                if len(seen) == 2:
+                    break
+        await watch.aclose()  # type: ignore[attr-defined]
+        assert seen == [b"a", b"a2"]
+
+        with pytest.raises(UndeclaredFamilyError):
+            await anext(node.api.watch("toy.strangers"))
+
+
+async def test_a_cache_holds_every_row(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path) as [node]:
+        await nodes.say(node.api, "a=1")
+        view = node.api.cache(nodes.cache)
+        async with asyncio.timeout(10):
+            while b"a" not in view.rows:
+                await asyncio.sleep(0.01)
+        assert view.rows == {b"a": StringValue(value="1").SerializeToString()}
+        with pytest.raises(LookupError, match="declares a Cache"):
+            node.api.cache(Stranger)
+
+
+class Stranger:
+    def reset(self) -> None: ...
+    def put(self, family: str, key: bytes, row: bytes) -> None: ...
+    def delete(self, family: str, key: bytes) -> None: ...
+
+
+async def test_sections_and_extensions_are_found_by_their_type(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(1, more="[plugins.toy]\nmost = 7")) as [node]:
+        assert node.api.config(nodes.section).most == 7
+        with pytest.raises(LookupError):
+            node.api.config(BaseModel)
+        assert node.api.extensions("toy.colours", str) == {"red": "#f00"}
+        assert node.api.extensions("toy.colours", int) == {}
+        assert node.api.extensions("toy.strangers", str) == {}
+
+
+async def test_what_is_counted_is_kept_for_prometheus(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(1)) as [node]:
+        node.api.count("quorate_toy_puts_total", how="fast")
+        node.api.count("quorate_toy_puts_total", 2, how="fast")
+        node.api.observe("quorate_toy_size_rows", 5)
+
+        assert node.metrics.get_sample_value("quorate_toy_puts_total", {"how": "fast"}) == 3
+        assert node.metrics.get_sample_value("quorate_toy_size_rows") == 5

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+import grpc.aio
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from quorate.apply.control import METADATA
+from quorate.consensus.formation import FormationRefusedError
+from quorate.groups.node_shards import GroupsDifferError
+from quorate.node.directory import OtherClusterError
+from quorate.node.node import Node, StartError
+from quorate.plugin import NodeApi
+from quorate.plugin.catalog import assemble
+from quorate.rpc.server import ServingRefusedError
+from quorate.v1 import command_pb2, command_pb2_grpc
+
+if TYPE_CHECKING:
+    from core.tests.node.conftest import Nodes
+
+
+def port_of(path: Path) -> int:
+    lines = path.read_text().splitlines()
+    return next(int(line.split("=")[1]) for line in lines if line.strip().startswith("port ="))
+
+
+async def execute(path: Path, text: str) -> command_pb2.CommandAnswer:
+    """Send a command to a node through its socket."""
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port_of(path)}") as channel:
+        stub = command_pb2_grpc.CommandServiceStub(channel)
+        command = command_pb2.Command(
+            type=StringValue.DESCRIPTOR.full_name,
+            payload=StringValue(value=text).SerializeToString(),
+        )
+        request = command_pb2.ExecuteRequest(commands=[command])
+        [answer] = (await stub.Execute(request, timeout=20, wait_for_ready=True)).answers
+        assert isinstance(answer, command_pb2.CommandAnswer)
+        return answer
+
+
+async def test_what_a_node_was_told_is_there_when_it_starts_again(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path) as [node]:
+        assert await nodes.say(node.api, "a=1") == "a is 1"
+        assert await nodes.values(node.api) == ["1"]
+
+    async with nodes.started(path) as [node]:
+        assert await nodes.values(node.api) == ["1"]
+        await nodes.say(node.api, "b=2")
+        assert await nodes.values(node.api) == ["1", "2"]
+
+
+async def test_any_node_takes_any_call(nodes: Nodes) -> None:
+    paths = nodes.files(3)
+    async with nodes.started(*paths) as started:
+        for number, node in enumerate(started):
+            await nodes.say(node.api, f"k{number}={number}")
+        for path in paths:
+            answer = await execute(path, f"p{port_of(path)}=9")
+            assert StringValue.FromString(answer.reply.payload).value.endswith(" is 9")
+        for node in started:
+            assert await nodes.values(node.api) == ["0", "1", "2", "9", "9", "9"]
+
+
+async def test_a_node_that_stops_hands_over_what_it_leads(
+    nodes: Nodes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "quorate.node")
+    async with nodes.started(*nodes.files(3)) as started:
+        leader = next(n for n in started if any(s.leads for s in n.shards.all()))
+        led = sorted(str(shard.id) for shard in leader.shards.all() if shard.leads)
+        left = [node for node in started if node is not leader]
+
+        await leader.stop()
+
+        said = [text for text in caplog.messages if text.startswith("handed over ")]
+        assert [sorted(text.removeprefix("handed over ").split(", ")) for text in said] == [led]
+        await nodes.say(left[0].api, "a=1")
+        assert await nodes.values(left[1].api) == ["1"]
+
+
+async def test_stale_rows_are_read_without_a_majority(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(3)) as [node, *others]:
+        await nodes.say(node.api, "a=1")
+        assert await nodes.values(node.api) == ["1"]
+        await asyncio.gather(*(other.stop() for other in others))
+
+        async with asyncio.timeout(2):
+            assert await nodes.values(node.api, consistency="stale") == ["1"]
+
+
+async def test_calls_wait_outside_until_the_plugins_have_begun(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    begun, begin, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(_: NodeApi) -> AsyncIterator[None]:
+        begun.set()
+        await begin.wait()
+        yield
+        ended.set()
+
+    node = nodes.new(path, nodes.catalog(lifespan=lifespan))
+    starting = asyncio.create_task(node.start())
+    try:
+        await begun.wait()
+        with pytest.raises(grpc.aio.AioRpcError, match="this node is starting"):
+            await execute(path, "a=1")
+        begin.set()
+        await starting
+        await node.ready()
+        assert (await execute(path, "a=1")).HasField("reply")
+        assert not ended.is_set()
+    finally:
+        begin.set()
+        await starting
+        await node.stop()
+    assert ended.is_set()
+
+
+async def test_a_node_that_is_no_initial_member_says_so(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    path.write_text(path.read_text().replace('name = "n1"', 'name = "n9"'))
+
+    with pytest.raises(FormationRefusedError, match="n9 is not among the initial members n1"):
+        nodes.new(path)
+
+
+async def test_nodes_with_different_tokens_form_no_cluster(nodes: Nodes) -> None:
+    first, second = nodes.files(2)
+    second.write_text(second.read_text().replace('token = "toy"', 'token = "other"'))
+    made = [nodes.new(first), nodes.new(second)]
+    try:
+        async with asyncio.timeout(20):
+            found = await asyncio.gather(*(n.start() for n in made), return_exceptions=True)
+    finally:
+        await asyncio.gather(*(node.stop() for node in made))
+
+    assert [type(error) for error in found] == [FormationRefusedError] * 2
+    assert "n1 and n2 have different [cluster] tokens" in "".join(map(str, found))
+
+
+async def test_a_directory_keeps_the_token_of_its_cluster(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path):
+        pass
+    path.write_text(path.read_text().replace('token = "toy"', 'token = "other"'))
+
+    with pytest.raises(OtherClusterError, match="another token; correct \\[cluster\\] token"):
+        nodes.new(path)
+
+
+async def test_an_address_in_use_is_named(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    node = nodes.new(path)
+    with socket.create_server(("127.0.0.1", port_of(path))):
+        try:
+            with pytest.raises(ServingRefusedError, match=f"127.0.0.1:{port_of(path)}"):
+                await node.start()
+        finally:
+            await node.stop()
+
+
+async def test_data_of_a_plugin_that_is_not_enabled_stops_the_start(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path) as [node]:
+        await nodes.say(node.api, "a=1")
+
+    again = nodes.new(path, assemble([]))
+    try:
+        with pytest.raises(StartError, match="data of toy, which is not enabled"):
+            await again.start()
+    finally:
+        await again.stop()
+
+    path.write_text(path.read_text() + '\n[plugins]\nretired = ["toy"]\n')
+    async with nodes.started(path, serving=assemble([])) as [node]:
+        metadata = node.shards.get(METADATA)
+        assert metadata is not None
+        assert metadata.leads
+
+
+async def test_another_number_of_shards_than_was_founded_stops_the_start(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path):
+        pass
+    path.write_text(path.read_text() + "\n[groups.toy]\nshards = 3\n")
+
+    again: Node = nodes.new(path)
+    try:
+        with pytest.raises(GroupsDifferError, match="has 2 shards of group toy"):
+            await again.start()
+    finally:
+        await again.stop()

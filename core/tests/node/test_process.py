@@ -1,0 +1,77 @@
+"""`quorate serve` as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from core.tests.node.conftest import Nodes
+
+
+@contextmanager
+def serving(path: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from quorate.cli.main import main; sys.exit(main())",
+    ]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
+    with subprocess.Popen(
+        [*command, "serve", "--config", str(path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        killer = threading.Timer(60, process.kill)
+        killer.start()
+        try:
+            yield process
+        finally:
+            killer.cancel()
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
+    assert process.stderr is not None
+    lines: list[str] = []
+    for line in process.stderr:
+        lines.append(line)
+        if wanted in line:
+            return lines
+    raise AssertionError("".join(lines))
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_a_node_tells_its_steps_and_ends_in_order(nodes: Nodes, told: signal.Signals) -> None:
+    [path] = nodes.files(1)
+    with serving(path) as process:
+        lines = read_until(process, "5/5 ready")
+        process.send_signal(told)
+        read_until(process, "stopped")
+        assert process.wait(30) == 0
+
+    steps = [found[1] for line in lines if (found := re.search(r"(\d)/5 ", line))]
+    assert steps == ["1", "2", "3", "4", "5"]
+
+
+def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    path.write_text(path.read_text().replace('name = "n1"', 'name = "n9"'))
+    with serving(path) as process:
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait(30) == 1
+
+    assert "error: n9 is not among the initial members n1" in said
+    assert "Traceback" not in said

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+import grpc.aio
+import pytest
+from quorate.apply.entries import Stamp, revision_of
+from quorate.apply.outcomes import Outcome, Refusal
+from quorate.groups.refusals import ExhaustedError, OutcomeUnknownError
+from quorate.v1 import command_pb2_grpc, entry_pb2
+from quorate.v1.command_pb2 import Command, ExecuteRequest
+
+if TYPE_CHECKING:
+    from core.tests.rpc.conftest import FakeReplica, Node, Told
+
+NOTE = "kit_sample.v1.WriteNote"
+
+
+@pytest.fixture(params=["a", "b"])
+async def stub(request: Any, nodes: dict[str, Node]) -> AsyncIterator[Any]:
+    """The service of the leader, and of a node that forwards."""
+    async with grpc.aio.insecure_channel(nodes[request.param].address) as channel:
+        yield command_pb2_grpc.CommandServiceStub(channel)
+
+
+@pytest.fixture
+def note(pb: Any) -> Callable[[str], Command]:
+    def make(owner: str) -> Command:
+        return Command(type=NOTE, payload=pb.WriteNote(owner=owner).SerializeToString())
+
+    return make
+
+
+async def test_commands_are_answered_in_their_order(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    commands = [note(owner) for owner in "abcde"]
+
+    response = await stub.Execute(ExecuteRequest(commands=commands), timeout=10)
+
+    assert [each.reply.payload for each in response.answers] == [each.payload for each in commands]
+    assert {each.reply.revisions[0].revision for each in response.answers} <= {
+        revision_of(count, 0) for count in range(1, 6)
+    }
+    assert [each.type for each in leader.proposed] == [NOTE] * 5
+
+
+async def test_one_that_fails_does_not_hide_the_others(
+    stub: Any,
+    leader: FakeReplica,
+    note: Callable[[str], Command],
+    told: Callable[[Any], Told],
+) -> None:
+    good, refused, full, lost = (note(owner) for owner in ("good", "refused", "full", "lost"))
+    leader.answer = lambda logged: Outcome(
+        revision_of(1, 0),
+        b"done",
+        Refusal("ALREADY_EXISTS", "it is there") if logged.payload == refused.payload else None,
+    )
+    leader.errors = {
+        full.payload: ExhaustedError("the queue is full", 250),
+        lost.payload: OutcomeUnknownError("lost"),
+    }
+
+    request = ExecuteRequest(commands=[refused, full, good, lost, Command(type="no.such")])
+    response = await stub.Execute(request, timeout=10)
+
+    assert [each.WhichOneof("result") for each in response.answers] == [
+        "status",
+        "status",
+        "reply",
+        "status",
+        "status",
+    ]
+    assert response.answers[2].reply.payload == b"done"
+    found = [told(response.answers[position].status) for position in (0, 1, 3, 4)]
+    assert [each.reason for each in found] == [
+        "ALREADY_EXISTS",
+        "EXHAUSTED",
+        "OUTCOME_UNKNOWN",
+        "INVALID",
+    ]
+    assert [each.metadata.get("retry", "") for each in found] == ["", "safe", "session", ""]
+
+
+async def test_a_stamp_and_a_deadline_come_to_the_leader(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    command = note("a")
+    command.stamp.CopyFrom(entry_pb2.Stamp(session=9, sequence=2, lowest_unanswered=1))
+
+    await stub.Execute(ExecuteRequest(commands=[command]), timeout=3)
+
+    assert leader.proposed[0].stamp == Stamp(9, 2, 1)
+    assert 1 < leader.timeouts[0] < 4
+
+
+@pytest.mark.parametrize("count", [0, 21])
+async def test_a_call_of_no_command_or_too_many(
+    stub: Any,
+    leader: FakeReplica,
+    note: Callable[[str], Command],
+    told: Callable[[Any], Told],
+    count: int,
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stub.Execute(ExecuteRequest(commands=[note("a")] * count), timeout=10)
+
+    found = told(failed.value)
+    assert (found.code, found.field) == (grpc.StatusCode.INVALID_ARGUMENT, "commands")
+    assert not leader.proposed
+
+
+@pytest.mark.parametrize(
+    ("command", "field"),
+    [
+        (Command(), "type"),
+        (Command(type="kit_sample.v1.NoSuch"), "type"),
+        (Command(type="quorate.v1.RaiseGeneration"), "type"),
+        (Command(type="kit_sample.v1.EraseNote"), "type"),
+        (Command(type=NOTE, payload=b"\xff\xff"), "payload"),
+        (Command(type=NOTE, payload=b"\x0a\xff"), "payload"),
+        (Command(type=NOTE, payload=b"\x0a\x01a\x12\xb4\x10" + b"x" * 2_100), "payload"),
+        (Command(type=NOTE, payload=b"\x0a\x01a", stamp={"sequence": 1}), "stamp"),
+        (Command(type=NOTE, payload=b"\x0a\x01a", stamp={"session": 1}), "stamp"),
+        (Command(type=NOTE), "owner"),
+        (Command(type=NOTE, payload=b"\x0a\x01a\x12\xe9\x07" + b"x" * 1_001), "text"),
+    ],
+)
+async def test_bad_input_is_named_and_nothing_is_logged(
+    stub: Any,
+    leader: FakeReplica,
+    told: Callable[[Any], Told],
+    command: Command,
+    field: str,
+) -> None:
+    response = await stub.Execute(ExecuteRequest(commands=[command]), timeout=10)
+
+    found = told(response.answers[0].status)
+    assert (found.code, found.field) == (grpc.StatusCode.INVALID_ARGUMENT, field)
+    assert not leader.proposed
+
+
+async def test_what_is_not_declared_public_is_told_apart_from_what_is_unknown(
+    stub: Any, told: Callable[[Any], Told]
+) -> None:
+    commands = [Command(type="kit_sample.v1.EraseNote"), Command(type="kit_sample.v1.NoSuch")]
+
+    response = await stub.Execute(ExecuteRequest(commands=commands), timeout=10)
+
+    texts = [told(each.status).text for each in response.answers]
+    assert "internal" in texts[0]
+    assert "not known" in texts[1]

@@ -1,0 +1,156 @@
+"""Every kind of method, of a service that is not ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from quorate.config.sections import LimitsSection, TlsSection
+from quorate.plugin import Rejected
+from quorate.rpc import deadline
+from quorate.rpc.server import RpcServer
+
+if TYPE_CHECKING:
+    from core.tests.rpc.conftest import Told
+
+KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
+
+
+class Echo:
+    """Answers with what it hears; refuses `refuse`, breaks at `break`."""
+
+    async def unary_unary(self, request: StringValue, context: Any) -> StringValue:
+        return self._heard(request)
+
+    async def unary_stream(self, request: StringValue, context: Any) -> AsyncIterator[StringValue]:
+        yield self._heard(request)
+
+    async def stream_unary(self, requests: AsyncIterator[StringValue], context: Any) -> StringValue:
+        return self._heard(await anext(aiter(requests)))
+
+    async def stream_stream(
+        self, requests: AsyncIterator[StringValue], context: Any
+    ) -> AsyncIterator[StringValue]:
+        async for each in requests:
+            yield self._heard(each)
+
+    def _heard(self, request: StringValue) -> StringValue:
+        match request.value:
+            case "refuse":
+                raise Rejected("NOT_FOUND", "it is not there")
+            case "break":
+                raise ZeroDivisionError("a bug")
+            case "remaining":
+                return StringValue(value=str(deadline.remaining_s()))
+        return request
+
+
+def add_to_server(servicer: Any, server: Any) -> None:
+    methods = {
+        kind: getattr(grpc, f"{kind}_rpc_method_handler")(
+            getattr(servicer, kind), StringValue.FromString, StringValue.SerializeToString
+        )
+        for kind in KINDS
+    }
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("echo.Echo", methods)])
+
+
+@pytest.fixture
+async def channel(limits: LimitsSection) -> AsyncIterator[grpc.aio.Channel]:
+    server = RpcServer(limits)
+    server.add("echo.Echo", add_to_server, Echo())
+    port = server.bind("127.0.0.1", 0, TlsSection())
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield channel
+    await server.stop(0)
+
+
+async def call(channel: grpc.aio.Channel, kind: str, content: bytes, timeout: float = 10) -> bytes:
+    method: Any = getattr(channel, kind)(f"/echo.Echo/{kind}", None, None)
+
+    async def requests() -> AsyncIterator[bytes]:
+        yield content
+
+    answer = method(requests() if kind.startswith("stream") else content, timeout=timeout)
+    if kind.endswith("unary"):
+        found: bytes = await answer
+        return found
+    [found] = [each async for each in answer]
+    return found
+
+
+def text(value: str) -> bytes:
+    return StringValue(value=value).SerializeToString()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_answered_comes_through(channel: grpc.aio.Channel, kind: str) -> None:
+    assert await call(channel, kind, text("hello")) == text("hello")
+    assert await call(channel, kind, b"") == b""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("content", [b"\xff\xff", b"\x0a\xff", text("x" * 4_001)])
+async def test_a_request_that_is_none_or_too_large_is_blamed(
+    channel: grpc.aio.Channel, kind: str, content: bytes, told: Callable[[Any], Told]
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call(channel, kind, content)
+
+    found = told(failed.value)
+    assert found.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert (found.reason, found.field) == ("INVALID", "request")
+    assert str(len(content)) in found.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_refusal_becomes_its_status(
+    channel: grpc.aio.Channel, kind: str, told: Callable[[Any], Told]
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call(channel, kind, text("refuse"))
+
+    found = told(failed.value)
+    assert (found.code, found.text) == (grpc.StatusCode.NOT_FOUND, "it is not there")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_bug_is_logged_here_and_told_without_a_traceback(
+    channel: grpc.aio.Channel,
+    kind: str,
+    caplog: pytest.LogCaptureFixture,
+    told: Callable[[Any], Told],
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call(channel, kind, text("break"))
+
+    found = told(failed.value)
+    assert (found.code, found.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
+    assert "Traceback" not in found.text
+    [record] = [each for each in caplog.records if each.name.startswith("quorate.rpc")]
+    assert f"/echo.Echo/{kind}" in record.getMessage()
+    assert record.exc_info is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_servicer_knows_the_time_that_is_left(channel: grpc.aio.Channel, kind: str) -> None:
+    answer = await call(channel, kind, text("remaining"), timeout=20)
+
+    assert 5 < float(StringValue.FromString(answer).value) < 22
+
+
+async def test_outside_of_a_call_there_is_no_deadline(channel: grpc.aio.Channel) -> None:
+    assert deadline.remaining_s() is None
+
+
+async def test_a_method_that_does_not_exist(channel: grpc.aio.Channel) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await asyncio.wait_for(channel.unary_unary("/echo.Echo/Nothing", None, None)(b""), 10)
+
+    assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -1,0 +1,363 @@
+"""What nodes ask of each other, through real connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import grpc.aio
+import pytest
+from quorate.apply.entries import LoggedCommand, revision_of
+from quorate.apply.outcomes import Outcome, Refusal
+from quorate.consensus.messages import Peer
+from quorate.consensus.peer.network import OTHER_CLUSTER, OTHER_TARGET, OTHER_TOKEN
+from quorate.consensus.peer.wire import encode_handshake
+from quorate.groups.refusals import (
+    NoLeaderError,
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+    UnreadableError,
+)
+from quorate.groups.routing.forwarding import AsOf, ForwardedCommand, ForwardedQuery
+from quorate.groups.routing.slots import slot_of
+from quorate.plugin import Invalid
+from quorate.rpc.channels import PEER_KEY
+from quorate.rpc.clocks import NodeClocks
+from quorate.rpc.membership import NodeMembership
+from quorate.rpc.node_service import PART_BYTES, parts
+from quorate.storage.shard_id import ShardId
+from quorate.v1 import node_pb2, node_pb2_grpc
+
+if TYPE_CHECKING:
+    from core.tests.rpc.conftest import FakeReplica, Node, Told
+
+SHARD = ShardId("sample", 0)
+METHODS = {
+    "Forward": node_pb2.ForwardRequest(shard="sample/0"),
+    "Query": node_pb2.ShardQueryRequest(shard="sample/0"),
+    "Membership": node_pb2.MembershipRequest(shard="sample/0"),
+    "Clock": node_pb2.ClockRequest(),
+}
+
+
+@pytest.fixture
+def forwarded(sample: Any) -> Callable[..., ForwardedCommand]:
+    def make(owner: str = "a", timeout_s: float = 5.0) -> ForwardedCommand:
+        message = sample.pb.WriteNote(owner=owner)
+        slots = (slot_of(sample.note_key(owner)),)
+        command = LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), slots)
+        return ForwardedCommand(shard=SHARD, command=command, caller="ada", timeout_s=timeout_s)
+
+    return make
+
+
+@pytest.fixture
+def query(pb: Any) -> ForwardedQuery:
+    return ForwardedQuery(
+        shard=SHARD,
+        type="kit_sample.v1.ListNotes",
+        payload=b"",
+        row="kit_sample.v1.Note",
+        consistency="stale",
+        min_revision=0,
+        caller="ada",
+        timeout_s=5.0,
+    )
+
+
+@pytest.fixture
+async def stub(nodes: dict[str, Node]) -> AsyncIterator[Any]:
+    async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
+        yield node_pb2_grpc.NodeServiceStub(channel)
+
+
+async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
+    call = getattr(stub, method)(request, timeout=10, metadata=metadata)
+    return [each async for each in call] if method == "Query" else await call
+
+
+# Identity.
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shown", [None, b"", b"\xff\xff"])
+async def test_who_shows_no_handshake_is_refused(
+    stub: Any,
+    leader: FakeReplica,
+    told: Callable[[Any], Told],
+    method: str,
+    shown: bytes | None,
+) -> None:
+    metadata = () if shown is None else ((PEER_KEY, shown),)
+
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await ask(stub, method, METHODS[method], metadata)
+
+    found = told(failed.value)
+    assert (found.code, found.field) == (grpc.StatusCode.INVALID_ARGUMENT, PEER_KEY)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("reason", [OTHER_TOKEN, OTHER_CLUSTER, OTHER_TARGET])
+async def test_a_stranger_is_refused(
+    nodes: dict[str, Node], stub: Any, method: str, reason: str
+) -> None:
+    handshake = nodes["b"].network.handshake("a")
+    strange = {
+        OTHER_TOKEN: replace(handshake, token_hash=b"another"),
+        OTHER_CLUSTER: replace(handshake, cluster=b"another"),
+        OTHER_TARGET: replace(handshake, target="c"),
+    }[reason]
+
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await ask(stub, method, METHODS[method], ((PEER_KEY, encode_handshake(strange)),))
+
+    assert failed.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert failed.value.details() == reason
+
+
+@pytest.mark.parametrize("method", ["Forward", "Query", "Membership"])
+@pytest.mark.parametrize("shard", ["", "sample", "sample/-1", "x" * 3_000])
+async def test_a_shard_without_a_proper_name(
+    nodes: dict[str, Node], stub: Any, told: Callable[[Any], Told], method: str, shard: str
+) -> None:
+    request = type(METHODS[method])(shard=shard)
+    shown = encode_handshake(nodes["b"].network.handshake("a"))
+
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await ask(stub, method, request, ((PEER_KEY, shown),))
+
+    found = told(failed.value)
+    assert (found.code, found.field) == (grpc.StatusCode.INVALID_ARGUMENT, "shard")
+
+
+# Commands.
+
+
+async def test_a_command_is_proposed_by_the_leader(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    leader.answer = lambda logged: Outcome(revision_of(3, 1), b"r", None, True)
+
+    assert await nodes["b"].forwarder.propose("a", forwarded()) == Outcome(
+        revision_of(3, 1), b"r", None, True
+    )
+    assert leader.proposed == [forwarded().command]
+
+
+async def test_a_refusal_of_a_handler_is_an_outcome(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    refused = Outcome(revision_of(3, 0), b"", Refusal("WRONG_SHARD", "moved"))
+    leader.answer = lambda logged: refused
+
+    assert await nodes["b"].forwarder.propose("a", forwarded()) == refused
+
+
+async def test_commands_of_one_turn_share_a_call_and_fail_alone(
+    nodes: dict[str, Node],
+    leader: FakeReplica,
+    forwarded: Callable[..., ForwardedCommand],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+    way = nodes["b"].channels.way
+
+    async def counted(node: str, timeout_s: float) -> Any:
+        calls.append(node)
+        return await way(node, timeout_s)
+
+    monkeypatch.setattr(nodes["b"].channels, "way", counted)
+    leader.errors = {forwarded("x").command.payload: OutcomeUnknownError("lost")}
+
+    found = await asyncio.gather(
+        *(nodes["b"].forwarder.propose("a", forwarded(owner)) for owner in "axb"),
+        return_exceptions=True,
+    )
+
+    assert [type(each) for each in found] == [Outcome, OutcomeUnknownError, Outcome]
+    assert calls == ["a"]
+
+
+async def test_a_bug_of_the_other_node_leaves_the_outcome_unknown(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    leader.errors = {forwarded().command.payload: ZeroDivisionError("a bug")}
+
+    with pytest.raises(OutcomeUnknownError, match="a bug"):
+        await nodes["b"].forwarder.propose("a", forwarded())
+
+
+async def test_who_does_not_lead_says_who_does(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    leader.leads, leader.leader = False, Peer("c", 2**64 - 1)
+
+    with pytest.raises(NoLeaderError) as failed:
+        await nodes["b"].forwarder.propose("a", forwarded())
+
+    assert failed.value.leader == Peer("c", 2**64 - 1)
+
+
+async def test_a_node_that_is_not_there_was_sent_nothing(
+    nodes: dict[str, Node], forwarded: Callable[..., ForwardedCommand], query: ForwardedQuery
+) -> None:
+    await nodes["a"].server.stop(0)
+
+    with pytest.raises(NotProposedError):
+        # It is refused at once, and not waited for.
+        await asyncio.wait_for(nodes["b"].forwarder.propose("a", forwarded()), 2)
+    with pytest.raises(NotProposedError):
+        await nodes["b"].forwarder.propose("unknown", forwarded())
+    with pytest.raises(UnreadableError):
+        await nodes["b"].forwarder.query("a", query)
+
+
+async def test_a_channel_is_reused_until_the_address_is_another(nodes: dict[str, Node]) -> None:
+    channels = nodes["b"].channels
+
+    first = (await channels.way("a", 5)).channel
+    assert (await channels.way("a", 5)).channel is first
+
+    nodes["b"].network.know({"a": nodes["b"].address})
+    assert (await channels.way("a", 5)).channel is not first
+
+
+async def test_a_node_that_dies_under_a_command_may_have_logged_it(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    leader.waits = asyncio.Event()
+    proposing = asyncio.ensure_future(nodes["b"].forwarder.propose("a", forwarded()))
+    async with asyncio.timeout(10):
+        while not leader.proposed:
+            await asyncio.sleep(0)
+    await nodes["a"].server.stop(0)
+
+    with pytest.raises(OutcomeUnknownError):
+        await proposing
+
+
+async def test_a_channel_that_is_closed_under_a_command_leaves_no_one_waiting(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    leader.waits = asyncio.Event()
+    proposing = asyncio.ensure_future(nodes["b"].forwarder.propose("a", forwarded()))
+    async with asyncio.timeout(10):
+        while not leader.proposed:
+            await asyncio.sleep(0)
+    await nodes["b"].channels.close()
+
+    with pytest.raises(OutcomeUnknownError):
+        await asyncio.wait_for(proposing, 3)
+
+
+async def test_a_late_answer_is_told_from_a_command_that_never_left(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    leader.waits = asyncio.Event()
+
+    with pytest.raises(UnansweredInTimeError):
+        await nodes["b"].forwarder.propose("a", forwarded(timeout_s=0.2))
+    with pytest.raises((NotProposedInTimeError, NotProposedError)):
+        await nodes["b"].forwarder.propose("a", forwarded(timeout_s=0.0))
+
+    assert len(leader.proposed) == 1
+
+
+async def test_what_the_other_refuses_as_a_whole_was_not_proposed(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    nodes["b"].network.join(b"another cluster")
+
+    with pytest.raises(NotProposedError, match=OTHER_CLUSTER):
+        await nodes["b"].forwarder.propose("a", forwarded())
+
+    assert not leader.proposed
+
+
+async def test_the_leader_checks_again(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+) -> None:
+    with pytest.raises(Invalid, match="owner"):
+        await nodes["b"].forwarder.propose("a", forwarded(""))
+
+    assert not leader.proposed
+
+
+# Queries.
+
+
+async def test_a_query_is_answered_with_its_rows(
+    nodes: dict[str, Node], leader: FakeReplica, query: ForwardedQuery, pb: Any
+) -> None:
+    assert await nodes["b"].forwarder.query("a", query) == (AsOf(7, 40), [])
+
+    notes = [pb.Note(owner=str(count), text="x" * 500_000) for count in range(5)]
+    stored = [note.SerializeToString() for note in notes]
+    leader.rows = [SimpleNamespace(key=b"", value=each, revision=1) for each in stored]
+
+    linearizable = replace(query, consistency="linearizable")
+    assert await nodes["b"].forwarder.query("a", linearizable) == (AsOf(7, 0), stored)
+
+
+def test_rows_travel_in_parts() -> None:
+    rows = [bytes([number]) * (PART_BYTES // 2) for number in range(5)]
+
+    assert parts([]) == [[]]
+    assert [len(part) for part in parts(rows)] == [2, 2, 1]
+    assert [row for part in parts(rows) for row in part] == rows
+
+
+async def test_a_query_that_is_unknown_or_damaged_is_invalid(
+    nodes: dict[str, Node], leader: FakeReplica, query: ForwardedQuery
+) -> None:
+    with pytest.raises(Invalid, match="type"):
+        await nodes["b"].forwarder.query("a", replace(query, type="no.such"))
+    with pytest.raises(Invalid, match="query"):
+        await nodes["b"].forwarder.query("a", replace(query, payload=b"\xff\xff"))
+
+
+async def test_a_node_without_a_replica_cannot_be_read(
+    nodes: dict[str, Node], query: ForwardedQuery
+) -> None:
+    nodes["a"].replicas.clear()
+
+    with pytest.raises(UnreadableError, match="no replica"):
+        await nodes["b"].forwarder.query("a", query)
+
+
+# Membership and clocks.
+
+
+async def test_membership_is_told(nodes: dict[str, Node]) -> None:
+    asking = NodeMembership(nodes["b"].channels, nodes["b"].loop)
+
+    assert await asking.ask(SHARD, "a") == nodes["a"].membership
+    nodes["a"].membership = None
+    assert await asking.ask(SHARD, "a") is None
+    await nodes["a"].server.stop(0)
+    assert await asking.ask(SHARD, "a") is None
+    await asking.stop()
+
+
+async def test_clocks_are_heard_and_carried_on(nodes: dict[str, Node]) -> None:
+    clocks = NodeClocks(nodes["b"].channels, lambda: ["a", "gone"], nodes["b"].loop, every_s=0.01)
+    assert clocks("a") is None
+
+    clocks.start()
+    async with asyncio.timeout(10):
+        while clocks("a") is None:
+            await asyncio.sleep(0)
+        first = clocks("a")
+        assert first is not None
+        assert 1_000_000 <= first < 1_010_000
+        nodes["a"].wall_ms = 5_000_000
+        while (clocks("a") or 0) < 5_000_000:
+            await asyncio.sleep(0)
+    await clocks.stop()
+    assert clocks("gone") is None

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc.aio
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from quorate.config.sections import LimitsSection, TlsSection
+from quorate.rpc.server import RpcServer, ServingRefusedError
+
+if TYPE_CHECKING:
+    from core.tests.rpc.conftest import Node
+
+CERTIFIED = TlsSection(cert_file=Path("a"), key_file=Path("b"))
+STATUS = health_pb2.HealthCheckResponse
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "what"),
+    [
+        ("127.0.0.1", CERTIFIED, "TLS is not served yet"),
+        ("0.0.0.0", TlsSection(), "tls.insecure = true"),
+        ("broker.example", TlsSection(), "tls.insecure = true"),
+    ],
+)
+async def test_an_address_that_is_not_safe_is_refused(
+    limits: LimitsSection, host: str, tls: TlsSection, what: str
+) -> None:
+    server = RpcServer(limits)
+
+    with pytest.raises(ServingRefusedError, match=what):
+        server.bind(host, 0, tls)
+    await server.stop(0)
+
+
+async def test_an_open_address_is_served_to_who_trusts_the_network(limits: LimitsSection) -> None:
+    server = RpcServer(limits)
+
+    assert server.bind("0.0.0.0", 0, TlsSection(insecure=True)) > 0
+    await server.stop(0)
+
+
+async def test_a_port_that_is_taken_is_named(nodes: dict[str, Node], limits: LimitsSection) -> None:
+    server = RpcServer(limits)
+    port = int(nodes["a"].address.rpartition(":")[2])
+
+    with pytest.raises(ServingRefusedError, match=f"127.0.0.1:{port}"):
+        server.bind("127.0.0.1", port, TlsSection())
+    await server.stop(0)
+
+
+@pytest.mark.parametrize("service", ["", "quorate.v1.CommandService", "quorate.v1.NodeService"])
+async def test_health_follows_the_node(nodes: dict[str, Node], service: str) -> None:
+    async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        asked = health_pb2.HealthCheckRequest(service=service)
+
+        assert (await stub.Check(asked, timeout=10)).status == STATUS.NOT_SERVING
+        await nodes["a"].server.set_serving(True)
+        assert (await stub.Check(asked, timeout=10)).status == STATUS.SERVING
+
+
+async def test_reflection_lists_the_services(nodes: dict[str, Node]) -> None:
+    async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        asked = reflection_pb2.ServerReflectionRequest(list_services="")
+        call = stub.ServerReflectionInfo(iter([asked]), timeout=10)
+        answer = await anext(aiter(call))
+        listed = answer.list_services_response.service
+
+    assert {"quorate.v1.CommandService", "quorate.v1.NodeService"} <= {each.name for each in listed}
+
+
+async def test_what_is_larger_than_the_server_reads_is_refused(nodes: dict[str, Node]) -> None:
+    async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
+        execute: Any = channel.unary_unary("/quorate.v1.CommandService/Execute", None, None)
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await execute(bytes(20 << 20), timeout=10)
+
+    assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
