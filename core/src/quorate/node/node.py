@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
 
+from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry
 
 from quorate.apply.applier import mirrored
@@ -18,6 +19,8 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
+from quorate.control.ports import TimedReplica
+from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards, declared_groups
 from quorate.groups.shard.log_keeper import TailJournal
@@ -38,6 +41,7 @@ from quorate.node.forming import Forming
 from quorate.node.gate import Gate
 from quorate.node.metrics import PluginMetrics
 from quorate.node.readiness import Readiness
+from quorate.plugin import ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.clocks import NodeClocks
@@ -147,6 +151,9 @@ class Node:
             write_timeout_s=self._tuning.write_timeout_s,
             read_timeout_s=self._tuning.read_timeout_s,
         )
+        self._timers: Final = Timers(
+            catalog.timers.values(), self._timed, self._propose_due, loop=self._loop
+        )
         self.metrics: Final = CollectorRegistry()
         self._watches: Watches | None = None
         self._caches: Final = [
@@ -238,6 +245,7 @@ class Node:
         if self._settling is not None:
             self._settling.cancel()
             await asyncio.wait([self._settling])
+        await self._timers.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
@@ -296,6 +304,7 @@ class Node:
             )
             mirror.start()
             self._mirrors.append(mirror)
+        self._timers.start()
         for shard in hosted:
             await self._readiness.caught_up(shard)
         await self._server.set_serving(True)
@@ -304,6 +313,14 @@ class Node:
     def _settled(self, settling: asyncio.Task[None]) -> None:
         if not settling.cancelled() and (error := settling.exception()) is not None:
             self._end(error if isinstance(error, Exception) else RuntimeError(str(error)))
+
+    # What deadlines ask.
+
+    def _timed(self) -> list[TimedReplica]:
+        return [TimedReplica(shard, shard.now_ms) for shard in self.shards.all()]
+
+    async def _propose_due(self, command: Message, fence: ShardRef) -> None:
+        await self.groups.propose(command, if_leader=fence)
 
     # What plugins and keepers watch.
 

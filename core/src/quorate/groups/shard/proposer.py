@@ -233,7 +233,7 @@ class Proposer:
             return
         checked_index, checksum = self._applier.checksum_at()
         payload = join(
-            self._stamp_ms(),
+            self.now_ms(),
             [write.frames for write in ready],
             checked_index=checked_index,
             checksum=checksum,
@@ -277,7 +277,8 @@ class Proposer:
     def _ended(self, write: Write) -> None:
         self._admission.release(write.size, write.count)
 
-    def _stamp_ms(self) -> int:
+    def now_ms(self) -> int:
+        """Return the logical time that a command gets which is proposed now."""
         now_ms = self._logical.now_ms(self._applier.now_ms)
         alarm = self._logical.alarm
         if alarm != self._clock_alarm:

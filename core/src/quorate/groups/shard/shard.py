@@ -265,6 +265,10 @@ class Shard:
         """
         return self._proposer.propose(commands, term, timeout_s)
 
+    def now_ms(self) -> int:
+        """Return the logical time that a command would get which is proposed now."""
+        return self._proposer.now_ms()
+
     # Reads.
 
     def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
