@@ -13,13 +13,14 @@ import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.control import METADATA
+from quorate.builtin.kv import plugin
 from quorate.consensus.formation import FormationRefusedError
 from quorate.groups.node_shards import GroupsDifferError
 from quorate.node.directory import OtherClusterError
 from quorate.node.node import Node, StartError
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import assemble, build
-from quorate.plugin.discovery import installed
+from quorate.plugin.discovery import Plugin
 from quorate.rpc.server import ServingRefusedError
 from quorate.v1 import command_pb2, command_pb2_grpc
 from quorate.v1.kv_pb2 import GetPairs, KeyedPair, PutPair, PutPairReply
@@ -205,7 +206,8 @@ async def test_another_number_of_shards_than_was_founded_stops_the_start(nodes: 
 
 async def test_what_has_a_time_to_live_goes_when_it_has_passed(nodes: Nodes) -> None:
     [path] = nodes.files(1)
-    serving = build([plugin for plugin in installed() if plugin.name == "kv"])
+    kv = Plugin(name="kv", distribution="quorate", version="0", module=plugin)
+    serving = build([kv])
     async with nodes.started(path, serving=serving) as [node], asyncio.timeout(20):
         await node.api.propose(PutPair(key=b"a", value=b"1", ttl_ms=200), PutPairReply)
         await node.api.propose(PutPair(key=b"b", value=b"2"), PutPairReply)
