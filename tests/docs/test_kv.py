@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from quorate.builtin.kv import apply, plugin
 from quorate.builtin.kv.families import LONGEST_KEY
 from quorate.builtin.kv.queries import LARGEST_PAGE, PAGE_BYTES
-from quorate.builtin.kv.servicer import KV
+from quorate.builtin.kv.service import KV
 from quorate.builtin.kv.validation import LONGEST_TTL_MS, MOST_KEYS, MOST_STEPS
 from quorate.plugin import Rejected
 from quorate.plugin.catalog import build

@@ -4,6 +4,7 @@ A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`
 """
 
 from quorate.plugin import keys
+from quorate.plugin.batches import answer_each, still_due
 from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
@@ -78,7 +79,9 @@ __all__ = [
     "Txn",
     "UndeclaredFamilyError",
     "WatchedEvent",
+    "answer_each",
     "constant_key",
     "hookimpl",
     "keys",
+    "still_due",
 ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.builtin.cluster import plugin
-from quorate.builtin.cluster.servicer import SERVICE, ClusterServicer
+from quorate.builtin.cluster.service import SERVICE, ClusterServicer
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode, MemoryTxn

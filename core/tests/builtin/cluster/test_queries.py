@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.builtin.cluster import queries
-from quorate.builtin.cluster.commands import register
+from quorate.builtin.cluster.apply import register
 from quorate.testing import MemoryTxn
 from quorate.v1.cluster_pb2 import GetBroker, ListBrokers, RegisterBroker
 

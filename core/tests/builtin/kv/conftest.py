@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.builtin.kv import plugin
-from quorate.builtin.kv.servicer import KV, KvServicer
+from quorate.builtin.kv.service import KV, KvServicer
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import Rejected, Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_greeting.families import EXPIRY, GREETINGS, TALLIES, greeting_key, tally_key
@@ -40,16 +40,7 @@ def say_hello(txn: Txn, command: SayHelloCommand) -> Greeting:
 
 def say_hello_batch(txn: Txn, command: SayHelloBatchCommand) -> BatchReply:
     """Greet many people; who cannot be greeted is named in the reply."""
-    reply = BatchReply(items=len(command.hellos))
-    for position, hello in enumerate(command.hellos):
-        try:
-            greeting = say_hello(txn, hello)
-        except Rejected as refusal:
-            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
-            reply.replies.append(b"")
-        else:
-            reply.replies.append(greeting.SerializeToString(deterministic=True))
-    return reply
+    return answer_each(txn, command.hellos, say_hello)
 
 
 def forget(txn: Txn, command: ForgetCommand) -> None:
@@ -63,11 +54,9 @@ def forget(txn: Txn, command: ForgetCommand) -> None:
 
 def expire_greetings(txn: Txn, command: ExpireGreetingsCommand) -> BatchReply:
     """Forget whose deadline stands and has come: a hello may have moved it since."""
-    for key in command.keys:
-        deadline = txn.deadline(EXPIRY, key)
-        if deadline is not None and deadline <= txn.proposed_at_ms:
-            txn.delete(GREETINGS, key)
-            txn.schedule(EXPIRY, key, None)
+    for key in still_due(txn, EXPIRY, command.keys):
+        txn.delete(GREETINGS, key)
+        txn.schedule(EXPIRY, key, None)
     return BatchReply(items=len(command.keys))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quorate.builtin.cluster import commands, families, servicer, vocabulary
+from quorate.builtin.cluster import apply, families, service, vocabulary
 from quorate.plugin import (
     ColumnFamily,
     Command,
@@ -30,13 +30,13 @@ def quorate_commands() -> Sequence[Command[Any]]:
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
     return [
-        DataRoute(message=messages.RegisterBroker, apply=commands.register),
-        DataRoute(message=messages.RegisterBrokers, apply=commands.register_all),
-        DataRoute(message=messages.SendHeartbeat, apply=commands.take_heartbeat),
-        DataRoute(message=messages.SendHeartbeats, apply=commands.take_heartbeats),
-        DataRoute(message=messages.UnregisterBroker, apply=commands.unregister),
-        DataRoute(message=messages.UnregisterBrokers, apply=commands.unregister_all),
-        DataRoute(message=messages.ExpireBrokers, apply=commands.expire),
+        DataRoute(message=messages.RegisterBroker, apply=apply.register),
+        DataRoute(message=messages.RegisterBrokers, apply=apply.register_all),
+        DataRoute(message=messages.SendHeartbeat, apply=apply.take_heartbeat),
+        DataRoute(message=messages.SendHeartbeats, apply=apply.take_heartbeats),
+        DataRoute(message=messages.UnregisterBroker, apply=apply.unregister),
+        DataRoute(message=messages.UnregisterBrokers, apply=apply.unregister_all),
+        DataRoute(message=messages.ExpireBrokers, apply=apply.expire),
     ]
 
 
@@ -52,4 +52,4 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [servicer.SERVICE]
+    return [service.SERVICE]

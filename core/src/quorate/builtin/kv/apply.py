@@ -4,13 +4,11 @@ Whatever can be refused is looked at before anything is written: an item of a ba
 leaves nothing behind.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
-
-from google.protobuf.message import Message
+from collections.abc import Callable
+from typing import Final
 
 from quorate.builtin.kv.families import PAIRS, TTL
-from quorate.plugin import Rejected, Row, Txn
+from quorate.plugin import Rejected, Row, Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.kv_pb2 import (
     CommitPairs,
@@ -29,8 +27,6 @@ from quorate.v1.kv_pb2 import (
     TouchPairReply,
     TouchPairs,
 )
-
-ItemT = TypeVar("ItemT", bound=Message)
 
 #: The pair is not the one that the command expects.
 MISMATCH: Final = "REVISION_MISMATCH"
@@ -63,7 +59,7 @@ def delete_pair(txn: Txn, command: DeletePair) -> DeletePairReply:
 
 def delete_pairs(txn: Txn, command: DeletePairs) -> BatchReply:
     """Delete many pairs."""
-    return _each(txn, command.pairs, delete_pair)
+    return answer_each(txn, command.pairs, delete_pair)
 
 
 def touch_pair(txn: Txn, command: TouchPair) -> TouchPairReply:
@@ -73,7 +69,7 @@ def touch_pair(txn: Txn, command: TouchPair) -> TouchPairReply:
 
 def touch_pairs(txn: Txn, command: TouchPairs) -> BatchReply:
     """Start the time to live of many pairs anew."""
-    return _each(txn, command.pairs, touch_pair)
+    return answer_each(txn, command.pairs, touch_pair)
 
 
 def commit_pairs(txn: Txn, command: CommitPairs) -> CommitPairsReply:
@@ -87,30 +83,15 @@ def commit_pairs(txn: Txn, command: CommitPairs) -> CommitPairsReply:
 
 def commit_pairs_batch(txn: Txn, command: CommitPairsBatch) -> BatchReply:
     """Carry out many transactions, one after the other; each is refused or not on its own."""
-    return _each(txn, command.transactions, commit_pairs)
+    return answer_each(txn, command.transactions, commit_pairs)
 
 
 def expire_pairs(txn: Txn, command: ExpirePairs) -> BatchReply:
     """Delete the pairs whose deadline stands and has come: a touch may have moved it since."""
-    for key in command.keys:
-        deadline = txn.deadline(TTL, key)
-        if deadline is not None and deadline <= txn.proposed_at_ms:
-            txn.delete(PAIRS, key)
-            txn.schedule(TTL, key, None)
+    for key in still_due(txn, TTL, command.keys):
+        txn.delete(PAIRS, key)
+        txn.schedule(TTL, key, None)
     return BatchReply(items=len(command.keys))
-
-
-def _each(txn: Txn, items: Iterable[ItemT], apply: Callable[[Txn, ItemT], Message]) -> BatchReply:
-    reply = BatchReply()
-    for position, item in enumerate(items):
-        try:
-            answer = apply(txn, item).SerializeToString(deterministic=True)
-        except Rejected as refusal:
-            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
-            answer = b""
-        reply.replies.append(answer)
-    reply.items = len(reply.replies)
-    return reply
 
 
 def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quorate.builtin.kv import apply, families, servicer, timers, vocabulary
+from quorate.builtin.kv import apply, families, service, timers, vocabulary
 from quorate.plugin import (
     ColumnFamily,
     Command,
@@ -54,4 +54,4 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [servicer.KV]
+    return [service.KV]

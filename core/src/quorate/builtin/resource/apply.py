@@ -1,12 +1,7 @@
 """The handlers: pure functions of a transaction and a command, run on every replica."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-from google.protobuf.message import Message
-
 from quorate.builtin.resource.families import RESOURCES, resource_key
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import Rejected, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.resource_pb2 import (
     DeleteResource,
@@ -16,8 +11,6 @@ from quorate.v1.resource_pb2 import (
     Resource,
     StoredResource,
 )
-
-I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 
 def put_resource(txn: Txn, command: PutResource) -> StoredResource:
@@ -33,7 +26,7 @@ def put_resource(txn: Txn, command: PutResource) -> StoredResource:
 
 def put_resources(txn: Txn, command: PutResources) -> BatchReply:
     """Write many resources."""
-    return _answer_each(command.puts, lambda put: put_resource(txn, put))
+    return answer_each(txn, command.puts, put_resource)
 
 
 def delete_resource(txn: Txn, command: DeleteResource) -> None:
@@ -49,7 +42,7 @@ def delete_resource(txn: Txn, command: DeleteResource) -> None:
 
 def delete_resources(txn: Txn, command: DeleteResources) -> BatchReply:
     """Delete many resources."""
-    return _answer_each(command.deletions, lambda deletion: delete_resource(txn, deletion))
+    return answer_each(txn, command.deletions, delete_resource)
 
 
 def _compare(path: str, expected: int, found: int) -> None:
@@ -58,16 +51,3 @@ def _compare(path: str, expected: int, found: int) -> None:
     stands = f"has revision {found}" if found else "is not there"
     wanted = f"revision {expected} is expected" if expected else "none is expected"
     raise Rejected("REVISION_MISMATCH", f"resource {path} {stands}, and {wanted}: read it again")
-
-
-def _answer_each(items: Sequence[I], apply: Callable[[I], Message | None]) -> BatchReply:
-    """Apply items one by one; each refuses before it writes, so that the others stand."""
-    answer = BatchReply(items=len(items))
-    for position, item in enumerate(items):
-        try:
-            reply = apply(item)
-        except Rejected as refusal:
-            reply = None
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-        answer.replies.append(b"" if reply is None else reply.SerializeToString(deterministic=True))
-    return answer

@@ -1,9 +1,6 @@
 """The handlers: pure functions of a transaction and a command, run on every replica."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
-
-from google.protobuf.message import Message
+from typing import Final
 
 from quorate.builtin.schema.families import (
     BINDINGS,
@@ -15,7 +12,7 @@ from quorate.builtin.schema.families import (
     schema_key,
     version_key,
 )
-from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin import Rejected, Txn, answer_each, keys
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.schema_pb2 import (
     BindSchema,
@@ -32,8 +29,6 @@ from quorate.v1.schema_pb2 import (
     UpdateSchema,
     UpdateSchemas,
 )
-
-I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 #: One command deletes them all.
 MOST_VERSIONS: Final = 100
@@ -56,7 +51,7 @@ def create_schema(txn: Txn, command: CreateSchema) -> Schema:
 
 def create_schemas(txn: Txn, command: CreateSchemas) -> BatchReply:
     """Make many schemas."""
-    return _answer_each(command.schemas, lambda schema: create_schema(txn, schema))
+    return answer_each(txn, command.schemas, create_schema)
 
 
 def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
@@ -79,7 +74,7 @@ def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
 
 def update_schemas(txn: Txn, command: UpdateSchemas) -> BatchReply:
     """Add versions to many schemas."""
-    return _answer_each(command.schemas, lambda schema: update_schema(txn, schema))
+    return answer_each(txn, command.schemas, update_schema)
 
 
 def delete_schema(txn: Txn, command: DeleteSchema) -> None:
@@ -98,7 +93,7 @@ def delete_schema(txn: Txn, command: DeleteSchema) -> None:
 
 def delete_schemas(txn: Txn, command: DeleteSchemas) -> BatchReply:
     """Delete many schemas."""
-    return _answer_each(command.schemas, lambda schema: delete_schema(txn, schema))
+    return answer_each(txn, command.schemas, delete_schema)
 
 
 def bind_schema(txn: Txn, command: BindSchema) -> None:
@@ -113,7 +108,7 @@ def bind_schema(txn: Txn, command: BindSchema) -> None:
 
 def bind_schemas(txn: Txn, command: BindSchemas) -> BatchReply:
     """Make many bindings."""
-    return _answer_each(command.bindings, lambda binding: bind_schema(txn, binding))
+    return answer_each(txn, command.bindings, bind_schema)
 
 
 def unbind_schema(txn: Txn, command: UnbindSchema) -> None:
@@ -130,7 +125,7 @@ def unbind_schema(txn: Txn, command: UnbindSchema) -> None:
 
 def unbind_schemas(txn: Txn, command: UnbindSchemas) -> BatchReply:
     """Take many bindings away."""
-    return _answer_each(command.bindings, lambda binding: unbind_schema(txn, binding))
+    return answer_each(txn, command.bindings, unbind_schema)
 
 
 def _there(txn: Txn, tenant: str, name: str) -> Schema:
@@ -159,16 +154,3 @@ def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
     key = schema_key(schema.tenant, schema.name)
     txn.put(SCHEMAS, key, schema.SerializeToString(deterministic=True))
     return schema
-
-
-def _answer_each(items: Sequence[I], apply: Callable[[I], Message | None]) -> BatchReply:
-    """Apply items one by one; each refuses before it writes, so that the others stand."""
-    answer = BatchReply(items=len(items))
-    for position, item in enumerate(items):
-        try:
-            reply = apply(item)
-        except Rejected as refusal:
-            reply = None
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-        answer.replies.append(b"" if reply is None else reply.SerializeToString(deterministic=True))
-    return answer

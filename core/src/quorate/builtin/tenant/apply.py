@@ -1,12 +1,7 @@
 """The handlers: pure functions of a transaction and a command, run on every replica."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-from google.protobuf.message import Message
-
 from quorate.builtin.tenant.families import IDS, TENANTS, tenant_key
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import Rejected, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import (
     CreateTenant,
@@ -19,8 +14,6 @@ from quorate.v1.tenant_pb2 import (
     UpdateTenant,
     UpdateTenants,
 )
-
-I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 
 def create_tenant(txn: Txn, command: CreateTenant) -> Tenant:
@@ -41,7 +34,7 @@ def create_tenant(txn: Txn, command: CreateTenant) -> Tenant:
 
 def create_tenants(txn: Txn, command: CreateTenants) -> BatchReply:
     """Make many tenants."""
-    return _answer_each(command.tenants, lambda tenant: create_tenant(txn, tenant))
+    return answer_each(txn, command.tenants, create_tenant)
 
 
 def update_tenant(txn: Txn, command: UpdateTenant) -> Tenant:
@@ -57,7 +50,7 @@ def update_tenant(txn: Txn, command: UpdateTenant) -> Tenant:
 
 def update_tenants(txn: Txn, command: UpdateTenants) -> BatchReply:
     """Replace what is said of many tenants."""
-    return _answer_each(command.tenants, lambda tenant: update_tenant(txn, tenant))
+    return answer_each(txn, command.tenants, update_tenant)
 
 
 def mark_tenant(txn: Txn, command: MarkTenant) -> Tenant:
@@ -73,7 +66,7 @@ def mark_tenant(txn: Txn, command: MarkTenant) -> Tenant:
 
 def mark_tenants(txn: Txn, command: MarkTenants) -> BatchReply:
     """Mark many tenants for deletion."""
-    return _answer_each(command.tenants, lambda tenant: mark_tenant(txn, tenant))
+    return answer_each(txn, command.tenants, mark_tenant)
 
 
 def finish_cascade(txn: Txn, command: FinishTenantCascade) -> None:
@@ -86,7 +79,7 @@ def finish_cascade(txn: Txn, command: FinishTenantCascade) -> None:
 
 def finish_cascades(txn: Txn, command: FinishTenantCascades) -> BatchReply:
     """Take names off many tenants."""
-    return _answer_each(command.cascades, lambda cascade: finish_cascade(txn, cascade))
+    return answer_each(txn, command.cascades, finish_cascade)
 
 
 def _read(txn: Txn, name: str) -> Tenant | None:
@@ -111,16 +104,3 @@ def _write_or_remove(txn: Txn, tenant: Tenant) -> Tenant:
         return _write(txn, tenant)
     txn.delete(TENANTS, tenant_key(tenant.name))
     return tenant
-
-
-def _answer_each(items: Sequence[I], apply: Callable[[I], Message | None]) -> BatchReply:
-    """Apply items one by one; each refuses before it writes, so that the others stand."""
-    answer = BatchReply(items=len(items))
-    for position, item in enumerate(items):
-        try:
-            reply = apply(item)
-        except Rejected as refusal:
-            reply = None
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-        answer.replies.append(b"" if reply is None else reply.SerializeToString(deterministic=True))
-    return answer

@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 from google.protobuf.message import DecodeError, Message
 from hypothesis import given, settings, strategies as st
-from quorate.builtin.kv import queries, servicer
+from quorate.builtin.kv import queries
 from quorate.builtin.kv.families import LONGEST_KEY
-from quorate.builtin.kv.servicer import KV, KvServicer
+from quorate.builtin.kv.service import KV, KvServicer
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.testing import MemoryNode
@@ -213,7 +213,7 @@ async def test_a_page_ends_where_a_shard_has_more_to_give(
 async def test_a_page_of_all_shards_is_bounded_in_bytes(
     service: KvServicer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servicer, "PAGE_BYTES", 1)
+    monkeypatch.setattr("quorate.builtin.kv.service.PAGE_BYTES", 1)
     await put_places(service)
 
     pages = [page async for page in service.StreamList(ListPairsRequest(), None)]

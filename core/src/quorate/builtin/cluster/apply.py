@@ -1,9 +1,6 @@
 """The handlers: pure functions of a transaction and a command, run on every replica."""
 
-from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
-
-from google.protobuf.message import Message
+from typing import Final
 
 from quorate.builtin.cluster.families import (
     BROKERS,
@@ -13,7 +10,7 @@ from quorate.builtin.cluster.families import (
     broker_of_life,
     life_key,
 )
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import Rejected, Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import (
     Broker,
@@ -28,8 +25,6 @@ from quorate.v1.cluster_pb2 import (
 
 #: What a registration that names no TTL has meant in every log: it stays as it is.
 DEFAULT_TTL_MS: Final = 10_000
-
-I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 
 def register(txn: Txn, command: RegisterBroker) -> Broker:
@@ -67,17 +62,17 @@ def take_heartbeat(txn: Txn, command: SendHeartbeat) -> None:
 
 def register_all(txn: Txn, command: RegisterBrokers) -> BatchReply:
     """Register many brokers, in the order of the request."""
-    return _each(txn, register, command.brokers)
+    return answer_each(txn, command.brokers, register)
 
 
 def unregister_all(txn: Txn, command: UnregisterBrokers) -> BatchReply:
     """Remove many brokers; who is refused is named in the reply."""
-    return _each(txn, unregister, command.brokers)
+    return answer_each(txn, command.brokers, unregister)
 
 
 def take_heartbeats(txn: Txn, command: SendHeartbeats) -> BatchReply:
     """Move the deadlines of many brokers; who is refused is named in the reply."""
-    return _each(txn, take_heartbeat, command.heartbeats)
+    return answer_each(txn, command.heartbeats, take_heartbeat)
 
 
 def expire(txn: Txn, command: ExpireBrokers) -> BatchReply:
@@ -86,11 +81,9 @@ def expire(txn: Txn, command: ExpireBrokers) -> BatchReply:
     A key names one registration, and its deadline goes with it: who has registered again since is
     untouched, and who has sent a heartbeat since has a later deadline.
     """
-    for key in command.keys:
-        deadline = txn.deadline(LIVENESS, key)
-        if deadline is not None and deadline <= txn.proposed_at_ms:
-            txn.delete(BROKERS, broker_of_life(key))
-            txn.schedule(LIVENESS, key, None)
+    for key in still_due(txn, LIVENESS, command.keys):
+        txn.delete(BROKERS, broker_of_life(key))
+        txn.schedule(LIVENESS, key, None)
     return BatchReply(items=len(command.keys))
 
 
@@ -115,20 +108,3 @@ def _prolong(txn: Txn, broker: Broker) -> None:
 
 def _end(txn: Txn, broker: Broker) -> None:
     txn.schedule(LIVENESS, life_key(broker.name, broker.epoch), None)
-
-
-def _each(
-    txn: Txn, carry_out: Callable[[Txn, I], Message | None], items: Iterable[I]
-) -> BatchReply:
-    reply = BatchReply()
-    for position, item in enumerate(items):
-        try:
-            answer = carry_out(txn, item)
-        except Rejected as refusal:
-            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
-            reply.replies.append(b"")
-        else:
-            answered = b"" if answer is None else answer.SerializeToString(deterministic=True)
-            reply.replies.append(answered)
-    reply.items = len(reply.replies)
-    return reply

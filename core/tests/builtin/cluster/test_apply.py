@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from quorate.builtin.cluster.commands import (
+from quorate.builtin.cluster.apply import (
     DEFAULT_TTL_MS,
     expire,
     register,

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import pytest
 from google.protobuf.message import DecodeError, Message
 from hypothesis import given, settings, strategies as st
-from quorate.builtin.cluster import queries, servicer
-from quorate.builtin.cluster.commands import DEFAULT_TTL_MS
+from quorate.builtin.cluster import queries
+from quorate.builtin.cluster.apply import DEFAULT_TTL_MS
 from quorate.builtin.cluster.families import BROKERS, broker_key
-from quorate.builtin.cluster.servicer import SERVICE, ClusterServicer
+from quorate.builtin.cluster.service import LARGEST_PAGE, SERVICE, ClusterServicer
 from quorate.plugin import Consistency, Invalid, Rejected, RowEvent
 from quorate.plugin.catalog import Catalog
 from quorate.testing import MemoryNode
@@ -182,7 +182,7 @@ def test_reads_are_as_fresh_as_they_were_asked_to_be(
 
 
 def test_a_page_has_its_limit(service: ClusterServicer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servicer, "LARGEST_PAGE", 2)
+    monkeypatch.setattr("quorate.builtin.cluster.service.LARGEST_PAGE", 2)
     call(service, RegisterBrokers(brokers=map(broker, "abc")))
 
     page = call(service, ListBrokersRequest(page_size=3))
@@ -202,7 +202,7 @@ def test_a_page_of_no_size_holds_a_hundred(service: ClusterServicer) -> None:
 
 
 def test_a_page_is_never_larger_than_a_list_can_be() -> None:
-    assert servicer.LARGEST_PAGE < queries.LONGEST_LIST
+    assert LARGEST_PAGE < queries.LONGEST_LIST
 
 
 BAD: list[tuple[Message, str]] = [

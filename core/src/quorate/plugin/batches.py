@@ -1,0 +1,43 @@
+"""What the handlers of batch commands and of due keys share."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.plugin.outcomes import Rejected
+from quorate.plugin.transaction import Txn
+from quorate.v1.batch_pb2 import BatchReply
+
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+
+
+def answer_each(
+    txn: Txn, items: Iterable[I], apply: Callable[[Txn, I], Message | None]
+) -> BatchReply:
+    """Apply the items of a batch one by one, and answer each in its place.
+
+    `apply` must look at everything that it can refuse before it writes: what it wrote before it
+    raised `Rejected` would stay, because the others do.
+    """
+    answer = BatchReply()
+    for position, item in enumerate(items):
+        try:
+            reply = apply(txn, item)
+        except Rejected as refusal:
+            reply = None
+            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        answer.replies.append(b"" if reply is None else reply.SerializeToString(deterministic=True))
+    answer.items = len(answer.replies)
+    return answer
+
+
+def still_due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the keys whose deadline stands and has come: it may have been moved since.
+
+    The deadline of a key stays until it is moved or cancelled.
+    """
+    for key in keys:
+        deadline = txn.deadline(timer, key)
+        if deadline is not None and deadline <= txn.proposed_at_ms:
+            yield key
