@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from quorate.consensus.timing import Timing
-from quorate.testing.replica_process.cluster import Answer, Cluster, Process, until
+from quorate.testing.replica_process.cluster import Answer, Cluster, Process
+from quorate.testing.waiting import until
 
 QUICK = Timing(heartbeat_s=0.05, election_min_s=0.25, election_max_s=0.5)
 DISK_BYTES = 160 << 20

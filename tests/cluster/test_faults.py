@@ -5,7 +5,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from quorate.testing.replica_process.cluster import Cluster, Process, Writer, until
+from quorate.testing.replica_process.cluster import Cluster, Process, Writer
+from quorate.testing.waiting import until
 
 
 @pytest.mark.short

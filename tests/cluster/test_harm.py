@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from quorate.apply.entries import LoggedCommand
 from quorate.consensus.timing import Timing
-from quorate.testing.replica_process.cluster import Cluster, Writer, until
+from quorate.testing.replica_process.cluster import Cluster, Writer
 from quorate.testing.replica_process.domain import COUNTERS, ITEMS, MARKS, counter_key
 from quorate.testing.replica_process.logged import logged
 from quorate.testing.replica_process.v1.domain_pb2 import (
@@ -20,6 +20,7 @@ from quorate.testing.replica_process.v1.domain_pb2 import (
     Note,
     StoreItems,
 )
+from quorate.testing.waiting import until
 
 QUICK = Timing(heartbeat_s=0.05, election_min_s=0.25, election_max_s=0.5)
 

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from quorate.testing.replica_process.cluster import Cluster, Process, Writer, until
+from quorate.testing.replica_process.cluster import Cluster, Process, Writer
+from quorate.testing.waiting import until
 
 Members = list[dict[str, Any]]
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from quorate.consensus.timing import Timing
-from quorate.testing.replica_process.cluster import Cluster, until
+from quorate.testing.replica_process.cluster import Cluster
 from quorate.testing.replica_process.domain import COUNTERS, counter_key
 from quorate.testing.replica_process.sessions import Session, SessionWriter
 from quorate.testing.replica_process.v1.domain_pb2 import Add, Counter, Note
+from quorate.testing.waiting import until
 
 CLIENTS = 5
 QUICK = Timing(heartbeat_s=0.05, election_min_s=0.25, election_max_s=0.5)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from quorate.consensus.timing import Timing
-from quorate.testing.replica_process.cluster import Cluster, Process, Writer, until
-from quorate.testing.replica_process.cutting import CutWay
+from quorate.testing.replica_process.cluster import Cluster, Process, Writer
+from quorate.testing.waiting import until
+from quorate.testing.ways import Way, Ways
 
 TAIL = 100
 QUICK = Timing(heartbeat_s=0.05, election_min_s=0.25, election_max_s=0.5)
@@ -106,12 +107,12 @@ def test_a_leader_that_dies_while_it_sends_is_followed_by_one_that_does(
 def test_a_transfer_that_is_cut_at_any_byte_begins_anew(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     with ExitStack() as stack:
-        ways: list[CutWay] = []
+        opened, ways = stack.enter_context(Ways()), list[Way]()
 
         def way(node: str, address: str) -> str:
             if node != "c":
                 return address
-            ways.append(stack.enter_context(CutWay(address)))
+            ways.append(opened.to(address))
             return ways[-1].address
 
         cluster = stack.enter_context(Cluster(tmp_path, timing=QUICK, tail_entries=TAIL, ways=way))

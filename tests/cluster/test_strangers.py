@@ -24,7 +24,8 @@ from quorate.consensus.peer.wire import (
     encode_handshake,
     encode_introduction,
 )
-from quorate.testing.replica_process.cluster import Cluster, Process, until
+from quorate.testing.replica_process.cluster import Cluster, Process
+from quorate.testing.waiting import until
 
 TOKEN = token_hash("test")
 STRANGER = Peer("z", 26)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from quorate.consensus.timing import Timing
-from quorate.testing.replica_process.cluster import Answer, Cluster, Process, until
+from quorate.testing.replica_process.cluster import Answer, Cluster, Process
 from quorate.testing.replica_process.sessions import Session
 from quorate.testing.replica_process.v1.domain_pb2 import Item, PutItems, RemoveItems
+from quorate.testing.waiting import until
 
 QUICK = Timing(heartbeat_s=0.05, election_min_s=0.25, election_max_s=0.5)
 

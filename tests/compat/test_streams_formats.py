@@ -6,9 +6,9 @@ from pathlib import Path
 from quorate.consensus.journal import Position
 from quorate.groups.snapshots.backup import Backup
 from quorate.groups.watching.tokens import WatchToken
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
-from quorate.storage.shard_id import ShardId
 
 FOLDER = Path(__file__).parent / "golden"
 

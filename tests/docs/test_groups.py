@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quorate.groups import refusals
 from quorate.groups.refusals import FencedError
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "groups.md"
 ROW = re.compile(r"^\| `(\w+Error)` \| `(\w+)` \| .+ \|$", re.MULTILINE)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from quorate.testing import MemoryNode, PluginConformance
+from quorate.testing.cluster import Cluster
 from quorate.testing.installed import catalog_of
 from quorate_greeting.vocabulary import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "test-a-plugin.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.+?)```", TEXT, re.DOTALL)
+
+pytest_plugins = ["quorate.testing.fixtures"]
 
 
 def test_every_check_that_is_told_is_there() -> None:
@@ -21,19 +28,47 @@ def test_every_check_that_is_told_is_there() -> None:
 
 
 def test_the_node_has_what_is_told_of_it() -> None:
-    table, _, _ = TEXT.partition("## What every plugin promises")
-    told = re.findall(r"`(\w+)(?:\([^`]*\))?`", "".join(re.findall(r"^\| (`.+?) \|", table, re.M)))
+    told = names_in(TEXT.partition("## What every plugin promises")[0])
     node = MemoryNode(["greeting"])
 
     assert len(told) > 5
     assert [name for name in told if not hasattr(node, name)] == []
 
 
+def test_clusters_and_their_nodes_have_what_is_told_of_them(tmp_path: Path) -> None:
+    clusters, nodes = TEXT.partition("| Part of a cluster |")[2].split("| Part of a node |")
+    with Cluster(tmp_path, proxied=True, nodes=2) as cluster:
+        node = cluster.nodes["node1"]
+        assert [name for name in names_in(clusters) if not hasattr(cluster, name)] == []
+        assert [name for name in names_in(nodes) if not hasattr(node, name)] == []
+        ways = re.findall(r"`(\w+)`", clusters.partition("`front(name)`")[2].partition("|\n")[0])
+        assert len(ways) == 5
+        assert [name for name in ways if not hasattr(cluster.front("node1"), name)] == []
+
+
+def test_the_example_on_a_cluster_passes(cluster: Callable[..., Cluster]) -> None:
+    scope: dict[str, Any] = {}
+    exec(EXAMPLES[1], scope)
+    [test] = [scope[name] for name in scope if name.startswith("test_")]
+    test(cluster)
+
+
+def test_the_example_of_a_history_is_a_violation(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(EXAMPLES[2], {})
+    assert "client 2, 2000.0 to 3000.0 ms: get -> absent" in capsys.readouterr().out
+
+
 def test_the_example_runs() -> None:
-    [example] = re.findall(r"```python\n(.+?)```", TEXT, re.DOTALL)
+    example, _, _ = EXAMPLES
     log = [example for command in COMMANDS for example in command.examples]
 
     # A virtual minute takes long, and is the reader's to choose.
     short, changed = re.subn(r"seconds=[\d.]+", "seconds=1.0", example)
     assert changed == 1
     exec(short, {"catalog": catalog_of(["greeting"]), "log": log})
+
+
+def names_in(text: str) -> list[str]:
+    """The names of what the first column of a table is about."""
+    rows = "".join(re.findall(r"^\| (`.+?) \|", text, re.M))
+    return re.findall(r"`(\w+)(?:\([^`]*\))?`", rows)

@@ -1,32 +1,68 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 NOT_IN_A_CLONE = shutil.ignore_patterns(
     ".git", ".tox", ".venv", ".*_cache", "__pycache__", "build", "dist", "_build"
 )
+NODES = 3
+#: Below the ports that a machine gives to callers.
+PORTS = range(20_000, 32_000)
 
 
 def commands() -> list[str]:
     """Return the README's command lines that use its virtual environment, in order."""
-    lines = (ROOT / "README.md").read_text().splitlines()
-    return [line for line in lines if ".venv/bin/" in line]
+    return [
+        line for line in README.splitlines() if re.match(r"(python|\.venv/).*\.venv/bin/", line)
+    ]
 
 
-def test_the_first_command_installs_and_lists_the_example(tmp_path: Path) -> None:
-    clone = tmp_path / "clone"
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a clone in which the first command has installed what it installs."""
+    clone = tmp_path_factory.mktemp("readme") / "clone"
     shutil.copytree(ROOT, clone, ignore=NOT_IN_A_CLONE)
     python, rest = commands()[0].split(" ", 1)
     assert python == "python3.11"
+    in_a_shell(f"{shlex.quote(sys.executable)} {rest.rsplit(' && ', 1)[0]}", clone)
+    return clone
 
-    in_a_shell(f"{shlex.quote(sys.executable)} {rest}", clone)
 
+def test_the_first_command_ends_in_a_cluster_that_takes_the_next_ones(clone: Path) -> None:
+    dev = commands()[0].rsplit(" && ", 1)[1]
+    port = free_port()
+    # The ports that the README leaves out may be taken here.
+    elsewhere = {"QUORATE_ENDPOINTS": ",".join(f"127.0.0.1:{port + node}" for node in range(NODES))}
+
+    with running(f"{dev} --port {port}", clone):
+        shown = [
+            in_a_shell(line[2:], clone, elsewhere)
+            for line in README.splitlines()
+            if line.startswith("$ .venv/bin/")
+        ]
+
+    assert len(shown) == 3
+    assert shown[1] == "1"
+    assert all(f"node{number}" in shown[2] for number in (1, 2, 3))
+
+
+def test_the_example_plugin_is_installed_with_it(clone: Path) -> None:
     listed = in_a_shell(".venv/bin/quorate plugin list --output json", clone)
     [greeting] = [plugin for plugin in json.loads(listed) if plugin["name"] == "greeting"]
     assert greeting["version"] == "0.1.0"
@@ -39,9 +75,60 @@ def test_ci_runs_the_second_command() -> None:
     assert commands()[1] in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
-def in_a_shell(command: str, directory: Path) -> str:
+def test_the_ten_lines_are_the_example() -> None:
+    [block] = re.findall(r"^```python\n(.+?)^```$", README, re.MULTILINE | re.DOTALL)
+    script = (ROOT / "examples" / "ten_lines.py").read_text()
+    assert block.strip() == script.partition("\n\n")[2].strip()
+
+
+def in_a_shell(command: str, directory: Path, environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(
-        command, shell=True, cwd=directory, capture_output=True, text=True, check=False
+        command,
+        shell=True,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+@contextmanager
+def running(command: str, directory: Path) -> Iterator[None]:
+    """Run a command that goes on, from when it says ready until Ctrl-C ends it."""
+    said: list[str] = []
+    with subprocess.Popen(
+        shlex.split(command),
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                said.append(line)
+                if "ready" in line:
+                    break
+            assert process.poll() is None, "".join(said)
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+            rest = process.stdout.read()
+    assert process.returncode == 0, "".join(said) + rest
+
+
+def free_port() -> int:
+    """Return the first of the ports of a cluster, all of which nobody listens on."""
+    while True:
+        first = random.choice(PORTS)
+        with ExitStack() as held:
+            try:
+                for port in (*range(first, first + NODES), *range(first + 100, first + 103)):
+                    held.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            return first

@@ -28,9 +28,9 @@ from quorate.plugin import (
 )
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.shard_id import ShardId
 
 SHARD: Final = ShardId("tested", 3)
 

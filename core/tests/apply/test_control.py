@@ -15,7 +15,9 @@ from quorate.v1 import control_pb2
 from quorate.v1.control_pb2 import (
     AdoptMirror,
     AdoptSlots,
+    BeginMemberChange,
     CreateShards,
+    FinishMemberChange,
     MirroredRow,
     NodeDeclaration,
     OpenSession,
@@ -63,7 +65,7 @@ def mirror(
 def test_every_command_of_the_file_has_its_route() -> None:
     messages = {each.full_name for each in control_pb2.DESCRIPTOR.message_types_by_name.values()}
     parts = {"OpenSessionReply", "MirroredRow", "NodeDeclaration", "DeclaredGroup", "ShardRow"}
-    parts.add("ShardMember")
+    parts |= {"ShardMember", "MemberRow", "BeginMemberChangeReply"}
 
     assert set(control.ROUTES) == messages - {f"quorate.v1.{part}" for part in parts}
 
@@ -149,7 +151,11 @@ def test_a_declaration_is_noted_when_it_is_another(first: Machine) -> None:
     assert len(first.rows("core.events")) == 2
 
 
-@pytest.mark.parametrize("message", [CreateShards(), ReportDeclaration()], ids=["shards", "node"])
+@pytest.mark.parametrize(
+    "message",
+    [CreateShards(), ReportDeclaration(), BeginMemberChange(), FinishMemberChange()],
+    ids=["shards", "node", "begin", "finish"],
+)
 def test_the_first_shard_alone_knows_the_others(machine: Machine, message: Message) -> None:
     assert refused(machine.control(message)) == "WRONG_SHARD"
 

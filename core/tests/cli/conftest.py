@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
+from google.protobuf.message import Message
 from quorate.cli.main import main
+from quorate.v1 import admin_pb2, admin_pb2_grpc, kv_pb2, kv_pb2_grpc, watch_pb2, watch_pb2_grpc
 
 SOUND = '''
 from collections.abc import Iterator
@@ -141,3 +147,141 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install
     for module in set(sys.modules) - before:
         if str(getattr(sys.modules[module], "__file__", "")).startswith(str(site)):
             del sys.modules[module]
+
+
+class FakeNode(
+    admin_pb2_grpc.AdminServiceServicer,
+    kv_pb2_grpc.KvServiceServicer,
+    watch_pb2_grpc.WatchServiceServicer,
+):
+    """A node that answers what a test tells it to, and writes down what operators ask of it."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.topology = admin_pb2.TopologyResponse()
+        self.status = admin_pb2.NodeStatusResponse()
+        self.asked: list[Message] = []
+        self.progress: Sequence[admin_pb2.MemberProgress] = ()
+        self.parts: Sequence[admin_pb2.BackupPart] = ()
+        #: What the first watch gives; one that does not end with a resync is then refused.
+        self.watched: Sequence[watch_pb2.WatchResponse] = ()
+        self.pairs: dict[bytes, kv_pb2.KeyedPair] = {}
+
+    def know(self, *nodes: str, **addresses: str) -> None:
+        """Let this node be known under these names, others under their addresses."""
+        self.topology = admin_pb2.TopologyResponse(
+            cluster_id=b"\xab\xcd",
+            nodes=[
+                admin_pb2.NodeAddress(node=node, address=address)
+                for node, address in {**dict.fromkeys(nodes, self.address), **addresses}.items()
+            ],
+            shards=[
+                admin_pb2.ShardPlace(
+                    group="metadata",
+                    slots=b"\xff" * 128,
+                    nodes=[*nodes, *addresses],
+                    leader=nodes[0],
+                    term=3,
+                )
+            ],
+        )
+
+    def Topology(self, request: Message, context: Any) -> Message:
+        return self.topology
+
+    def Status(self, request: Message, context: Any) -> Message:
+        return self.status
+
+    def TransferLeader(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        return admin_pb2.TransferLeaderResponse()
+
+    def PauseController(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        return admin_pb2.PauseControllerResponse()
+
+    def ResumeController(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        return admin_pb2.ResumeControllerResponse()
+
+    def AddMember(self, request: Message, context: Any) -> Iterator[Message]:
+        self.asked.append(request)
+        yield from self.progress
+
+    def RemoveMember(self, request: Message, context: Any) -> Iterator[Message]:
+        self.asked.append(request)
+        yield from self.progress
+
+    def Backup(self, request: Message, context: Any) -> Iterator[Message]:
+        yield from self.parts
+
+    def Watch(self, request: Message, context: Any) -> Iterator[Message]:
+        self.asked.append(request)
+        given, self.watched = self.watched, ()
+        yield from given
+        if given and given[-1].HasField("resync"):
+            return
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the test is over")
+
+    def Put(self, request: kv_pb2.PutPair, context: Any) -> Message:
+        self.asked.append(request)
+        created = request.key not in self.pairs
+        self.pairs[request.key] = kv_pb2.KeyedPair(
+            key=request.key, value=request.value, revision=7, ttl_ms=request.ttl_ms
+        )
+        return kv_pb2.PutPairReply(revision=7, created=created)
+
+    def Get(self, request: kv_pb2.GetPairRequest, context: Any) -> Message:
+        self.asked.append(request)
+        return kv_pb2.GetPairResponse(pair=self.pairs.get(request.key))
+
+    def Exists(self, request: kv_pb2.GetPairRequest, context: Any) -> Message:
+        return kv_pb2.ExistsPairResponse(exists=request.key in self.pairs)
+
+    def Delete(self, request: kv_pb2.DeletePair, context: Any) -> Message:
+        self.asked.append(request)
+        return kv_pb2.DeletePairReply(deleted=self.pairs.pop(request.key, None) is not None)
+
+    def Touch(self, request: kv_pb2.TouchPair, context: Any) -> Message:
+        self.asked.append(request)
+        return kv_pb2.TouchPairReply(expires_at_ms=99)
+
+    def List(self, request: kv_pb2.ListPairsRequest, context: Any) -> Message:
+        """Give pages of at most two pairs."""
+        self.asked.append(request)
+        start = request.page_token or request.start
+        keys = [
+            key for key in sorted(self.pairs) if key.startswith(request.prefix) and key >= start
+        ]
+        size = min(2, request.page_size)
+        rest = keys[size:]
+        return kv_pb2.ListPairsResponse(
+            pairs=[self.pairs[key] for key in keys[:size]],
+            next_page_token=rest[0] if rest else b"",
+        )
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
+    """A node that serves on loopback, where the command line looks for the cluster."""
+    fake = FakeNode()
+    with ThreadPoolExecutor(4) as pool:
+        server = grpc.server(pool)
+        admin_pb2_grpc.add_AdminServiceServicer_to_server(fake, server)
+        kv_pb2_grpc.add_KvServiceServicer_to_server(fake, server)
+        watch_pb2_grpc.add_WatchServiceServicer_to_server(fake, server)
+        fake.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        fake.know("node1")
+        fake.status = admin_pb2.NodeStatusResponse(node="node1", ready=True, version="1.2.3")
+        server.start()
+        monkeypatch.setenv("QUORATE_ENDPOINTS", fake.address)
+        yield fake
+        server.stop(0).wait()
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """An address that nobody listens on, and nobody is given meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{held.getsockname()[1]}"

@@ -27,6 +27,8 @@ def test_defaults_are_those_of_the_design() -> None:
         "command_bytes": 4_194_304,
         "grpc_message_bytes": 16_777_216,
         "batch_items": 10_000,
+        "stream_commands": 10_000,
+        "stream_bytes": 16_777_216,
     }
 
 

@@ -65,6 +65,14 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
         '[cluster.initial_members]\na = "h:1"\nb = "h:1"\n',
         [(3, "cluster.initial_members.b", "a and b have one address", "of its own")],
     ),
+    "joined members with one address": (
+        '[cluster.join]\na = "h:1"\nb = "h:1"\n',
+        [(3, "cluster.join.b", "a and b have one address", "of its own")],
+    ),
+    "founding and joining": (
+        '[cluster]\ninitial_members = { a = "h:1" }\njoin = { b = "h:2" }\n',
+        [(3, "cluster.join", "founds a cluster or joins one", "take out join")],
+    ),
     "secret of a wrong type": (
         "[cluster]\ntoken = 12345\n",
         [(2, "cluster.token", "must be a valid string", "schema")],

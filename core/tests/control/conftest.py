@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.message import Message
 from quorate.apply.deadlines import Deadline
 from quorate.plugin import ShardRef
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 

@@ -22,13 +22,13 @@ from quorate.plugin import ColumnFamily, Command, DataRoute, ShardRef, Timer, Tx
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 

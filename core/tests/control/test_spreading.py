@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.control.spreading import Leadership, Spreading, Transfer, choose
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
     from core.tests.control.conftest import Stage

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from random import SystemRandom
+from typing import Any, ClassVar
 
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
@@ -110,8 +111,15 @@ def toy(shards: int = 2, lifespan: Any = None) -> Declared:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on; all are held until each is known."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Return ports that nobody listens on, below those that outgoing connections take.
+
+    All are held until each is known. Tests run side by side, with the same seed.
+    """
+    held: list[socket.socket] = []
+    while len(held) < count:
+        with suppress(OSError):
+            port = SystemRandom().randrange(20_000, 32_000)
+            held.append(socket.create_server(("127.0.0.1", port)))
     ports = [each.getsockname()[1] for each in held]
     for each in held:
         each.close()
@@ -119,12 +127,16 @@ def free_ports(count: int) -> list[int]:
 
 
 def written(
-    directory: Path, members: Mapping[str, int], node: str, *, token: str = "toy", more: str = ""
+    directory: Path,
+    members: Mapping[str, int],
+    node: str,
+    *,
+    http: int,
+    token: str = "toy",
+    more: str = "",
 ) -> Path:
     """Write the file of a node, and return where it is."""
     listed = "\n".join(f'{name} = "127.0.0.1:{port}"' for name, port in members.items())
-    # An own port, so that nothing follows beyond the last one.
-    http = members[node] - 1
     path = directory / f"{node}.toml"
     path.write_text(
         f"""
@@ -152,15 +164,40 @@ class Nodes:
 
     cache = Rows
     section = Section
+    #: The ports of all files in this process: their nodes may not listen yet.
+    _taken: ClassVar[set[int]] = set()
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._ended: list[Node] = []
 
     def files(self, count: int, **of: Any) -> list[Path]:
         """Write the files of a cluster, and return where they are."""
         names = [f"n{number}" for number in range(1, count + 1)]
-        members = dict(zip(names, free_ports(count), strict=True))
-        return [written(self._directory, members, name, **of) for name in names]
+        ports = self._ports(2 * count)
+        members = dict(zip(names, ports[:count], strict=True))
+        return [
+            written(self._directory, members, name, http=http, **of)
+            for name, http in zip(names, ports[count:], strict=True)
+        ]
+
+    def joining(self, name: str, *there: Path, **of: Any) -> Path:
+        """Write the file of a node that joins those of other files, and return where it is."""
+        members = {each.stem: load(each, {"toy": Section}, {}).node.port for each in there}
+        members[name], http = self._ports(2)
+        path = written(self._directory, members, name, http=http, **of)
+        own = f'{name} = "127.0.0.1:{members[name]}"\n'
+        text = path.read_text().replace(own, "").replace("initial_members", "join")
+        path.write_text(text)
+        return path
+
+    def _ports(self, count: int) -> list[int]:
+        """Return free ports that no other file has."""
+        found = free_ports(count)
+        while not self._taken.isdisjoint(found):
+            found = free_ports(count)
+        self._taken.update(found)
+        return found
 
     def catalog(self, **of: Any) -> Catalog:
         """Return the catalog with the plugin."""
@@ -182,7 +219,24 @@ class Nodes:
                 await asyncio.gather(*(node.ready() for node in nodes))
             yield nodes
         finally:
-            await asyncio.gather(*(node.stop() for node in nodes))
+            await asyncio.gather(*map(self.end, nodes))
+
+    async def end(self, node: Node) -> None:
+        """Stop a node, once."""
+        if node not in self._ended:
+            self._ended.append(node)
+            await node.stop()
+
+    @asynccontextmanager
+    async def running(self, path: Path, serving: Catalog | None = None) -> AsyncIterator[Node]:
+        """Start a node that need not become ready, and stop it whatever happens."""
+        node = self.new(path, serving)
+        try:
+            async with asyncio.timeout(20):
+                await node.start()
+            yield node
+        finally:
+            await self.end(node)
 
     async def say(self, api: NodeApi, text: str) -> str:
         """Put a row and return the answer."""

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
+from quorate.config import load
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[subprocess.Popen[str]]:
+def serving(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     command = [
         sys.executable,
         "-c",
@@ -28,7 +32,7 @@ def serving(path: Path) -> Iterator[subprocess.Popen[str]]:
     ]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
     with subprocess.Popen(
-        [*command, "serve", "--config", str(path)],
+        [*command, "serve", "--config", str(path), *options],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
@@ -75,3 +79,37 @@ def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> 
 
     assert "error: n9 is not among the initial members n1" in said
     assert "Traceback" not in said
+
+
+def test_each_event_is_an_object_of_json_on_demand(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    with serving(path, "--log-format", "json") as process:
+        lines = read_until(process, "5/5 ready")
+        process.send_signal(signal.SIGTERM)
+        lines += read_until(process, "stopped")
+        assert process.wait(30) == 0
+
+    told = [json.loads(line) for line in lines]
+    assert {each["node"] for each in told} == {"n1"}
+    assert any(each["message"].startswith("5/5 ready") for each in told)
+
+
+def test_what_weighs_less_than_the_level_is_not_logged(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    with serving(path, "--log-level", "error") as process:
+        http = load(path, {}, {}).node.http_port
+        wait_until_ready(http)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        assert process.wait(30) == 0
+
+
+def wait_until_ready(http: int) -> None:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{http}/readyz", timeout=5) as answer:
+            if answer.status == 200:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the node did not become ready")

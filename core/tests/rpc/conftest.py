@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from pathlib import Path
@@ -23,13 +23,17 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.groups import Groups
-from quorate.groups.refusals import NoLeaderError
+from quorate.groups.members import AskedStep, StepTaken
+from quorate.groups.refusals import NoLeaderError, UnreadableError
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import even_cut
 from quorate.groups.shard.ports import Membership
+from quorate.groups.watching.fresh import FreshWatches
+from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
 from quorate.plugin.transaction import Reader
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.command_service import CommandService
@@ -37,7 +41,6 @@ from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
-from quorate.storage.shard_id import ShardId
 from quorate.v1.control_pb2 import ShardMember, ShardRow
 
 SHARD = ShardId("sample", 0)
@@ -62,6 +65,8 @@ class FakeReplica:
         self.leader: Peer | None = Peer("a", REPLICAS["a"])
         self.proposed: list[LoggedCommand] = []
         self.timeouts: list[float] = []
+        #: How many commands came at once.
+        self.calls: list[int] = []
         self.answer: Callable[[LoggedCommand], Outcome] = lambda logged: Outcome(
             revision_of(len(self.proposed), 0), logged.payload
         )
@@ -70,12 +75,13 @@ class FakeReplica:
         self.waits: asyncio.Event | None = None
         self.rows: Sequence[Any] = ()
 
-    async def _propose(self, logged: LoggedCommand) -> tuple[Outcome, ...]:
+    async def _propose(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
         if self.waits is not None:
             await self.waits.wait()
-        if logged.payload in self.errors:
-            raise self.errors[logged.payload]
-        return (self.answer(logged),)
+        for each in commands:
+            if each.payload in self.errors:
+                raise self.errors[each.payload]
+        return tuple(map(self.answer, commands))
 
     def propose(
         self,
@@ -86,9 +92,13 @@ class FakeReplica:
     ) -> asyncio.Future[tuple[Outcome, ...]]:
         if not self.leads:
             raise NoLeaderError(SHARD, self.leader)
+        # What fails in a shard fails the whole call: so what is to fail is taken alone.
+        if len(commands) > 1 and any(each.payload in self.errors for each in commands):
+            raise Invalid("commands", "send less at once")
         self.proposed.extend(commands)
         self.timeouts.append(timeout_s or 0.0)
-        return asyncio.ensure_future(self._propose(commands[0]))
+        self.calls.append(len(commands))
+        return asyncio.ensure_future(self._propose(commands))
 
     def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
         return _now()
@@ -139,20 +149,37 @@ class Node:
             rng=random.Random(1),
         )
         self.channels = NodeChannels(self.network, connect_s=5.0)
-        self.forwarder = NodeForwarder(self.channels, self.loop)
+        self.forwarder = NodeForwarder(self.channels, self.loop, LIMITS)
         self.membership: Membership | None = Membership(
             5, Configuration.of(Member(Peer(node, number)) for node, number in REPLICAS.items())
         )
         self.wall_ms = 1_000_000
+        self.steps: list[AskedStep] = []
+        self.take_step: Callable[[AskedStep], Awaitable[StepTaken]] = self._take_step
+        self.step: StepTaken | Exception = StepTaken("learner")
         self.groups = Groups(
             name, catalog, self, self.forwarder, loop=self.loop, limits=LIMITS, write_timeout_s=5
         )
         self.server = RpcServer(LIMITS)
         CommandService(self.groups, catalog, LIMITS).add_to(self.server)
         NodeService(
-            self.network, self.groups, lambda _: self.membership, lambda: self.wall_ms
+            self.network,
+            self.groups,
+            lambda _: self.membership,
+            lambda asked: self.take_step(asked),
+            lambda: self.wall_ms,
+            self.watching,
         ).add_to(self.server)
         self.address = ""
+
+    async def _take_step(self, asked: AskedStep) -> StepTaken:
+        self.steps.append(asked)
+        if isinstance(self.step, Exception):
+            raise self.step
+        return self.step
+
+    def watching(self) -> FreshWatches:
+        raise UnreadableError("these nodes have no watches")
 
     def get(self, shard: ShardId) -> FakeReplica | None:
         return self.replicas.get(shard)

@@ -8,8 +8,13 @@ import pytest
 from quorate.apply.entries import Stamp, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.groups.refusals import ExhaustedError, OutcomeUnknownError
-from quorate.v1 import command_pb2_grpc, entry_pb2
-from quorate.v1.command_pb2 import Command, ExecuteRequest
+from quorate.v1 import command_pb2_grpc, control_pb2, entry_pb2
+from quorate.v1.command_pb2 import (
+    CloseSessionRequest,
+    Command,
+    ExecuteRequest,
+    OpenSessionRequest,
+)
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import FakeReplica, Node, Told
@@ -152,3 +157,94 @@ async def test_what_is_not_declared_public_is_told_apart_from_what_is_unknown(
     texts = [told(each.status).text for each in response.answers]
     assert "internal" in texts[0]
     assert "not known" in texts[1]
+
+
+async def test_the_commands_of_a_call_share_their_way_to_the_shard(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    await stub.Execute(ExecuteRequest(commands=[note(str(n)) for n in range(20)]), timeout=10)
+
+    assert leader.calls == [20]
+
+
+async def test_each_command_may_have_less_time_than_the_call(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    hasty, patient, plain = note("a"), note("b"), note("c")
+    hasty.timeout_ms, patient.timeout_ms = 1_000, 60_000
+
+    await stub.Execute(ExecuteRequest(commands=[hasty, patient, plain]), timeout=3)
+
+    assert [pytest.approx(each, abs=0.5) for each in leader.timeouts] == [1, 3]
+    assert leader.calls == [1, 2]
+
+
+async def test_without_any_deadline_the_nodes_own_holds(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    await stub.Execute(ExecuteRequest(commands=[note("a")]))
+    await stub.Execute(ExecuteRequest(commands=[note("a")]), timeout=100)
+
+    assert [pytest.approx(each, abs=0.5) for each in leader.timeouts] == [5, 5]
+
+
+async def test_a_session_is_opened_and_closed(stub: Any, leader: FakeReplica) -> None:
+    leader.answer = lambda logged: Outcome(
+        revision_of(1, 0), control_pb2.OpenSessionReply(session=7).SerializeToString()
+    )
+
+    opened = await stub.OpenSession(
+        OpenSessionRequest(group="sample", shard_key=b"k", ttl_ms=5_000), timeout=10
+    )
+    await stub.OpenSession(
+        OpenSessionRequest(group="sample", shard_key=b"k", name="load/1"), timeout=10
+    )
+    await stub.CloseSession(CloseSessionRequest(group="sample", shard_key=b"k", session=7))
+
+    assert opened.session == 7
+    assert [each.type for each in leader.proposed] == [
+        "quorate.v1.OpenSession",
+        "quorate.v1.OpenSession",
+        "quorate.v1.CloseSession",
+    ]
+    assert control_pb2.OpenSession.FromString(leader.proposed[0].payload).ttl_ms == 5_000
+    assert control_pb2.OpenSession.FromString(leader.proposed[1].payload).name == "load/1"
+    assert control_pb2.CloseSession.FromString(leader.proposed[2].payload).session == 7
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "field"),
+    [
+        ("OpenSession", OpenSessionRequest(), "group"),
+        ("OpenSession", OpenSessionRequest(group="no such", ttl_ms=1), "group"),
+        ("OpenSession", OpenSessionRequest(group="sample"), "ttl_ms"),
+        (
+            "OpenSession",
+            OpenSessionRequest(group="sample", ttl_ms=1, shard_key=b"x" * 65),
+            "shard_key",
+        ),
+        ("OpenSession", OpenSessionRequest(group="sample", name="x" * 65), "name"),
+        ("CloseSession", CloseSessionRequest(), "group"),
+        ("CloseSession", CloseSessionRequest(group="x" * 3_000, session=1), "group"),
+        ("CloseSession", CloseSessionRequest(group="sample"), "session"),
+        (
+            "CloseSession",
+            CloseSessionRequest(group="sample", session=1, shard_key=b"x" * 65),
+            "shard_key",
+        ),
+    ],
+)
+async def test_a_session_that_cannot_be_is_refused(
+    stub: Any,
+    leader: FakeReplica,
+    told: Callable[[Any], Told],
+    method: str,
+    request_: Any,
+    field: str,
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await getattr(stub, method)(request_, timeout=10)
+
+    found = told(failed.value)
+    assert (found.code, found.field) == (grpc.StatusCode.INVALID_ARGUMENT, field)
+    assert not leader.proposed

@@ -15,6 +15,7 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_CLUSTER, OTHER_TARGET, OTHER_TOKEN
 from quorate.consensus.peer.wire import encode_handshake
+from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.refusals import (
     NoLeaderError,
     NotProposedError,
@@ -24,13 +25,14 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing.forwarding import AsOf, ForwardedCommand, ForwardedQuery
-from quorate.groups.routing.slots import slot_of
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.clocks import NodeClocks
+from quorate.rpc.member_steps import NodeMemberSteps
 from quorate.rpc.membership import NodeMembership
 from quorate.rpc.node_service import PART_BYTES, parts
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import node_pb2, node_pb2_grpc
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ METHODS = {
     "Forward": node_pb2.ForwardRequest(shard="sample/0"),
     "Query": node_pb2.ShardQueryRequest(shard="sample/0"),
     "Membership": node_pb2.MembershipRequest(shard="sample/0"),
+    "ChangeMember": node_pb2.ChangeMemberRequest(shard="sample/0", node="c"),
     "Clock": node_pb2.ClockRequest(),
 }
 
@@ -79,6 +82,13 @@ async def stub(nodes: dict[str, Node]) -> AsyncIterator[Any]:
 async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
     call = getattr(stub, method)(request, timeout=10, metadata=metadata)
     return [each async for each in call] if method == "Query" else await call
+
+
+async def forward(nodes: dict[str, Node], node: str, request: ForwardedCommand) -> Outcome:
+    [result] = await nodes["b"].forwarder.propose(node, [request])
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 # Identity.
@@ -121,7 +131,7 @@ async def test_a_stranger_is_refused(
     assert failed.value.details() == reason
 
 
-@pytest.mark.parametrize("method", ["Forward", "Query", "Membership"])
+@pytest.mark.parametrize("method", ["Forward", "Query", "Membership", "ChangeMember"])
 @pytest.mark.parametrize("shard", ["", "sample", "sample/-1", "x" * 3_000])
 async def test_a_shard_without_a_proper_name(
     nodes: dict[str, Node], stub: Any, told: Callable[[Any], Told], method: str, shard: str
@@ -144,9 +154,7 @@ async def test_a_command_is_proposed_by_the_leader(
 ) -> None:
     leader.answer = lambda logged: Outcome(revision_of(3, 1), b"r", None, True)
 
-    assert await nodes["b"].forwarder.propose("a", forwarded()) == Outcome(
-        revision_of(3, 1), b"r", None, True
-    )
+    assert await forward(nodes, "a", forwarded()) == Outcome(revision_of(3, 1), b"r", None, True)
     assert leader.proposed == [forwarded().command]
 
 
@@ -156,7 +164,7 @@ async def test_a_refusal_of_a_handler_is_an_outcome(
     refused = Outcome(revision_of(3, 0), b"", Refusal("WRONG_SHARD", "moved"))
     leader.answer = lambda logged: refused
 
-    assert await nodes["b"].forwarder.propose("a", forwarded()) == refused
+    assert await forward(nodes, "a", forwarded()) == refused
 
 
 async def test_commands_of_one_turn_share_a_call_and_fail_alone(
@@ -176,7 +184,7 @@ async def test_commands_of_one_turn_share_a_call_and_fail_alone(
     leader.errors = {forwarded("x").command.payload: OutcomeUnknownError("lost")}
 
     found = await asyncio.gather(
-        *(nodes["b"].forwarder.propose("a", forwarded(owner)) for owner in "axb"),
+        *(forward(nodes, "a", forwarded(owner)) for owner in "axb"),
         return_exceptions=True,
     )
 
@@ -190,7 +198,7 @@ async def test_a_bug_of_the_other_node_leaves_the_outcome_unknown(
     leader.errors = {forwarded().command.payload: ZeroDivisionError("a bug")}
 
     with pytest.raises(OutcomeUnknownError, match="a bug"):
-        await nodes["b"].forwarder.propose("a", forwarded())
+        await forward(nodes, "a", forwarded())
 
 
 async def test_who_does_not_lead_says_who_does(
@@ -199,7 +207,7 @@ async def test_who_does_not_lead_says_who_does(
     leader.leads, leader.leader = False, Peer("c", 2**64 - 1)
 
     with pytest.raises(NoLeaderError) as failed:
-        await nodes["b"].forwarder.propose("a", forwarded())
+        await forward(nodes, "a", forwarded())
 
     assert failed.value.leader == Peer("c", 2**64 - 1)
 
@@ -211,9 +219,9 @@ async def test_a_node_that_is_not_there_was_sent_nothing(
 
     with pytest.raises(NotProposedError):
         # It is refused at once, and not waited for.
-        await asyncio.wait_for(nodes["b"].forwarder.propose("a", forwarded()), 2)
+        await asyncio.wait_for(forward(nodes, "a", forwarded()), 2)
     with pytest.raises(NotProposedError):
-        await nodes["b"].forwarder.propose("unknown", forwarded())
+        await forward(nodes, "unknown", forwarded())
     with pytest.raises(UnreadableError):
         await nodes["b"].forwarder.query("a", query)
 
@@ -232,7 +240,7 @@ async def test_a_node_that_dies_under_a_command_may_have_logged_it(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
 ) -> None:
     leader.waits = asyncio.Event()
-    proposing = asyncio.ensure_future(nodes["b"].forwarder.propose("a", forwarded()))
+    proposing = asyncio.ensure_future(forward(nodes, "a", forwarded()))
     async with asyncio.timeout(10):
         while not leader.proposed:
             await asyncio.sleep(0)
@@ -246,7 +254,7 @@ async def test_a_channel_that_is_closed_under_a_command_leaves_no_one_waiting(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
 ) -> None:
     leader.waits = asyncio.Event()
-    proposing = asyncio.ensure_future(nodes["b"].forwarder.propose("a", forwarded()))
+    proposing = asyncio.ensure_future(forward(nodes, "a", forwarded()))
     async with asyncio.timeout(10):
         while not leader.proposed:
             await asyncio.sleep(0)
@@ -262,9 +270,9 @@ async def test_a_late_answer_is_told_from_a_command_that_never_left(
     leader.waits = asyncio.Event()
 
     with pytest.raises(UnansweredInTimeError):
-        await nodes["b"].forwarder.propose("a", forwarded(timeout_s=0.2))
+        await forward(nodes, "a", forwarded(timeout_s=0.2))
     with pytest.raises((NotProposedInTimeError, NotProposedError)):
-        await nodes["b"].forwarder.propose("a", forwarded(timeout_s=0.0))
+        await forward(nodes, "a", forwarded(timeout_s=0.0))
 
     assert len(leader.proposed) == 1
 
@@ -275,7 +283,7 @@ async def test_what_the_other_refuses_as_a_whole_was_not_proposed(
     nodes["b"].network.join(b"another cluster")
 
     with pytest.raises(NotProposedError, match=OTHER_CLUSTER):
-        await nodes["b"].forwarder.propose("a", forwarded())
+        await forward(nodes, "a", forwarded())
 
     assert not leader.proposed
 
@@ -284,7 +292,7 @@ async def test_the_leader_checks_again(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
 ) -> None:
     with pytest.raises(Invalid, match="owner"):
-        await nodes["b"].forwarder.propose("a", forwarded(""))
+        await forward(nodes, "a", forwarded(""))
 
     assert not leader.proposed
 
@@ -343,6 +351,68 @@ async def test_membership_is_told(nodes: dict[str, Node]) -> None:
     await nodes["a"].server.stop(0)
     assert await asking.ask(SHARD, "a") is None
     await asking.stop()
+
+
+async def test_whoever_was_removed_is_told_the_members_and_nothing_else(
+    nodes: dict[str, Node], stub: Any
+) -> None:
+    handshake = nodes["b"].network.handshake("a")
+    for removed in (Peer("b", 99), Peer("z", 1)):
+        shown = ((PEER_KEY, encode_handshake(replace(handshake, peer=removed))),)
+        answer = await ask(stub, "Membership", METHODS["Membership"], shown)
+        assert answer.index == 5
+        for method in METHODS.keys() - {"Membership"}:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await ask(stub, method, METHODS[method], shown)
+            assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+
+
+async def test_a_step_is_taken_by_the_leader(nodes: dict[str, Node]) -> None:
+    steps = NodeMemberSteps(nodes["b"].channels)
+    for goal in (Goal("c", 3), Goal("c", None)):
+        asked = AskedStep(shard=SHARD, goal=goal, number=7, timeout_s=5.0)
+        assert await steps.change_member("a", asked) == StepTaken("learner")
+        taken = nodes["a"].steps[-1]
+        assert (taken.shard, taken.goal, taken.number) == (SHARD, goal, 7)
+        # As long as the caller waits, not as long as an answer without a deadline.
+        assert 0 < taken.timeout_s < 6.0
+    nodes["a"].step = StepTaken("voter", done=True)
+    assert await steps.change_member("a", asked) == StepTaken("voter", done=True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NoLeaderError(SHARD, Peer("b", 2)),
+        NotProposedError("nothing was changed"),
+        OutcomeUnknownError("who knows"),
+        Rejected("NO_MAJORITY", "it is the last"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_why_a_step_is_not_taken_comes_back(nodes: dict[str, Node], error: Exception) -> None:
+    nodes["a"].step = error
+    asked = AskedStep(shard=SHARD, goal=Goal("c", 3), number=7, timeout_s=5.0)
+    with pytest.raises(type(error)) as raised:
+        await NodeMemberSteps(nodes["b"].channels).change_member("a", asked)
+    assert str(raised.value) == str(error)
+    assert vars(raised.value) == vars(error)
+
+
+async def test_a_step_that_nobody_answers(nodes: dict[str, Node]) -> None:
+    steps = NodeMemberSteps(nodes["b"].channels)
+    asked = AskedStep(shard=SHARD, goal=Goal("c", 3), number=7, timeout_s=0.3)
+    waits = asyncio.Event()
+
+    async def stuck(_: AskedStep) -> StepTaken:
+        await waits.wait()
+        return StepTaken("too late")
+
+    nodes["a"].take_step = stuck
+    with pytest.raises(UnansweredInTimeError, match="before a had changed a member"):
+        await steps.change_member("a", asked)
+    with pytest.raises(NotProposedError, match="no address of gone is known"):
+        await steps.change_member("gone", asked)
 
 
 async def test_clocks_are_heard_and_carried_on(nodes: dict[str, Node]) -> None:

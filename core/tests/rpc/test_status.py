@@ -18,8 +18,8 @@ from quorate.groups.refusals import (
     WrongShardError,
 )
 from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
 from quorate.rpc.status import detail, error_of, status_of
-from quorate.storage.shard_id import ShardId
 
 SHARD = ShardId("offset", 3)
 REFUSALS = [

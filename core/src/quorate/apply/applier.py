@@ -37,17 +37,18 @@ from quorate.apply.outcomes import (
 )
 from quorate.apply.scope import Family, Scope
 from quorate.apply.slot_set import SlotSet
+from quorate.apply.tally import ApplyTally
 from quorate.apply.txn import ShardReader, ShardTxn, number_of
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin import Rejected, Txn
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, StalledError
 from quorate.storage.events import EventRow, event_key
-from quorate.storage.families import COUNTS, EVENTS, SLOTS
-from quorate.storage.shard_id import ShardId
+from quorate.storage.families import COUNTS, EVENTS, MEMBERS, NODES, SHARDS, SLOTS
 
 #: The checksums of so many entries are remembered, to be compared with the leader's.
 REMEMBERED: Final = 4_096
@@ -117,6 +118,9 @@ class Applier:
         self._mirrored: Final = mirrored(catalog, shard.group)
         #: How many commands failed by a bug since the start.
         self.failures = 0
+        self.tally: Final = ApplyTally()
+        #: How many batches changed which shards or nodes there are; other data counts as one, too.
+        self.cluster_changes = 0
         self._read_again()
 
     # How far it has come.
@@ -160,6 +164,7 @@ class Applier:
     def reopened(self, data: ShardData) -> None:
         """Go on with other data: a snapshot was installed."""
         self._data = data
+        self.cluster_changes += 1
         self._read_again()
 
     # What it shows.
@@ -215,10 +220,13 @@ class Applier:
             if room <= 0 or self._clock() - began >= self.limits.turn_s:
                 break
         turn.commit()
+        self.tally.turn(turn.applied, self._clock() - began)
         return turn.applied
 
     def _committed(self, turn: _Turn) -> None:
         self._standing = turn.standing
+        if not turn.layer.tables.keys().isdisjoint((SHARDS, NODES, MEMBERS)):
+            self.cluster_changes += 1
         self.failures += len(turn.failed)
         for command, index, error in turn.failed:
             self._on_failure(command, index, error)

@@ -8,21 +8,25 @@ from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.apply import sessions, slot_set
+from quorate.apply import members, sessions, slot_set
 from quorate.apply.layers import Rows
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.scope import Family, Scope
-from quorate.apply.slot_set import BITMAP_BYTES, SlotSet
+from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import METADATA_GROUP, Rejected, keys
-from quorate.storage.families import MIRRORS, NODES, SHARDS, SLOTS
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import BITMAP_BYTES
+from quorate.storage.families import MEMBERS, MIRRORS, NODES, SHARDS, SLOTS
 from quorate.storage.rows import stored as stored_row
-from quorate.storage.shard_id import ShardId
 from quorate.v1.control_pb2 import (
     AdoptMirror,
     AdoptSlots,
+    BeginMemberChange,
+    BeginMemberChangeReply,
     CloseSession,
     CreateShards,
+    FinishMemberChange,
     OpenSession,
     OpenSessionReply,
     RaiseGeneration,
@@ -35,7 +39,9 @@ METADATA: Final = ShardId(METADATA_GROUP.name, 0)
 
 _MIRROR: Final = Struct(">QQ")
 _INVALID: Final = "INVALID_ARGUMENT"
-_PUBLIC: Final = MappingProxyType({name: Family(name, public=True) for name in (NODES, SHARDS)})
+_PUBLIC: Final = MappingProxyType(
+    {name: Family(name, public=True) for name in (MEMBERS, NODES, SHARDS)}
+)
 #: The rows of core that give events; it changes the others below the transaction.
 SCOPE: Final = Scope(_PUBLIC, _PUBLIC, frozenset())
 
@@ -139,6 +145,7 @@ def report_declaration(txn: ShardTxn, command: ReportDeclaration, standing: Stan
 def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> None:
     """Note the shards that do not exist yet; those that do stay as they are."""
     _demand_first(standing)
+    added = members.being_added(txn)
     for shard in command.shards:
         if len(shard.slots) != BITMAP_BYTES or not shard.group or not shard.members:
             raise Rejected(
@@ -150,8 +157,25 @@ def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> N
         if txn.get(SHARDS, key) is None:
             row = ShardRow()
             row.CopyFrom(shard)
+            later = [each for each in added if each not in shard.members]
+            if later:
+                row.replicas.extend([*shard.members, *later])
             row.version = row.version or txn.revision
             txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
+
+
+def begin_member_change(
+    txn: ShardTxn, command: BeginMemberChange, standing: Standing
+) -> BeginMemberChangeReply:
+    """Begin to add a node or to remove it, or go on with that."""
+    _demand_first(standing)
+    return members.begin(txn, command)
+
+
+def finish_member_change(txn: ShardTxn, command: FinishMemberChange, standing: Standing) -> None:
+    """End a change that all shards have gone through."""
+    _demand_first(standing)
+    members.finish(txn, command)
 
 
 def raise_generation(_: ShardTxn, command: RaiseGeneration, standing: Standing) -> None:
@@ -170,6 +194,8 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (AdoptMirror, adopt_mirror),
             (ReportDeclaration, report_declaration),
             (CreateShards, create_shards),
+            (BeginMemberChange, begin_member_change),
+            (FinishMemberChange, finish_member_change),
             (RaiseGeneration, raise_generation),
         )
     }

@@ -5,8 +5,8 @@ from functools import cached_property
 from struct import Struct
 from typing import Final, Self
 
-SLOTS: Final = 1_024
-BITMAP_BYTES: Final = SLOTS // 8
+from quorate.plugin.slots import BITMAP_BYTES, SLOTS
+
 #: The one key of the family `core.slots`.
 KEY: Final = b"slots"
 

@@ -16,12 +16,15 @@ from quorate.apply.scope import Family, Scope
 from quorate.plugin import Row
 from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES
-from quorate.storage.rows import REVISION, revision_of, value_of
+from quorate.storage.rows import REVISION
 
 #: An id is the shard's number, and in the low bits the number that its sequence has reached.
 SEQUENCE_BITS: Final = 48
 #: What a public row carries in front of its value, for what runs once per row.
 _HEAD: Final = REVISION.size
+_revision: Final = REVISION.unpack_from
+#: The constructor of a named tuple takes as long as the read of a row.
+_new_row: Final = tuple.__new__
 _NUMBER: Final = Struct(">Q")
 
 
@@ -59,11 +62,17 @@ class ShardReader:
 
     def get_row(self, family: str, key: bytes) -> Row | None:
         """Return a row with its revision, or None when there is none."""
-        declared = self._readable(family)
+        declared = self._reads.get(family)
+        if declared is None:
+            raise self._scope.undeclared_read(family)
         if type(key) is not bytes:
             raise _not_bytes("key", key)
         stored = self._rows.get(family, key)
-        return None if stored is None else _row(declared, key, stored)
+        if stored is None:
+            return None
+        if not declared.public:
+            return _new_row(Row, (key, stored, 0))
+        return _new_row(Row, (key, stored[_HEAD:], _revision(stored)[0]))
 
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
@@ -74,11 +83,9 @@ class ShardReader:
         if limit < 1:
             raise ValueError(f"a scan of {family} with limit {limit}: a limit is at least 1")
         stored = islice(self._rows.iterate(family, start, end, reverse=reverse), limit)
-        # The constructor of a named tuple takes as long as the read of a row.
-        new = tuple.__new__
+        new, revision = _new_row, _revision
         if not declared.public:
             return iter([new(Row, (key, value, 0)) for key, value in stored])
-        revision = REVISION.unpack_from
         return iter([new(Row, (key, value[_HEAD:], revision(value)[0])) for key, value in stored])
 
     def _readable(self, family: str) -> Family:
@@ -285,12 +292,6 @@ _ENDED: Final = _EndedLayer(NOTHING)
 
 def _ended() -> RuntimeError:
     return RuntimeError("this transaction has ended: a handler keeps none for later")
-
-
-def _row(declared: Family, key: bytes, stored: bytes) -> Row:
-    if not declared.public:
-        return Row(key, stored, 0)
-    return Row(key, value_of(stored), revision_of(stored))
 
 
 def _not_bytes(what: str, part: object) -> TypeError:

@@ -16,9 +16,13 @@ FORMS = ("table", "json")
 class DeferredCommand(click.Command):
     """Stands for a command in help and completion; `load` gives the command itself."""
 
-    def __init__(self, name: str, help: str, load: Callable[[], click.Command]) -> None:
+    def __init__(
+        self, name: str, help: str, load: Callable[[], click.Command], *, asks: bool = False
+    ) -> None:
         super().__init__(name, help=help)
         self.load = load
+        #: Whether it asks a cluster, and lets the user say which.
+        self.asks = asks
 
 
 def terminal_of(ctx: click.Context) -> Terminal:
@@ -26,30 +30,55 @@ def terminal_of(ctx: click.Context) -> Terminal:
     return cast("Terminal", ctx.find_root().obj)
 
 
-def adopt(command: click.Command) -> click.Command:
+def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
     """Make the command, and all below it, behave as every command here does.
 
-    It gets the option `--output`, unless it has one of its own, and a group that is called without
-    a command is a usage error, whichever release of click is installed.
+    It gets the option `--output`, and `--endpoints` when it asks a cluster, unless it has one of
+    its own; and a group that is called without a command is a usage error, whichever release of
+    click is installed.
     """
-    if not any("--output" in parameter.opts for parameter in command.params):
-        command.params.append(
+    _offer(
+        command,
+        click.Option(
+            ["--output"],
+            type=click.Choice(FORMS),
+            callback=_choose_output,
+            expose_value=False,
+            is_eager=True,
+            help="The form of the answer and of errors; a table is the default.",
+        ),
+    )
+    if asks:
+        _offer(
+            command,
             click.Option(
-                ["--output"],
-                type=click.Choice(FORMS),
-                callback=_choose_output,
+                ["--endpoints"],
+                metavar="HOST:PORT,...",
+                callback=_choose_endpoints,
                 expose_value=False,
                 is_eager=True,
-                help="The form of the answer and of errors; a table is the default.",
-            )
+                help="Nodes of the cluster to ask first; the default is QUORATE_ENDPOINTS, or else "
+                "the three ports of `quorate dev`.",
+            ),
         )
     if isinstance(command, click.Group):
         command.no_args_is_help = False
         for below in command.commands.values():
-            adopt(below)
+            adopt(below, asks=asks)
     return command
+
+
+def _offer(command: click.Command, option: click.Option) -> None:
+    """Add the option unless the command has one of that name."""
+    if not any(set(option.opts) & set(parameter.opts) for parameter in command.params):
+        command.params.append(option)
 
 
 def _choose_output(ctx: click.Context, _: click.Parameter, form: Any) -> None:
     if form is not None:
         terminal_of(ctx).json = form == "json"
+
+
+def _choose_endpoints(ctx: click.Context, _: click.Parameter, endpoints: Any) -> None:
+    if endpoints is not None:
+        terminal_of(ctx).endpoints = endpoints

@@ -11,4 +11,5 @@ class ExitCode(IntEnum):
     USAGE = 2
     CONFIGURATION = 3
     PLUGIN = 4
+    UNAVAILABLE = 5
     INTERRUPTED = 130

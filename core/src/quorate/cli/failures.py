@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from quorate.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from quorate.client.errors import QuorateError
     from quorate.config import ConfigError
     from quorate.plugin.problems import PluginProblem
 
@@ -80,3 +81,24 @@ def of_plugins(problems: Sequence[PluginProblem]) -> Failure:
             for each in problems
         ],
     )
+
+
+def of_client(error: QuorateError) -> Failure:
+    """Return the failure of a call to a cluster."""
+    from quorate.client.errors import (
+        InvalidError,
+        OutcomeUnknownError,
+        RejectedError,
+        UnavailableError,
+    )
+
+    exit_code = ExitCode.FAILED
+    parts: dict[str, object] = {"what": str(error), "fix": ""}
+    if isinstance(error, InvalidError):
+        exit_code = ExitCode.USAGE
+        parts["field"] = error.field
+    elif isinstance(error, UnavailableError | OutcomeUnknownError):
+        exit_code = ExitCode.UNAVAILABLE
+    elif isinstance(error, RejectedError):
+        parts["code"] = error.code
+    return Failure(exit_code, [Problem(str(error), parts)])

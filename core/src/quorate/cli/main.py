@@ -17,7 +17,7 @@ import click
 
 from quorate.cli.deferred import DeferredCommand, adopt, terminal_of
 from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, of_plugins
+from quorate.cli.failures import Failure, Problem, failure, of_client, of_plugins
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
 
@@ -31,10 +31,21 @@ def _own(module: str) -> Callable[[], click.Command]:
 
 #: The host's own commands; a plugin's come beside them.
 HOST_COMMANDS: Final = (
+    DeferredCommand("backup", "Copy a node's shards.", _own("backup"), asks=True),
+    DeferredCommand("bench", "Measure a cluster.", _own("bench.command"), asks=True),
     DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
+    DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
+    DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
+    DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
+    DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
+    DeferredCommand("protos", "Export the gRPC services.", _own("protos_commands")),
+    DeferredCommand("restore", "Begin a cluster with a backup.", _own("restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
+    DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
+    DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
+    DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 
 
@@ -56,7 +67,7 @@ class RootGroup(click.Group):
         plugin, declared = found
         owner = f"{plugin.plugin.distribution} {plugin.plugin.version}"
         load = partial(_load_from_plugin, f"{plugin.plugin.name} ({owner})", declared.load)
-        return DeferredCommand(declared.name, declared.help, load)
+        return DeferredCommand(declared.name, declared.help, load, asks=True)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -66,7 +77,7 @@ class RootGroup(click.Group):
             self._refuse_broken(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, DeferredCommand):
-            command = adopt(command.load())
+            command = adopt(command.load(), asks=command.asks)
         return name, command, rest
 
     def _refuse_broken(self, ctx: click.Context, name: str) -> None:
@@ -83,15 +94,8 @@ class RootGroup(click.Group):
         self._warn_of_broken(ctx)
 
     def _warn_of_broken(self, ctx: click.Context) -> None:
-        if ctx.resilient_parsing:
-            return
-        terminal = terminal_of(ctx)
-        broken = sorted(terminal.plugins.broken - terminal.warned)
-        terminal.warned.update(broken)
-        for name in broken:
-            terminal.warn(
-                f"plugin {name} is broken and left out; `quorate plugin check {name}` says why"
-            )
+        if not ctx.resilient_parsing:
+            terminal_of(ctx).warn_of_broken()
 
 
 def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Command:
@@ -159,12 +163,21 @@ def main(args: Sequence[str] | None = None) -> int:
 def _as_failure(error: Exception) -> Failure:
     if isinstance(error, Failure):
         return error
-    told = _of_click(error)
+    told = _of_click(error) or _of_client(error) or _of_mistake(error)
     told.__cause__ = error
     return told
 
 
-def _of_click(error: Exception) -> Failure:
+def _of_client(error: Exception) -> Failure | None:
+    """Return the failure of a call to a cluster; None when the error is of another kind."""
+    if "quorate.client.errors" not in sys.modules:
+        return None
+    from quorate.client.errors import QuorateError
+
+    return of_client(error) if isinstance(error, QuorateError) else None
+
+
+def _of_click(error: Exception) -> Failure | None:
     if isinstance(error, click.Abort):
         return failure(ExitCode.INTERRUPTED, "interrupted", "run it again if that was a mistake")
     if isinstance(error, click.UsageError):
@@ -174,6 +187,10 @@ def _of_click(error: Exception) -> Failure:
     if isinstance(error, click.ClickException):
         what = error.format_message()
         return Failure(ExitCode.FAILED, [Problem(what, {"what": what, "fix": ""})])
+    return None
+
+
+def _of_mistake(error: Exception) -> Failure:
     return failure(
         ExitCode.FAILED,
         f"{type(error).__name__}: {error}",

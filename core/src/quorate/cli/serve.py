@@ -1,8 +1,7 @@
 """`quorate serve`: one node in this process."""
 
-import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -10,6 +9,8 @@ from quorate.cli.deferred import terminal_of
 from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import Failure, Problem, failure, of_plugins
 from quorate.cli.terminal import Terminal
+from quorate.observe import logs
+from quorate.observe.logs import Form, Level
 
 if TYPE_CHECKING:
     from quorate.plugin.catalog import Catalog
@@ -23,8 +24,26 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The configuration file, as `quorate --config` takes it.",
 )
+@click.option(
+    "--log-format",
+    "log_format",
+    type=click.Choice(get_args(Form)),
+    default="text",
+    show_default=True,
+    help="The form of a logged line.",
+)
+@click.option(
+    "--log-level",
+    "log_level",
+    type=click.Choice(get_args(Level)),
+    default="info",
+    show_default=True,
+    help="What is logged: this, and what weighs more.",
+)
 @click.pass_context
-def command(ctx: click.Context, config_file: Path | None) -> None:
+def command(
+    ctx: click.Context, config_file: Path | None, log_format: Form, log_level: Level
+) -> None:
     """Run a node until it is told to stop by SIGTERM or Ctrl-C.
 
     Its steps are told on standard error, the last of them when it is ready.
@@ -44,9 +63,7 @@ def command(ctx: click.Context, config_file: Path | None) -> None:
             f"a node needs {error.name}, which is not installed",
             "pip install 'quorate[server]'",
         ) from error
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logs.configure(log_format, log_level, settings.node.name)
     try:
         run(settings, catalog)
     except NodeEndedError as error:

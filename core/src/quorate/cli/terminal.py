@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,10 @@ import click
 from quorate.cli.failures import Failure, of_configuration
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from quorate.cli.installed import InstalledPlugins
+    from quorate.client import Client
     from quorate.config import Settings
 
 #: Read in the working directory when neither option nor environment names a file.
@@ -33,8 +36,10 @@ class Terminal:
         self.json = False
         self.debug = False
         self.config_file: Path | None = None
-        #: The broken plugins that the user has been warned of.
-        self.warned: Final[set[str]] = set()
+        #: What `--endpoints` says; None: what the client takes without it.
+        self.endpoints: str | None = None
+        self._warned: Final[set[str]] = set()
+        self._client: Client | None = None
 
     @functools.cached_property
     def plugins(self) -> InstalledPlugins:
@@ -42,6 +47,24 @@ class Terminal:
         from quorate.cli import installed
 
         return installed.find()
+
+    def client(self) -> Client:
+        """Return a client of the cluster that the user means; it is closed with the command."""
+        if self._client is None:
+            from quorate.client import Client
+
+            self._client = Client(self.reached())
+            click.get_current_context().call_on_close(self._client.close)
+        return self._client
+
+    def reached(self) -> str:
+        """Return where the cluster is asked; fail when nothing listens there."""
+        from quorate.cli.reaching import demand_listener
+        from quorate.client.endpoints import endpoints_of
+
+        endpoints = endpoints_of(self.endpoints)
+        demand_listener(endpoints)
+        return ",".join(endpoints)
 
     def settings(self) -> Settings:
         """Return the effective configuration, or fail with all that is wrong with it."""
@@ -65,6 +88,10 @@ class Terminal:
         else:
             _print_table(list(rows))
 
+    def tell(self, sentence: str, parts: Mapping[str, object]) -> None:
+        """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
+        click.echo(json.dumps(parts, default=_plain, ensure_ascii=False) if self.json else sentence)
+
     def print_json(self, value: object) -> None:
         """Write a value as JSON, whatever form was chosen."""
         click.echo(_encoded(value))
@@ -72,6 +99,15 @@ class Terminal:
     def warn(self, sentence: str) -> None:
         """Tell the user something that does not stop the command."""
         click.echo(f"warning: {sentence}", err=True)
+
+    def warn_of_broken(self) -> None:
+        """Name the broken plugins, each once."""
+        broken = sorted(self.plugins.broken - self._warned)
+        self._warned.update(broken)
+        for name in broken:
+            self.warn(
+                f"plugin {name} is broken and left out; `quorate plugin check {name}` says why"
+            )
 
     def fail(self, failure: Failure) -> None:
         """Tell the user why the command failed; only in debug mode also from where."""
@@ -88,18 +124,23 @@ class Terminal:
 
 def _print_table(rows: list[Mapping[str, object]]) -> None:
     from rich.console import Console
+
+    if rows:
+        Console().print(table_of(rows))
+
+
+def table_of(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> Table:
+    """Return rows as a table; the columns are the keys in the order of their appearance."""
     from rich.table import Table
     from rich.text import Text
 
-    if not rows:
-        return
-    table = Table()
+    table = Table(title=title, title_justify="left")
     columns = list(dict.fromkeys(column for row in rows for column in row))
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    Console().print(table)
+    return table
 
 
 def _cell(value: object) -> str:

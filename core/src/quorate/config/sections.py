@@ -183,10 +183,30 @@ class ClusterSection(Section):
         description='Nodes that found the cluster, each as name = "host:port"; the same on all of '
         "them. Read once, when the cluster is founded.",
     )
+    join: Mapping[Name, Address] = Field(
+        default_factory=dict,
+        description="Nodes of a cluster that is there already, each as name = "
+        '"host:port": a node with an empty directory waits to be added to it with `quorate member '
+        "add`, and never founds one. Not beside `initial_members`.",
+    )
 
-    @field_validator("initial_members")
+    @field_validator("join")
     @classmethod
-    def _addresses_differ(cls, members: Mapping[str, str]) -> Mapping[str, str]:
+    def _joins_or_founds(cls, join: Mapping[str, str], info: ValidationInfo) -> Mapping[str, str]:
+        if join and info.data.get("initial_members"):
+            raise clash(
+                "a node founds a cluster or joins one",
+                "take out join, or initial_members for a node that is added to a running cluster",
+                ("join",),
+                ("initial_members",),
+            )
+        return join
+
+    @field_validator("initial_members", "join")
+    @classmethod
+    def _addresses_differ(
+        cls, members: Mapping[str, str], info: ValidationInfo
+    ) -> Mapping[str, str]:
         owner: dict[tuple[str, int], str] = {}
         for name, address in members.items():
             first = owner.setdefault(split_address(address), name)
@@ -194,7 +214,7 @@ class ClusterSection(Section):
                 raise clash(
                     f"{first} and {name} have one address, {address}",
                     "give every member an address of its own",
-                    ("initial_members", name),
+                    (str(info.field_name), name),
                 )
         return members
 
@@ -308,6 +328,12 @@ class LimitsSection(Section):
         description="Largest gRPC message, received or sent, in bytes.",
     )
     batch_items: PositiveInt = Field(default=10_000, description="Most items in one batch.")
+    stream_commands: PositiveInt = Field(
+        default=10_000,
+        description="Most commands of one CommandService.Stream that wait for their answers; "
+        "beyond it the stream is not read on.",
+    )
+    stream_bytes: PositiveInt = Field(default=16 * MIB, description="The same, in bytes.")
 
     @field_validator("command_bytes")
     @classmethod

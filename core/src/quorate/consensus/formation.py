@@ -24,6 +24,8 @@ class Introduction:
     initial_members: tuple[str, ...]
     #: The payload of its first entry; empty while it is new.
     first_entry: bytes
+    #: What the floors above have to say beside it; consensus only passes it on.
+    about: bytes = b""
 
 
 class FormationRefusedError(Exception):
@@ -78,8 +80,8 @@ class Formation:
         if self._me not in formed.voters:
             raise FormationRefusedError(
                 f"the cluster of {other.peer.node} is formed, and this directory of "
-                f"{self._me.node} is new to it; remove the member and add it again: "
-                "`quorate member replace`"
+                f"{self._me.node} is new to it; give it `[cluster] join` in the place of "
+                "`initial_members`, start it, and `quorate member replace` takes it in again"
             )
         return formed
 

@@ -43,13 +43,18 @@ class Replica(Electing):
 
     # What the driver calls.
 
-    def bootstrap(self, configuration: Configuration) -> None:
-        """Write the first entry of a new shard: the same one on every initial member."""
+    def bootstrap(self, configuration: Configuration, patience_s: float | None = None) -> None:
+        """Write the first entry of a new shard: the same one on every initial member.
+
+        There is no leader to be heard of yet: with `patience_s` it campaigns that soon.
+        """
         if self.log.last != Position(0, 0) or self.log.configuration is not None:
             raise ReplicaStoppedError("the shard is formed already", "start it without forming it")
         self.log.append([Entry(1, 0, EntryKind.CONFIG, configuration.encode())])
         self._configuration_changed()
         self._draw_election_deadline()
+        if patience_s is not None:
+            self.election_deadline = min(self.election_deadline, self.clock() + patience_s)
 
     def receive(self, message: Message) -> None:
         """Take what a peer sent. Whatever it is, it is dealt with or refused, and counted."""

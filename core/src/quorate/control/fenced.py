@@ -6,7 +6,15 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
-from quorate.plugin import CacheView, Consistency, NodeApi, SessionRef, ShardRef, WatchedEvent
+from quorate.plugin import (
+    Answers,
+    CacheView,
+    Consistency,
+    NodeApi,
+    SessionRef,
+    ShardRef,
+    WatchedEvent,
+)
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
@@ -63,6 +71,19 @@ class FencedNode:
     ) -> AsyncIterator[R]:
         """Run a declared query where its rows are."""
         return self._node.query(message, row, consistency=consistency, min_revision=min_revision)
+
+    async def read(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> Answers[R]:
+        """Run a declared query, and return its answers with their age."""
+        return await self._node.read(
+            message, row, consistency=consistency, min_revision=min_revision
+        )
 
     def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from quorate.apply.deadlines import Deadline, deadline_of
 from quorate.plugin import ShardRef
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
     from quorate.groups.shard.shard import Shard

@@ -14,7 +14,7 @@ from quorate.control.fenced import FencedNode
 from quorate.control.ports import Changes, LedShard, ref_of
 from quorate.groups.pause import pause
 from quorate.plugin import Controller, NodeApi, ShardRef
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +43,17 @@ class ControllerStatus:
     error: str | None
 
 
+class ControllerTally:
+    """What became of a controller's runs on this node, over all terms and shards."""
+
+    __slots__ = ("failures", "runs")
+
+    def __init__(self) -> None:
+        #: Runs that came to their end.
+        self.runs = 0
+        self.failures = 0
+
+
 class Runner:
     """One run at a time of each controller and shard, in the term in which this node leads it.
 
@@ -64,6 +75,8 @@ class Runner:
         self._node: Final = node
         self._changes: Final = changes
         self._loop: Final = loop
+        #: Of each controller.
+        self.tallies: Final = {name: ControllerTally() for name in self._controllers}
         self._allowed: Final = {name: asyncio.Event() for name in self._controllers}
         for allowed in self._allowed.values():
             allowed.set()
@@ -146,7 +159,8 @@ class Runner:
         if key not in self._posts:
             allowed = self._allowed[controller.name]
             node = self._node(controller)
-            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, self._loop)
+            tally = self.tallies[controller.name]
+            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, tally, self._loop)
 
     # Waking.
 
@@ -189,6 +203,7 @@ class _Post:
         ref: ShardRef,
         node: NodeApi,
         allowed: asyncio.Event,
+        tally: ControllerTally,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.controller: Final = controller
@@ -196,6 +211,7 @@ class _Post:
         self.woken: Final = asyncio.Event()
         self._node: Final = FencedNode(node, ref)
         self._allowed: Final = allowed
+        self._tally: Final = tally
         self._loop: Final = loop
         self._backoff: Final = Backoff(1.0, 60.0)
         self._running = False
@@ -246,6 +262,7 @@ class _Post:
             self._backoff.succeeded()
             self._error = None
             self._runs += 1
+            self._tally.runs += 1
             if self._cancelled:
                 return
             await pause(self._loop, _BREATH_S)
@@ -265,6 +282,7 @@ class _Post:
 
     def _failed(self, error: BaseException) -> float:
         wait_s = self._backoff.failed()
+        self._tally.failures += 1
         self._error = f"{type(error).__name__}: {error}"
         _log.warning(
             "controller %s of shard %s/%d failed %d times in a row, and runs again in %g s: %s",
@@ -275,5 +293,9 @@ class _Post:
             wait_s,
             self._error,
             exc_info=error,
+            extra={
+                "shard": f"{self.ref.group}/{self.ref.shard}",
+                "controller": self.controller.name,
+            },
         )
         return wait_s

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
 from quorate.groups.pause import pause
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
     from quorate.groups.shard.shard import Shard

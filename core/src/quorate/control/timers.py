@@ -13,7 +13,7 @@ from quorate.control.ports import Propose, TimedShard, ref_of
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Rejected, ShardRef, Timer
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 

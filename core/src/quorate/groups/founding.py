@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from quorate.consensus.messages import Peer
-from quorate.groups.routing.slots import even_cut
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
 from quorate.v1.control_pb2 import NodeDeclaration, ShardMember, ShardRow
 
 Groups = Mapping[str, int]
@@ -25,7 +25,7 @@ def declared_alike(
         if first is None:
             first = declaration
             continue
-        difference = _difference(first, declaration)
+        difference = difference_of(first, declaration)
         if difference is not None:
             return {}, difference
     return ({} if first is None else _groups(first)), None
@@ -45,7 +45,8 @@ def missing_shards(
     ]
 
 
-def _difference(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
+def difference_of(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
+    """Return in what two nodes differ that must be alike; None: in nothing."""
     ours, theirs = _groups(one), _groups(other)
     for group in sorted({*ours, *theirs}):
         if ours.get(group) != theirs.get(group):

@@ -3,59 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
-from quorate.apply.entries import LoggedCommand, Stamp
-from quorate.apply.outcomes import WRONG_SHARD, Outcome
+from quorate.apply.entries import Stamp
 from quorate.config.sections import LimitsSection
-from quorate.groups.pause import Pause
-from quorate.groups.refusals import (
-    NoLeaderError,
-    NotProposedError,
-    OutcomeUnknownError,
-    WrongShardError,
-)
+from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
-from quorate.groups.routing.carrying import Carrier, Request
+from quorate.groups.routing.carrying import Call, Carrier
 from quorate.groups.routing.forwarding import (
     ForwardedAnswers,
     ForwardedCommand,
     ForwardedQuery,
     Forwarder,
 )
+from quorate.groups.routing.lanes import Lanes
 from quorate.groups.routing.local import LocalShards
+from quorate.groups.routing.parcels import Answer, Answered, Order, Parcel, Proposal
+from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.queries import Answers
 from quorate.groups.routing.reads import ReadOptions, Reads
-from quorate.groups.routing.splitting import Share, ShareReply, join, refused, within
-from quorate.plugin import Consistency, Invalid, Rejected, SessionRef, ShardRef
+from quorate.plugin import Consistency, Invalid, SessionRef, ShardRef
 from quorate.plugin.catalog import Catalog
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.splitting import Share
 from quorate.v1 import control_pb2
-from quorate.v1.batch_pb2 import BatchReply
+
+__all__ = ["Answer", "Groups", "Proposal"]
 
 R = TypeVar("R", bound=Message)
 
-#: The code of an item that may or may not have been carried out.
-OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
-
-
-class Answer(NamedTuple):
-    """What a command came to."""
-
-    #: The serialized reply: `quorate.v1.BatchReply` of a batch, b"" of a handler without one.
-    reply: bytes
-    #: The revision that each shard gave to it: what `min_revision` takes.
-    revisions: Mapping[ShardId, int]
-    #: It was carried out before, and its answer is not kept: there is no reply.
-    forgotten: bool = False
-
-
-#: What stands in the place of an outcome when a share of a batch failed as a whole.
-Failure = NotProposedError | OutcomeUnknownError | Rejected | Invalid
-Settled = tuple[Share, Outcome | Failure]
+#: What a session's time to live is stored in holds no more.
+LONGEST_SESSION_MS: Final = (1 << 63) - 1
 
 
 class Groups:
@@ -76,6 +58,7 @@ class Groups:
         limits: LimitsSection,
         write_timeout_s: float = 30.0,
         read_timeout_s: float = 30.0,
+        leaderless_s: float = 1.0,
     ) -> None:
         self._catalog: Final = catalog
         self._shards: Final = shards
@@ -83,10 +66,16 @@ class Groups:
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
         self._read_timeout_s: Final = read_timeout_s
-        self._carrier: Final = Carrier(node, shards, forwarder, loop)
+        self._carrier: Final = Carrier(
+            node, catalog, shards, forwarder, loop, limits, leaderless_s=leaderless_s
+        )
         self._reads: Final = Reads(node, catalog, shards, forwarder, loop)
 
     # Writes.
+
+    def deadline(self, timeout_s: float | None = None) -> float:
+        """Return until when a write of now may take; without a timeout the node's own holds."""
+        return self._loop.time() + (self._write_timeout_s if timeout_s is None else timeout_s)
 
     async def propose(
         self,
@@ -106,25 +95,22 @@ class Groups:
 
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
-        command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
-        routing.check(command, message, self._limits)
-        shares = routing.route(command, message, self._shards.slot_map, self._limits)
-        if session is not None:
-            routing.check_session(shares)
-        request = Request(
-            self._deadline(timeout_s, self._write_timeout_s),
-            Stamp(session.session, session.sequence, session.lowest_unanswered)
-            if session is not None
-            else None,
-            if_leader,
-            caller,
-        )
-        if command.items is not None:
-            return await self._propose_batch(shares, request)
-        [(share, outcome)] = await self._settle(shares[0], request)
-        if isinstance(outcome, Outcome):
-            return _answered(share.shard, outcome)
-        raise outcome
+        proposal = Proposal(message, self.deadline(timeout_s), session)
+        return _only(await self._propose([proposal], Call(fence=if_leader, caller=caller)))
+
+    async def propose_many(
+        self, proposals: Iterable[Proposal], *, caller: str = ""
+    ) -> list[Answer | Exception]:
+        """Propose commands side by side, in no promised order, and return what each came to.
+
+        What a single command would raise stands in its place. Those that go to one shard share
+        their way into its log.
+        """
+        return await self._propose(proposals, Call(caller=caller))
+
+    def lanes(self, *, caller: str = "") -> Lanes:
+        """Return the lanes of a new stream of commands; whoever has it closes it."""
+        return Lanes(self._place, self._carrier, self._loop, caller=caller)
 
     async def propose_control(
         self, shard: ShardId, message: Message, *, timeout_s: float | None = None
@@ -134,9 +120,11 @@ class Groups:
         name = message.DESCRIPTOR.full_name
         if not routing.is_control(name):
             raise LookupError(f"{name} is no command of core's own")
-        logged = LoggedCommand(name, message.SerializeToString(), slotless=True)
-        request = Request(self._deadline(timeout_s, self._write_timeout_s))
-        return _answered(shard, await self._carrier.carry(shard, logged, request))
+        answers: list[Answer | Exception] = []
+        order = Order(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
+        share = Share(shard=shard, command=message, slots=())
+        await self._carrier.carry(shard, [Parcel(order, share, slotless=True)], Call())
+        return _only(answers)
 
     async def open_session(
         self,
@@ -156,6 +144,8 @@ class Groups:
             raise Invalid(
                 "ttl_ms", "a session without a name needs a time to live, in milliseconds"
             )
+        if ttl_ms > LONGEST_SESSION_MS:
+            raise Invalid("ttl_ms", f"must be at most {LONGEST_SESSION_MS}, not {ttl_ms}")
         shard = self._shards.slot_map.place(group, shard_key)
         asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms)
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
@@ -169,73 +159,60 @@ class Groups:
         asked = control_pb2.CloseSession(session=session)
         await self.propose_control(shard, asked, timeout_s=timeout_s)
 
-    async def accept(self, forwarded: ForwardedCommand) -> Outcome:
-        """Propose what another node forwarded: never a second hop.
+    async def accept(self, shard: ShardId, forwarded: Sequence[ForwardedCommand]) -> list[Result]:
+        """Propose what another node forwarded, in its order: never a second hop.
 
-        Raises `NoLeaderError` when this node does not lead the shard, and `Invalid` for what it
-        would not have let in itself.
+        Each result stands in its place; `NoLeaderError` when this node does not lead the shard, and
+        `Invalid` for what it would not have let in itself.
         """
-        shard, logged = forwarded.shard, forwarded.command
-        routing.check_forwarded(self._catalog, shard, logged, self._limits)
-        local = self._shards.get(shard)
-        if local is None:
-            raise NoLeaderError(shard)
-        [outcome] = await local.propose([logged], timeout_s=forwarded.timeout_s)
-        return outcome
-
-    async def _propose_batch(self, shares: Sequence[Share], request: Request) -> Answer:
-        settled = await self._settle_all(shares, request)
-        failures = [part for _, part in settled if isinstance(part, Exception)]
-        if failures and len(failures) == len(settled):
-            unknown = [each for each in failures if isinstance(each, OutcomeUnknownError)]
-            raise (unknown or failures)[0]
-        for share, part in settled:
-            # Only an operation of a session is forgotten, and that is never split.
-            if isinstance(part, Outcome) and part.forgotten:
-                return _answered(share.shard, part)
-        try:
-            replies = [_share_reply(share, part) for share, part in settled]
-            reply = join(replies)
-        except (ValueError, DecodeError) as error:
-            raise Rejected("INTERNAL", f"a batch was applied and ill answered: {error}") from error
-        revisions = {each.share.shard: each.revision for each in replies if each.revision}
-        return Answer(reply.SerializeToString(), revisions)
-
-    async def _settle_all(self, shares: Sequence[Share], request: Request) -> list[Settled]:
-        """Carry out shares side by side; what fails stands in the place of its outcome."""
-
-        async def settle(share: Share) -> list[Settled]:
+        results: dict[int, Result] = {}
+        timed: list[Timed] = []
+        for place, each in enumerate(forwarded):
             try:
-                return await self._settle(share, request)
-            except (NotProposedError, OutcomeUnknownError, Rejected, Invalid) as error:
-                return [(share, error)]
+                routing.check_forwarded(self._catalog, shard, each.command, self._limits)
+            except Exception as error:  # noqa: BLE001 - one command never hides the others
+                results[place] = error
+            else:
+                timed.append(Timed(each.command, each.timeout_s))
+        local = self._shards.get(shard)
+        proposed: Sequence[Result]
+        if local is None:
+            proposed = [NoLeaderError(shard)] * len(timed)
+        else:
+            proposed = await propose_in_order(local, timed)
+        ended = iter(proposed)
+        return [
+            results[place] if place in results else next(ended) for place in range(len(forwarded))
+        ]
 
-        if len(shares) == 1:
-            return await settle(shares[0])
-        found = await asyncio.gather(*(settle(share) for share in shares))
-        return [part for parts in found for part in parts]
+    async def _propose(self, proposals: Iterable[Proposal], call: Call) -> list[Answer | Exception]:
+        answers: dict[int, Answer | Exception] = {}
+        parcels: list[Parcel] = []
+        for place, proposal in enumerate(proposals):
+            parcels += self._place(proposal, partial(answers.__setitem__, place))
+        await self._carrier.carry_all(parcels, call)
+        return [answers[place] for place in range(len(answers))]
 
-    async def _settle(self, share: Share, request: Request) -> list[Settled]:
-        """Carry out a share; on other shards when the slot map has changed meanwhile."""
-        name = share.command.DESCRIPTOR.full_name
-        pause = Pause(self._loop)
-        while True:
-            payload = share.command.SerializeToString()
-            logged = LoggedCommand(name, payload, share.slots, request.stamp)
-            outcome = await self._carrier.carry(share.shard, logged, request)
-            if outcome.refusal is None or outcome.refusal.code != WRONG_SHARD:
-                return [(share, outcome)]
-            error = WrongShardError(share.shard, outcome.refusal.message)
-            await self._carrier.wait(pause, request, error)
-            command = routing.declared(self._catalog, name)
-            placed = routing.route(command, share.command, self._shards.slot_map, self._limits)
-            moved = [within(share, each) for each in placed]
-            # A retry never takes an operation of a session to another shard.
-            if request.stamp is not None and [each.shard for each in moved] != [share.shard]:
-                raise error
-            if len(moved) > 1:
-                return await self._settle_all(moved, request)
-            [share] = moved
+    def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Parcel]:
+        """Validate and route a command; one that cannot be right is answered at once."""
+        message, deadline, session = proposal
+        try:
+            command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
+            routing.check(command, message, self._limits)
+            shares = routing.route(command, message, self._shards.slot_map, self._limits)
+            stamp: Stamp | None = None
+            if session is not None:
+                routing.check_session(shares)
+                stamp = Stamp(session.session, session.sequence, session.lowest_unanswered)
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            answered(error)
+            return ()
+        if not shares:
+            # A batch without an item.
+            answered(Answer(b"", {}))
+            return ()
+        order = Order(deadline, stamp, answered, parts=len(shares), batch=command.items is not None)
+        return [Parcel(order, share) for share in shares]
 
     # Reads.
 
@@ -270,7 +247,7 @@ class Groups:
 
         Raises `LookupError`, `Rejected`, `UnknownShardError` and `UnreadableError`.
         """
-        deadline = self._deadline(timeout_s, self._read_timeout_s)
+        deadline = self._loop.time() + (self._read_timeout_s if timeout_s is None else timeout_s)
         return await self._reads.read(message, row, options or ReadOptions(), deadline)
 
     async def accept_query(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
@@ -280,25 +257,9 @@ class Groups:
         """
         return await self._reads.accept(forwarded)
 
-    def _deadline(self, timeout_s: float | None, default_s: float) -> float:
-        return self._loop.time() + (default_s if timeout_s is None else timeout_s)
 
-
-def _answered(shard: ShardId, outcome: Outcome) -> Answer:
-    if outcome.refusal is not None:
-        raise Rejected(outcome.refusal.code, outcome.refusal.message)
-    return Answer(outcome.reply, {shard: outcome.revision}, outcome.forgotten)
-
-
-def _share_reply(share: Share, part: Outcome | Failure) -> ShareReply:
-    if isinstance(part, Outcome):
-        if part.refusal is None:
-            reply = BatchReply.FromString(part.reply)
-        else:
-            reply = refused(share, part.refusal.code, part.refusal.message)
-        return ShareReply(share=share, revision=part.revision, reply=reply)
-    if isinstance(part, OutcomeUnknownError):
-        code = OUTCOME_UNKNOWN
-    else:
-        code = "INVALID_ARGUMENT" if isinstance(part, Invalid) else part.code
-    return ShareReply(share=share, revision=0, reply=refused(share, code, str(part)))
+def _only(answers: Sequence[Answer | Exception]) -> Answer:
+    [answer] = answers
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

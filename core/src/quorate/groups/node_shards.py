@@ -1,47 +1,33 @@
-"""The shards of this node: opened as metadata/0 says, which this node tells what it serves."""
+"""The shards of this node, opened as metadata/0 says."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
-
-from google.protobuf.message import Message
 
 from quorate.apply.applier import families_of
 from quorate.apply.control import METADATA
+from quorate.apply.members import replicas_of
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.founding import declared_alike, missing_shards
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.founder import Founder, Submit
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import even_cut
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
 from quorate.groups.shard.shard import Shard
-from quorate.plugin import Rejected
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.families import NODES, SHARDS
 from quorate.storage.rows import value_of
-from quorate.storage.shard_id import ShardId
-from quorate.v1.control_pb2 import (
-    AdoptSlots,
-    CreateShards,
-    DeclaredGroup,
-    NodeDeclaration,
-    ReportDeclaration,
-    ShardRow,
-)
+from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardRow
 
 _log = logging.getLogger(__name__)
 
-_RETRY_S: Final = 0.5
-
-#: Replicates one of core's own commands on a shard, wherever its leader is.
-Submit = Callable[[ShardId, Message], Awaitable[object]]
 #: Makes the replica of a shard from its data and its journal.
 NewShard = Callable[[ShardId, ShardData, TailJournal], Shard]
 
@@ -99,7 +85,8 @@ class NodeShards:
         self._failed: Final = failed
         #: The shards of each group, as this node declares them.
         self.declared: Final = declared_groups(catalog, configured)
-        self._declaration: Final = NodeDeclaration(
+        #: What this node tells the others that it serves.
+        self.declaration: Final = NodeDeclaration(
             node=me.node,
             replica=me.replica,
             address=address,
@@ -108,14 +95,12 @@ class NodeShards:
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
-        self._rows: tuple[bytes, ...] | None = None
-        self._by_shard: dict[ShardId, ShardRow] = {}
+        #: How often the applier of metadata/0 had changed the cluster's rows when they were read.
+        self._changes_read = -1
+        self._rows: dict[ShardId, ShardRow] = {}
         self._slot_map = SlotMap(0, ())
-        self._submit: Submit | None = None
-        #: What is being proposed, one of each kind at a time.
-        self._proposing: Final[dict[object, asyncio.Task[None]]] = {}
-        self._retry: asyncio.TimerHandle | None = None
-        self._difference: str | None = None
+        self._founder: Founder | None = None
+        self._on_open: Final[list[Callable[[Shard], None]]] = []
         self._stopped = False
 
     # Life.
@@ -125,24 +110,29 @@ class NodeShards:
 
         Raises what says that metadata/0 cannot be opened, or that the file contradicts the cluster.
         """
-        self._submit = submit
         metadata = self._open(METADATA)
         self._read_rows()
         self._check_configured()
+        self._founder = Founder(
+            self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
+        )
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow())
         self._open_members()
-        self._settle()
+        self._founder.look()
 
     async def close(self) -> None:
         """Stop every replica and close its data."""
         self._stopped = True
-        if self._retry is not None:
-            self._retry.cancel()
-        for task in list(self._proposing.values()):
-            task.cancel()
-        await asyncio.gather(*self._proposing.values(), return_exceptions=True)
+        if self._founder is not None:
+            await self._founder.close()
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
+
+    def on_open(self, callback: Callable[[Shard], None]) -> None:
+        """Call back with each replica that was opened, now, and with each that will be."""
+        self._on_open.append(callback)
+        for shard in list(self._shards.values()):
+            callback(shard)
 
     # What `Groups` asks.
 
@@ -152,13 +142,40 @@ class NodeShards:
         return self._slot_map
 
     def get(self, shard: ShardId) -> Shard | None:
-        """Return a replica that takes part; None where there is none, or it has stopped."""
+        """Return a replica that takes part; None where there is none, or it has stopped.
+
+        One that waits to be added to its shard does not take part yet.
+        """
+        found = self.replica(shard)
+        return found if found is not None and found.configuration is not None else None
+
+    def replica(self, shard: ShardId) -> Shard | None:
+        """Return a replica that has not stopped, also one that waits to be added to its shard."""
         found = self._shards.get(shard)
         return found if found is not None and found.stopped is None else None
 
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
         return self._shards.values()
+
+    # What people ask.
+
+    @property
+    def difference(self) -> str | None:
+        """Why this node, which leads metadata/0, creates no shards; None: nothing is in the way."""
+        return None if self._founder is None else self._founder.difference
+
+    def rows(self) -> Iterable[ShardRow]:
+        """Return the rows of `core.shards` that have come to this node."""
+        return self._rows.values()
+
+    def declarations(self) -> Iterable[NodeDeclaration]:
+        """Return what the nodes of the cluster have declared, as far as it has come to this one."""
+        metadata = self._shards.get(METADATA)
+        if metadata is None:
+            return
+        for _, row in metadata.data.iterate(NODES, b"", None):
+            yield NodeDeclaration.FromString(value_of(row))
 
     # What streams and syncs give.
 
@@ -200,9 +217,9 @@ class NodeShards:
 
     def _open_members(self) -> None:
         """Open the shards whose rows name this node's replica."""
-        for shard, row in self._by_shard.items():
-            members = [Peer(each.node, each.replica) for each in row.members]
-            if shard in self._shards or shard in self.broken or self.me not in members:
+        for shard, row in self._rows.items():
+            replicas = [Peer(each.node, each.replica) for each in replicas_of(row)]
+            if shard in self._shards or shard in self.broken or self.me not in replicas:
                 continue
             try:
                 opened = self._open(shard)
@@ -212,8 +229,13 @@ class NodeShards:
                     "shard %s cannot be opened here: %s", shard, error, extra={"shard": str(shard)}
                 )
                 continue
-            opened.start(Configuration.of(map(Member, members)))
-            opened.subscribe(lambda _: self._settle())
+            founders = [Peer(each.node, each.replica) for each in row.members]
+            # A replica that came later learns from the shard's leader who its members are.
+            founds = self.me in founders
+            opened.start(Configuration.of(map(Member, founders)) if founds else None)
+            opened.subscribe(partial(self._applied, opened))
+            for callback in self._on_open:
+                callback(opened)
 
     # Following metadata/0.
 
@@ -227,92 +249,33 @@ class NodeShards:
                 self._failed(error)
                 return
             self._open_members()
-        self._settle()
+        if self._founder is not None:
+            self._founder.look()
+
+    def _applied(self, shard: Shard, _: int) -> None:
+        if self._founder is not None:
+            self._founder.look_at(shard)
 
     def _read_rows(self) -> bool:
-        """Read `core.shards`; tell whether it has changed."""
+        """Read `core.shards` when it may have changed, and tell whether it was read."""
         metadata = self._shards[METADATA]
-        rows = tuple(value for _, value in metadata.data.iterate(SHARDS, b"", None))
-        if rows == self._rows:
+        changes = metadata.applier.cluster_changes
+        if changes == self._changes_read:
             return False
-        self._rows = rows
-        read = [ShardRow.FromString(value_of(row)) for row in rows]
-        self._by_shard = {ShardId(row.group, row.number): row for row in read}
-        self._slot_map = SlotMap(metadata.revision, read)
+        self._changes_read = changes
+        stored = metadata.data.iterate(SHARDS, b"", None)
+        rows = [ShardRow.FromString(value_of(row)) for _, row in stored]
+        self._rows = {ShardId(row.group, row.number): row for row in rows}
+        self._slot_map = SlotMap(metadata.revision, rows)
         return True
 
     def _check_configured(self) -> None:
         """Refuse a file that contradicts the slot map; raises `GroupsDifferError`."""
         for group, wanted in sorted(self._configured.items()):
-            there = sum(shard.group == group for shard in self._by_shard)
+            there = sum(shard.group == group for shard in self._rows)
             if there and there != wanted:
                 raise GroupsDifferError(
                     f"[groups.{group}] shards is {wanted}, and the slot map of the cluster has"
                     f" {there} shards of group {group}: the number was fixed when the cluster was"
                     f" founded; set it to {there}, or remove the setting"
                 )
-
-    # What this node proposes.
-
-    def _settle(self) -> None:
-        """Propose what is missing, each thing once at a time; what fails is tried again."""
-        if self._stopped:
-            return
-        if self._declared(self.me.node) != self._declaration:
-            self._propose(METADATA, ReportDeclaration(declaration=self._declaration))
-        metadata = self._shards[METADATA]
-        if metadata.leads:
-            self._found(metadata)
-        for shard in self._shards.values():
-            wanted = self._slots_of(shard.id)
-            if shard.leads and wanted is not None and shard.applier.slots.version < wanted.version:
-                self._propose(shard.id, wanted)
-
-    def _found(self, metadata: Shard) -> None:
-        """Create the shards that are declared and do not exist, once all voters say the same."""
-        configuration = metadata.configuration
-        if configuration is None:
-            return
-        voters = configuration.voters
-        declarations = {peer: self._declared(peer.node) for peer in voters}
-        groups, difference = declared_alike(declarations)
-        if difference != self._difference:
-            self._difference = difference
-            if difference is not None:
-                _log.warning("no shards are created: %s", difference)
-        missing = missing_shards(groups, self._by_shard, voters)
-        if missing:
-            self._propose(METADATA, CreateShards(shards=missing))
-
-    def _declared(self, node: str) -> NodeDeclaration | None:
-        row = self._shards[METADATA].data.get(NODES, node.encode())
-        return None if row is None else NodeDeclaration.FromString(value_of(row))
-
-    def _slots_of(self, shard: ShardId) -> AdoptSlots | None:
-        row = self._by_shard.get(shard)
-        if row is not None:
-            return AdoptSlots(version=row.version, slots=row.slots)
-        if shard == METADATA:
-            # Before it has a row: nodes can be registered while shards cannot be created yet.
-            return AdoptSlots(version=1, slots=even_cut(self.declared[METADATA.group])[0])
-        return None
-
-    def _propose(self, shard: ShardId, message: Message) -> None:
-        key = (shard, type(message))
-        if key not in self._proposing and not self._stopped:
-            self._proposing[key] = self._loop.create_task(self._proposed(key, shard, message))
-
-    async def _proposed(self, key: object, shard: ShardId, message: Message) -> None:
-        try:
-            if self._submit is not None:
-                await self._submit(shard, message)
-        except (NotProposedError, OutcomeUnknownError, Rejected) as error:
-            _log.debug("%s on shard %s: %s", message.DESCRIPTOR.full_name, shard, error)
-        finally:
-            del self._proposing[key]
-            if self._retry is None and not self._stopped:
-                self._retry = self._loop.call_later(_RETRY_S, self._try_again)
-
-    def _try_again(self) -> None:
-        self._retry = None
-        self._settle()

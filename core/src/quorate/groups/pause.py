@@ -15,9 +15,14 @@ class Pause:
         self.count = 0
         self._loop: Final = loop
 
+    @property
+    def next_s(self) -> float:
+        """How long it waits the next time."""
+        return min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), LONGEST_PAUSE_S)
+
     async def until(self, deadline: float) -> bool:
         """Wait, and return True; return False at once when the deadline would come first."""
-        pause_s = min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), LONGEST_PAUSE_S)
+        pause_s = self.next_s
         self.count += 1
         if self._loop.time() + pause_s >= deadline:
             return False

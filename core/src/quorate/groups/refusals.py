@@ -8,7 +8,7 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.plugin import Rejected
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 
 class NotProposedError(Exception):

@@ -9,9 +9,11 @@ from pydantic import BaseModel
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
+from quorate.groups.routing.reads import ReadOptions
 from quorate.groups.watching.watches import Watch
 from quorate.node.metrics import PluginMetrics
 from quorate.plugin import (
+    Answers,
     CacheView,
     Consistency,
     SessionRef,
@@ -105,6 +107,24 @@ class PluginNode:
     ) -> AsyncIterator[R]:
         """Run a declared query where its rows are, and yield its answers in key order."""
         return self._groups.query(message, row, consistency=consistency, min_revision=min_revision)
+
+    async def read(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> Answers[R]:
+        """Run a declared query, and return its answers with the age of the oldest shard's.
+
+        Within a call it has as long as the caller gave.
+        """
+        options = ReadOptions(consistency=consistency, min_revision=min_revision)
+        found = await self._groups.read(message, row, options, timeout_s=deadline.remaining_s())
+        ages = [as_of.age_ms for as_of in found.as_of.values()]
+        age_ms = -1 if -1 in ages else max(ages, default=0)
+        return Answers(rows=list(found.rows), age_ms=age_ms)
 
     async def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

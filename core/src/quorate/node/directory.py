@@ -5,25 +5,40 @@ from typing import Final
 
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.messages import Peer
+from quorate.plugin.shard_id import ShardId
 from quorate.storage import durably
 from quorate.storage.data.home import DiskHome
 from quorate.storage.engine.rocks import Budget, RocksEngine
 from quorate.storage.identity import replica_id
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
-from quorate.storage.shard_id import ShardId
 
 _ID_BYTES: Final = 16
+
+
+def unfinished(path: Path) -> Path:
+    """Return the mark of a directory into which a cluster is being restored."""
+    return path / "restoring"
 
 
 class OtherClusterError(Exception):
     """The directory belongs to another cluster, or to this one under another token."""
 
 
+class UnfinishedRestoreError(Exception):
+    """A restore into the directory did not come to its end: it holds only a part of a cluster."""
+
+
 class NodeDirectory:
     """The directory of one node. Databases that are opened from it share one budget."""
 
     def __init__(self, path: Path, node: str, token: str, budget: Budget) -> None:
+        """Draws the node's replica with a new directory; raises `UnfinishedRestoreError`."""
+        if unfinished(path).exists():
+            raise UnfinishedRestoreError(
+                f"a restore into {path} did not come to its end; remove all that is in it, and"
+                " restore again"
+            )
         #: This node's replica, which was drawn with the directory.
         self.me: Final = Peer(node, replica_id(path))
         self.path: Final = path

@@ -6,26 +6,21 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import grpc
 import grpc.aio
 
-Behaviour = Callable[[Any, Any], Any]
-Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-
-_KINDS: Final[dict[tuple[bool, bool], tuple[str, Callable[..., Any]]]] = {
-    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
-    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
-    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
-    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
-}
+from quorate.groups.refusals import NotProposedError
+from quorate.rpc.handlers import Behaviour, around
+from quorate.rpc.status import DETAILS_KEY, status_of
 
 
 class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none when run
-    """Closed at first; the services of `ungated` are between nodes, and never ask it.
+    """Closed at first; the services and the methods of `ungated` never ask it.
 
-    It stands before `StatusInterceptor`, behind which every method is a coroutine.
+    A method is named `<service>/<method>`. It stands before `StatusInterceptor`, behind which every
+    method is a coroutine.
     """
 
     def __init__(self, ungated: Collection[str]) -> None:
@@ -62,15 +57,15 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none when r
         found = await continuation(handler_call_details)
         if not found:
             return found
-        service = str(handler_call_details.method).strip("/").partition("/")[0]
-        if service in self._ungated:
+        method = str(handler_call_details.method).strip("/")
+        if not self._ungated.isdisjoint((method, method.partition("/")[0])):
             return found
-        name, make = _KINDS[bool(found.request_streaming), bool(found.response_streaming)]
-        serve = self._refuse if self._closed is not None else self._counted(getattr(found, name))
-        return make(serve, found.request_deserializer, found.response_serializer)
+        return around(found, self._counted if self._closed is None else lambda _: self._refuse)
 
     async def _refuse(self, _: object, context: Any) -> None:
-        await context.abort(grpc.StatusCode.UNAVAILABLE, self._closed or "")
+        status = status_of(NotProposedError(self._closed))
+        details = ((DETAILS_KEY, status.SerializeToString()),)
+        await context.abort(grpc.StatusCode.UNAVAILABLE, status.message, details)
 
     def _counted(self, serve: Behaviour) -> Behaviour:
         async def served(request: Any, context: Any) -> Any:

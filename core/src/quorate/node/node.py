@@ -4,14 +4,16 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from typing import Final
 
 from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry
 
-from quorate.apply.applier import mirrored
 from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction, cluster_id
@@ -19,43 +21,67 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
+from quorate.consensus.refusals import TransferRefusedError
 from quorate.control.ports import TimedReplica
+from quorate.control.runner import Runner
+from quorate.control.spreading import Leadership, Spreading, leadership_of
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
+from quorate.groups.members import MemberSteps
 from quorate.groups.node_shards import NodeShards, declared_groups
+from quorate.groups.refusals import NoLeaderError, UnreadableError
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.ports import Membership, NetworkPeers
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.space import FreeSpace, free_bytes_of
+from quorate.groups.shard.transfer import transfer
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.groups.watching.caches import CacheKeeper
-from quorate.groups.watching.mirrors import MirrorKeeper
+from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.node import tuning
+from quorate.node.addresses import Addresses
 from quorate.node.api import PluginNode
+from quorate.node.backups import Backups
 from quorate.node.directory import NodeDirectory
 from quorate.node.drain import hand_over
-from quorate.node.elsewhere import NoFeeds
+from quorate.node.figures import expose
+from quorate.node.figures.storage import Storage
+from quorate.node.figures.work import Work
 from quorate.node.forming import Forming
 from quorate.node.gate import Gate
+from quorate.node.joining import Joining
+from quorate.node.members import Members
 from quorate.node.metrics import PluginMetrics
+from quorate.node.probes import Probes
 from quorate.node.readiness import Readiness
-from quorate.plugin import ShardRef
+from quorate.node.status import NodeReports
+from quorate.observe.loop_lag import LoopLag
+from quorate.plugin import Invalid, ShardRef
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc import admin_service
+from quorate.rpc.admin_service import AdminService
+from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.clocks import NodeClocks
 from quorate.rpc.command_service import CommandService
+from quorate.rpc.feeds import NodeFeeds
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.rpc.member_steps import NodeMemberSteps
 from quorate.rpc.membership import NodeMembership
 from quorate.rpc.node_service import SERVICE as NODE_SERVICE, NodeService
 from quorate.rpc.server import RpcServer
+from quorate.rpc.watch_service import WatchService
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.engine.rocks import Budget
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import snapshot_pb2
+from quorate.v1.admin_pb2 import NodeAddress
+from quorate.v1.node_pb2 import NodeIntroduction
 
 _log = logging.getLogger(__name__)
 
@@ -63,14 +89,21 @@ _log = logging.getLogger(__name__)
 HAND_OVER_S: Final = 5.0
 FINISH_S: Final = 10.0
 
+#: After this time without a leader, or after an election if that is longer, writes are given up.
+_LEADERLESS_S: Final = 1.0
+
 #: What nodes and probes ask whatever the node is doing.
 _UNGATED: Final = (
     "grpc.health.v1.Health",
     NODE_SERVICE,
     PEER_SERVICE,
+    *admin_service.ALWAYS,
     snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
 )
 _STOPPING: Final = "this node is stopping; ask another node"
+_NOT_ADDED: Final = (
+    "this node waits to be added to its cluster with `quorate member add`; ask another node"
+)
 
 
 class StartError(Exception):
@@ -92,8 +125,12 @@ class Node:
         configured = {name: section.shards for name, section in settings.groups.items()}
         declared_groups(catalog, configured)
         name, token = settings.node.name, settings.cluster.token.get_secret_value()
-        members = settings.cluster.initial_members or {name: settings.node.address}
+        join = settings.cluster.join
+        members = {} if join else settings.cluster.initial_members or {name: settings.node.address}
+        own = join or members
         budget = Budget(settings.storage.block_cache_bytes, settings.storage.write_buffer_bytes)
+        self._budget: Final = budget
+        self._version: Final = version("quorate")
         self._settings: Final = settings
         self._catalog: Final = catalog
         self._loop: Final = asyncio.get_running_loop()
@@ -101,16 +138,18 @@ class Node:
         self._directory: Final = NodeDirectory(settings.node.dir.absolute(), name, token, budget)
         self._token: Final = token
         self.me: Final = self._directory.me
-        self._addresses: Final = dict(members)
         self._held: Final = self._directory.first_entry()
+        self._cluster = b""
         self._forming: Final = Forming(self.me, members, self._held)
+        self._others: Final = own.keys() - {name}
         self._log: Final = self._directory.open_log()
         self._tuning: Final = tuning.shard_settings(settings)
+        self._space: Final = FreeSpace(partial(free_bytes_of, self._directory.path), self._clock)
         self._ended: Final[asyncio.Future[None]] = self._loop.create_future()
         self._syncs: Final = SyncLoop(self._log, self._loop, self._synced, self._log_failed)
         self.shards: Final = NodeShards(
             self.me,
-            members.get(name, settings.node.address),
+            own.get(name, settings.node.address),
             catalog,
             self._log,
             self._directory.home,
@@ -131,31 +170,53 @@ class Node:
             rng=random.Random(),
             limits=limits,
         )
+        self._addresses: Final = Addresses({name: settings.node.address, **own}, self.network.know)
+        self._joining: Final = Joining(self._others, self._addresses, self._ask_who)
         self._channels: Final = NodeChannels(self.network)
         self._membership: Final = NodeMembership(self._channels, self._loop)
-        others = sorted(members.keys() - {name})
-        self._clocks: Final = NodeClocks(self._channels, lambda: others, self._loop)
+        self._clocks: Final = NodeClocks(
+            self._channels, lambda: sorted(self.network.addresses), self._loop
+        )
         self._peers: Final = NetworkPeers(self.network)
         self._snapshots: Final = NetworkSnapshots(self.network, limits)
         self._queue: Final = SnapshotQueue(self._snapshots, loop=self._loop, clock=self._clock)
         self._receiver: Final = SnapshotReceiver(
-            self.shards.get, loop=self._loop, clock=self._clock
+            self.shards.replica, loop=self._loop, clock=self._clock
         )
         self.groups: Final = Groups(
             name,
             catalog,
             self.shards,
-            NodeForwarder(self._channels, self._loop),
+            NodeForwarder(self._channels, self._loop, settings.limits),
             loop=self._loop,
             limits=settings.limits,
             write_timeout_s=self._tuning.write_timeout_s,
             read_timeout_s=self._tuning.read_timeout_s,
+            leaderless_s=max(_LEADERLESS_S, self._tuning.timing.election_max_s),
+        )
+        self._steps: Final = MemberSteps(self.shards.get, self.groups.propose_control)
+        self._members: Final = Members(
+            self.me,
+            self.shards,
+            self.groups,
+            self._steps,
+            NodeMemberSteps(self._channels),
+            introduce=self._meet,
+            first_entry=lambda: self._forming.introduction.first_entry,
+            loop=self._loop,
         )
         self._timers: Final = Timers(
             catalog.timers.values(), self._timed, self._propose_due, loop=self._loop
         )
         self.metrics: Final = CollectorRegistry()
+        self._feeds: Final = NodeFeeds(
+            self._channels, lambda shard: self.shards.slot_map.others(shard, name), self._loop
+        )
         self._watches: Watches | None = None
+        self._fresh: FreshWatches | None = None
+        self._watch_service: Final = WatchService(
+            self._watching, lambda group: self.shards.slot_map.shards(group), catalog
+        )
         self._caches: Final = [
             CacheKeeper(
                 cache.name,
@@ -165,7 +226,18 @@ class Node:
             )
             for cache in catalog.caches.values()
         ]
-        self._mirrors: Final[list[MirrorKeeper]] = []
+        self._mirrors: Final = Mirrors(catalog, self._open_mirrored, self._loop)
+        self._runner: Final = Runner(
+            catalog.controllers.values(),
+            self.shards.all,
+            lambda _: self.api,
+            self._changes,
+            loop=self._loop,
+        )
+        self._spreading: Final = Spreading(
+            name, self._leaderships, self._give_away, loop=self._loop
+        )
+        self._backups: Final = Backups(self.shards, lambda: self._cluster, self._loop)
         self.api: Final = PluginNode(
             settings,
             catalog,
@@ -178,14 +250,19 @@ class Node:
         self._readiness: Final = Readiness(self.shards, self._loop)
         self._settling: asyncio.Task[None] | None = None
         self._gate: Final = Gate(_UNGATED)
-        self._server: Final = RpcServer(settings.limits, limits, [self._gate])
+        self._calls: Final = CallTally()
+        self._lag: Final = LoopLag(self._loop)
+        self._probes: Final = Probes(self._loop, self.metrics, self._missing)
+        expose(self.metrics, self.shards.all, self._stored, self._worked)
+        self._stopping = False
+        self._server: Final = RpcServer(settings.limits, limits, [self._calls, self._gate])
         self.network.add_to_server(self._server.server)
         self._snapshots.add_to_server(self._server.server, self._receiver.begin)
         _log.info(
             "1/5 configured: node %s at %s, members %s, plugins %s",
             name,
             settings.node.address,
-            ", ".join(sorted(members)),
+            ", ".join(sorted(members)) or f"those of the cluster of {', '.join(sorted(join))}",
             ", ".join(catalog.declared) or "none",
         )
 
@@ -199,26 +276,40 @@ class Node:
         """
         await self._listen()
         _log.info(
-            "2/5 listening on %s, data in %s", self._settings.node.address, self._directory.path
+            "2/5 listening on %s, metrics and probes on %s, data in %s",
+            self._settings.node.address,
+            self._settings.node.http_address,
+            self._directory.path,
         )
-        self.network.know(self._addresses)
-        entry = self._held or await self._forming.first_entry(
-            self.network.introduce, self._addresses
-        )
+        self.network.know(self._addresses.known)
+        entry = self._held or await self._forming.first_entry(self.network.introduce, self._others)
         cluster = cluster_id(self._token, entry) if self._held else self._directory.join(entry)
         first = Configuration.decode(entry)
+        self._cluster = cluster
         _log.info("3/5 in cluster %s, founded by %s", cluster.hex(), _names(first))
         self.shards.open(first if self.me in first.voters else None, self.groups.propose_control)
         self._check_retired()
         self._watches = Watches(
-            cluster, self.shards.get, NoFeeds(), loop=self._loop, clock=self._clock
+            cluster, self.shards.get, self._feeds, loop=self._loop, clock=self._clock
+        )
+        self._fresh = FreshWatches(
+            cluster,
+            self._watches,
+            self.shards.get,
+            self._feeds,
+            timeout_s=self._tuning.read_timeout_s,
         )
         self.network.join(cluster)
         self._clocks.start()
         for declared in self._catalog.declared.values():
             if declared.lifespan is not None:
                 await self._lifespans.enter_async_context(declared.lifespan(self.api))
-        self._gate.open()
+        metadata = self._metadata()
+        self._addresses.follow(metadata)
+        if metadata.configuration is None:
+            self._gate.close(_NOT_ADDED)
+        else:
+            self._gate.open()
         self._settling = self._loop.create_task(self._settle(cluster))
         self._settling.add_done_callback(self._settled)
 
@@ -240,11 +331,16 @@ class Node:
 
     async def stop(self) -> None:
         """Let no call in, hand over what is led, finish, make all durable, and let go."""
+        self._stopping = True
         self._gate.close(_STOPPING)
+        self._backups.stop()
         await self._server.set_serving(False)
+        await self._watch_service.stop(_STOPPING)
         if self._settling is not None:
             self._settling.cancel()
             await asyncio.wait([self._settling])
+        await self._spreading.stop()
+        await self._runner.stop()
         await self._timers.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
@@ -254,14 +350,17 @@ class Node:
         if not await self._gate.emptied(FINISH_S):
             _log.warning("%d calls did not end in %g s", self._gate.inside, FINISH_S)
         await self._lifespans.aclose()
-        await asyncio.gather(*(mirror.stop() for mirror in self._mirrors))
+        await self._mirrors.stop()
         await asyncio.gather(*(cache.stop() for cache in self._caches))
+        await self._feeds.stop()
         await self._queue.stop()
         await self._clocks.stop()
         await self._membership.stop()
         await self._channels.close()
         await self.network.stop()
         await self._server.stop(0)
+        self._lag.stop()
+        await self._probes.stop()
         await asyncio.gather(*map(self._flush, self.shards.all()))
         await self.shards.close()
         await self._syncs.close()
@@ -272,11 +371,42 @@ class Node:
 
     async def _listen(self) -> None:
         node = self._settings.node
-        NodeService(self.network, self.groups, self._members_of, _wall_ms).add_to(self._server)
+        NodeService(
+            self.network,
+            self.groups,
+            self._members_of,
+            self._steps.accept,
+            _wall_ms,
+            self._watching,
+        ).add_to(self._server)
+        self._watch_service.add_to(self._server)
         CommandService(self.groups, self._catalog, self._settings.limits).add_to(self._server)
+        reports = NodeReports(
+            self._settings,
+            self._catalog,
+            self.shards,
+            self._runner,
+            addresses=lambda: self._addresses.known,
+            version=self._version,
+            cluster=lambda: self._cluster,
+            ready=lambda: not self._missing(),
+            started_at_ms=_wall_ms(),
+        )
+        AdminService(
+            reports, self._runner, self._transfer, self._backups.back_up, self._members
+        ).add_to(self._server)
         self._server.add_plugins(self._catalog, lambda _: self.api)
         self._server.bind(node.host, node.port, self._settings.tls)
         await self._server.start()
+        self._lag.start()
+        try:
+            # The gRPC server comes first: it refuses a host that must not be listened on.
+            self._probes.start(node.host, node.http_port)
+        except OSError as error:
+            raise StartError(
+                f"{node.http_address} cannot be listened on for metrics and probes; end what holds"
+                f" it, or set node.http_port to another one ({error})"
+            ) from None
 
     def _check_retired(self) -> None:
         """Refuse to go on without a plugin that has rows here; raises `StartError`."""
@@ -290,21 +420,17 @@ class Node:
             )
 
     async def _settle(self, cluster: bytes) -> None:
+        await self._joining.admitted(self._metadata())
+        self._gate.open()
         hosted = await self._readiness.hosted()
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         for keeper in self._caches:
             keeper.start()
-        for shard in hosted:
-            mirror = MirrorKeeper(
-                shard,
-                mirrored(self._catalog, shard.id.group),
-                self._open_mirrored,
-                cluster=cluster,
-                loop=self._loop,
-            )
-            mirror.start()
-            self._mirrors.append(mirror)
+        self._mirrors.start(cluster)
+        self.shards.on_open(self._mirrors.keep)
         self._timers.start()
+        self._runner.start()
+        self._spreading.start()
         for shard in hosted:
             await self._readiness.caught_up(shard)
         await self._server.set_serving(True)
@@ -314,6 +440,40 @@ class Node:
         if not settling.cancelled() and (error := settling.exception()) is not None:
             self._end(error if isinstance(error, Exception) else RuntimeError(str(error)))
 
+    # What probes and metrics ask.
+
+    def _missing(self) -> Sequence[str]:
+        """Return what keeps the node from being ready; nothing when it is."""
+        if self._stopping:
+            return [_STOPPING]
+        if self._ended.done():
+            return [f"this node cannot go on: {self._ended.exception()}"]
+        if self._settling is None:
+            return ["this node is starting: it has no cluster yet, or its plugins begin"]
+        return [] if self._settling.done() else self._readiness.missing()
+
+    def _stored(self) -> Storage:
+        data = {str(shard.id): shard.data for shard in self.shards.all()}
+        return Storage(
+            databases={"log": self._log, **data},
+            budget=self._budget,
+            syncs=self._syncs.durations,
+            free_bytes=free_bytes_of(self._directory.path),
+        )
+
+    def _worked(self) -> Work:
+        return Work(
+            node=self.me.node,
+            version=self._version,
+            ready=not self._missing(),
+            calls=self._calls,
+            controllers=self._runner.tallies,
+            posts=self._runner.status(),
+            caches=self._caches,
+            watches=0 if self._watches is None else self._watches.open_now,
+            lag=self._lag,
+        )
+
     # What deadlines ask.
 
     def _timed(self) -> list[TimedReplica]:
@@ -322,7 +482,42 @@ class Node:
     async def _propose_due(self, command: Message, fence: ShardRef) -> None:
         await self.groups.propose(command, if_leader=fence)
 
+    # Who leads.
+
+    async def _transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
+        """Hand over a shard; raises `Invalid`, `UnknownShardError` and what `transfer` raises."""
+        if shard.group not in self.shards.declared:
+            raise Invalid("shard", f"there is no group {shard.group}")
+        shards = self.shards.slot_map.shards(shard.group)
+        if shard not in shards:
+            raise Invalid("shard", f"group {shard.group} has the shards 0 to {len(shards) - 1}")
+        replica = self.shards.get(shard)
+        if replica is None:
+            raise NoLeaderError(shard)
+        await transfer(replica, node, self._loop, timeout_s)
+
+    def _leaderships(self) -> list[Leadership]:
+        return [leadership_of(shard) for shard in self.shards.all() if shard.stopped is None]
+
+    def _give_away(self, shard: ShardId, node: str) -> None:
+        replica = self.shards.get(shard)
+        if replica is None:
+            raise TransferRefusedError("its replica here has stopped")
+        replica.transfer(node)
+
     # What plugins and keepers watch.
+
+    async def _changes(self, family: str) -> AsyncIterator[object]:
+        """Yield something after each change of a family's rows, wherever its shards are."""
+        shards = self.shards.slot_map.shards(self._catalog.families[family].group)
+        watch = await self._watching().open({family: b""}, shards, changes_only=True)
+        try:
+            # What changed before the watch began was seen by nobody.
+            yield None
+            async for event in watch:
+                yield event
+        finally:
+            watch.close()
 
     def _open_watch(self, group: str, families: dict[str, bytes], token: bytes = b"") -> Watch:
         if self._watches is None:
@@ -334,11 +529,13 @@ class Node:
 
     async def _watch_rows(self, family: str, prefix: bytes, token: bytes) -> Watch:
         """Watch behind a token, or from rows on that hold all that was written before."""
-        group = self._catalog.families[family].group
-        if not token:
-            local = map(self.shards.get, self.shards.slot_map.shards(group))
-            await asyncio.gather(*(shard.read_barrier() for shard in local if shard is not None))
-        return self._open_watch(group, {family: prefix}, token)
+        shards = self.shards.slot_map.shards(self._catalog.families[family].group)
+        return await self._watching().open({family: prefix}, shards, token)
+
+    def _watching(self) -> FreshWatches:
+        if self._fresh is None:
+            raise UnreadableError("this node has no cluster yet; try again, or ask another node")
+        return self._fresh
 
     # What shards, streams and syncs ask.
 
@@ -357,7 +554,7 @@ class Node:
             wall_ms=_wall_ms,
             rng=random.Random(),
             settings=self._tuning,
-            space=FreeSpace(partial(free_bytes_of, self._directory.path), self._clock),
+            space=self._space,
             membership=self._membership,
             node_clock=self._clocks,
             on_stopped=self._shard_stopped,
@@ -368,7 +565,7 @@ class Node:
         return None if found is None else found.membership
 
     def _admits(self, peer: Peer, config_index: int) -> bool:
-        metadata = self.shards.get(METADATA)
+        metadata = self.shards.replica(METADATA)
         if metadata is None:
             return False
         log = metadata.replica.log
@@ -377,11 +574,40 @@ class Node:
         return log.known(peer, metadata.replica.commit)
 
     def _config_index(self) -> int:
-        metadata = self.shards.get(METADATA)
+        metadata = self.shards.replica(METADATA)
         return 0 if metadata is None else metadata.replica.log.configuration_index
 
+    def _metadata(self) -> Shard:
+        """Return the replica of metadata/0; raises what it stopped with."""
+        found = self.shards.replica(METADATA)
+        if found is None:
+            self._ended.result()
+            raise RuntimeError("there is no metadata/0 before the node has a cluster")
+        return found
+
+    # Who is who.
+
     def _introduced(self, other: Introduction) -> Introduction:
-        return self._forming.heard(other)
+        answer = self._forming.heard(other)
+        metadata = self.shards.replica(METADATA)
+        if other.first_entry and (metadata is None or metadata.configuration is None):
+            self._joining.hear(other)
+        return self._told(answer)
+
+    def _told(self, introduction: Introduction) -> Introduction:
+        """Return an introduction with what this node serves, and where the others are."""
+        known = sorted(self._addresses.known.items())
+        about = NodeIntroduction(
+            declaration=self.shards.declaration,
+            nodes=[NodeAddress(node=node, address=address) for node, address in known],
+        )
+        return replace(introduction, about=about.SerializeToString())
+
+    async def _ask_who(self, node: str) -> Introduction:
+        return await self.network.introduce(node, self._forming.introduction)
+
+    async def _meet(self, node: str, address: str) -> Introduction:
+        return await self.network.introduce(node, self._told(self._forming.introduction), address)
 
     def _synced(self, sequence: int) -> None:
         self.shards.synced(sequence)

@@ -15,7 +15,7 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.node_shards import GroupsDifferError
 from quorate.groups.shard.removal import RemovedError
-from quorate.node.directory import OtherClusterError
+from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
 from quorate.node.node import Node, StartError
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
@@ -36,6 +36,7 @@ _ENDS: Final = (
     ReplicaStoppedError,
     ServingRefusedError,
     StartError,
+    UnfinishedRestoreError,
 )
 
 

@@ -8,6 +8,7 @@ from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import ReadTimeoutError, UnknownShardError
 from quorate.groups.shard.shard import Shard
+from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +22,7 @@ class Readiness:
     def __init__(self, shards: NodeShards, loop: asyncio.AbstractEventLoop) -> None:
         self._shards: Final = shards
         self._loop: Final = loop
+        self._caught_up: Final = set[ShardId]()
 
     async def hosted(self) -> list[Shard]:
         """Return the replicas here, once all shards are founded and opened.
@@ -28,7 +30,7 @@ class Readiness:
         Raises what says that one of them cannot be opened.
         """
         changed = asyncio.Event()
-        metadata = self._shards.get(METADATA)
+        metadata = self._shards.replica(METADATA)
         cancel = metadata.subscribe(lambda _: changed.set()) if metadata is not None else None
         try:
             while True:
@@ -55,17 +57,28 @@ class Readiness:
             except ReadTimeoutError as error:
                 _log.warning("not ready: shard %s: %s", shard.id, error)
             else:
+                self._caught_up.add(shard.id)
                 return
+
+    def missing(self) -> list[str]:
+        """Say what the node still waits for, in a sentence each."""
+        absent = [f"there is no {each} yet" for each in self._missing()]
+        behind = [shard.id for shard in self._shards.all() if shard.id not in self._caught_up]
+        return absent + [f"{shard} has not caught up with its leader yet" for shard in behind]
 
     def _missing(self) -> list[str]:
         """Return the groups without shards, and the shards of this node that are not open."""
         here = {shard.id for shard in self._shards.all()}
         missing: list[str] = []
-        for group in self._shards.declared:
+        for group, declared in self._shards.declared.items():
             try:
                 shards = self._shards.slot_map.shards(group)
             except UnknownShardError:
                 missing.append(f"shard of group {group}")
+                continue
+            if len(shards) < declared and not any(map(self._shards.slot_map.members, shards)):
+                # Of its own group, metadata/0 is known before the group is founded.
+                missing.append(f"shard of group {group} beside {shards[0]}")
                 continue
             missing += [
                 f"replica of {shard}"

@@ -30,7 +30,15 @@ from quorate.plugin.declarations import (
     constant_key,
 )
 from quorate.plugin.markers import hookimpl
-from quorate.plugin.node import CacheView, Consistency, NodeApi, SessionRef, ShardRef, WatchedEvent
+from quorate.plugin.node import (
+    Answers,
+    CacheView,
+    Consistency,
+    NodeApi,
+    SessionRef,
+    ShardRef,
+    WatchedEvent,
+)
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.transaction import (
     EmittedEvent,
@@ -46,6 +54,7 @@ __all__ = [
     "CONSTANT_KEY",
     "METADATA_GROUP",
     "Access",
+    "Answers",
     "Cache",
     "CacheView",
     "CliCommand",

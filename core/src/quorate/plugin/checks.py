@@ -19,7 +19,25 @@ from quorate.plugin.declared import Declared
 from quorate.plugin.problems import PluginProblem
 
 #: What the command line itself offers below `quorate`.
-HOST_CLI_COMMANDS: Final = frozenset({"completion", "config", "plugin", "serve"})
+HOST_CLI_COMMANDS: Final = frozenset(
+    {
+        "backup",
+        "bench",
+        "completion",
+        "config",
+        "controller",
+        "dev",
+        "kv",
+        "member",
+        "plugin",
+        "protos",
+        "restore",
+        "serve",
+        "shard",
+        "status",
+        "watch",
+    }
+)
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -1,8 +1,8 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
@@ -47,6 +47,17 @@ class WatchedEvent:
     revision: int
     token: bytes
     resync: bool = False
+    #: The number of the event's shard within the group; revisions of other shards are not compared.
+    shard: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers(Generic[R]):
+    """What a query gave, in key order, and how old that may be."""
+
+    rows: Sequence[R]
+    #: 0 of a linearizable read; -1: not known.
+    age_ms: int
 
 
 class CacheView(Protocol):
@@ -105,6 +116,16 @@ class NodeApi(Protocol):
         min_revision: int = 0,
     ) -> AsyncIterator[R]:
         """Run a declared query where its rows are, and yield its answers in key order."""
+
+    async def read(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> Answers[R]:
+        """Run a declared query like `query`, and return its answers with their age."""
 
     def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

@@ -1,21 +1,29 @@
-"""The generic lane of writes: many public commands of any plugin in one call."""
+"""The generic lanes of writes: public commands of any plugin, many in a call or in a stream."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import grpc.aio
 
 from quorate.config.sections import LimitsSection
-from quorate.groups.groups import Answer, Groups
+from quorate.groups.groups import Answer, Groups, Proposal
 from quorate.groups.routing import routes
+from quorate.groups.routing.lanes import Lanes
+from quorate.groups.routing.parcels import Answered
 from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
+from quorate.rpc.command_stream import CommandStream
 from quorate.rpc.interceptor import told
 from quorate.rpc.server import RpcServer
-from quorate.v1 import batch_pb2, command_pb2, command_pb2_grpc, entry_pb2
+from quorate.v1 import command_pb2, command_pb2_grpc, entry_pb2
 
 SERVICE: Final = command_pb2.DESCRIPTOR.services_by_name["CommandService"].full_name
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class CommandService(command_pb2_grpc.CommandServiceServicer):
@@ -34,27 +42,90 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
         self, request: command_pb2.ExecuteRequest, context: object
     ) -> command_pb2.ExecuteResponse:
         """Carry out commands side by side, and answer each in its place."""
-        count, most = len(request.commands), self._limits.batch_items
-        if not 0 < count <= most:
-            raise Invalid(
-                "commands", f"{count} of them; send 1 to {most} in a call (limits.batch_items)"
-            )
-        timeout_s = deadline.remaining_s()
-        answers = await asyncio.gather(
-            *(self._answer(command, timeout_s) for command in request.commands)
-        )
-        return command_pb2.ExecuteResponse(answers=answers)
+        commands = request.commands
+        self._check_count(commands)
+        ends = _Deadlines(self._groups)
+        failed: dict[int, Exception] = {}
+        proposals: list[Proposal] = []
+        for place, command in enumerate(commands):
+            try:
+                proposals.append(self._proposal(command, ends))
+            except Exception as error:  # noqa: BLE001 - one command never hides the others
+                failed[place] = error
+        proposed = iter(await self._groups.propose_many(proposals))
+        response = command_pb2.ExecuteResponse()
+        for place, command in enumerate(commands):
+            answer = failed[place] if place in failed else next(proposed)
+            _fill(response.answers.add(), command, answer)
+        return response
 
-    async def _answer(
-        self, command: command_pb2.Command, timeout_s: float | None
-    ) -> command_pb2.CommandAnswer:
+    async def Stream(
+        self, requests: AsyncIterator[command_pb2.StreamRequest], context: Context
+    ) -> None:
+        """Carry out commands as they come, in order per shard, and answer each when it has ended.
+
+        A message that cannot be right ends the stream, once all before it is answered.
+        """
+        lanes = self._groups.lanes()
+
+        def put(commands: Iterable[tuple[command_pb2.Command, Answered]]) -> None:
+            self._put(lanes, commands)
+
+        stream = CommandStream(put, _answer, self._limits)
+        reading = asyncio.create_task(stream.read(self._messages(requests)))
         try:
-            reply = _reply(await self._carry_out(command, timeout_s))
-        except Exception as error:  # noqa: BLE001 - one command never hides the others
-            return command_pb2.CommandAnswer(status=told(f"command {command.type}", error))
-        return command_pb2.CommandAnswer(reply=reply)
+            await stream.write(context.write)
+            await reading
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, lanes.close(), return_exceptions=True)
 
-    async def _carry_out(self, command: command_pb2.Command, timeout_s: float | None) -> Answer:
+    async def OpenSession(
+        self, request: command_pb2.OpenSessionRequest, context: object
+    ) -> command_pb2.OpenSessionResponse:
+        """Open an exactly-once session on the shard of a key."""
+        self._check_place(request.group, request.shard_key)
+        if len(request.name.encode()) > self._limits.key_bytes:
+            raise Invalid("name", f"must have at most {self._limits.key_bytes} bytes")
+        session = await self._groups.open_session(
+            request.group,
+            request.shard_key,
+            name=request.name,
+            ttl_ms=request.ttl_ms,
+            timeout_s=deadline.remaining_s(),
+        )
+        return command_pb2.OpenSessionResponse(session=session)
+
+    async def CloseSession(
+        self, request: command_pb2.CloseSessionRequest, context: object
+    ) -> command_pb2.CloseSessionResponse:
+        """End a session; one that has ended is passed over."""
+        self._check_place(request.group, request.shard_key)
+        if not request.session:
+            raise Invalid("session", "name a session that was opened")
+        await self._groups.close_session(
+            request.group, request.shard_key, request.session, timeout_s=deadline.remaining_s()
+        )
+        return command_pb2.CloseSessionResponse()
+
+    async def _messages(
+        self, requests: AsyncIterator[command_pb2.StreamRequest]
+    ) -> AsyncIterator[Sequence[command_pb2.Command]]:
+        async for request in requests:
+            self._check_count(request.commands)
+            yield request.commands
+
+    def _put(self, lanes: Lanes, commands: Iterable[tuple[command_pb2.Command, Answered]]) -> None:
+        ends = _Deadlines(self._groups)
+        for command, answered in commands:
+            try:
+                proposal = self._proposal(command, ends)
+            except Exception as error:  # noqa: BLE001 - one command never hides the others
+                answered(error)
+            else:
+                lanes.put(proposal, answered)
+
+    def _proposal(self, command: command_pb2.Command, ends: _Deadlines) -> Proposal:
         size, most = len(command.payload), self._limits.command_bytes
         if size > most:
             raise Invalid(
@@ -66,7 +137,40 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
             # What is no message of its type is the fault of this field here.
             raise Invalid("type" if error.field == "type" else "payload", error.reason) from None
         session = _session(command.stamp) if command.HasField("stamp") else None
-        return await self._groups.propose(message, session=session, timeout_s=timeout_s)
+        return Proposal(message, ends.of(command.timeout_ms), session)
+
+    def _check_count(self, commands: Sequence[command_pb2.Command]) -> None:
+        count, most = len(commands), self._limits.batch_items
+        if not 0 < count <= most:
+            raise Invalid(
+                "commands", f"{count} of them; send 1 to {most} in a message (limits.batch_items)"
+            )
+
+    def _check_place(self, group: str, shard_key: bytes) -> None:
+        if group not in self._catalog.groups:
+            known = ", ".join(sorted(self._catalog.groups))
+            raise Invalid("group", f"{group!r} is no group of this cluster; there are: {known}")
+        size, most = len(shard_key), self._limits.key_bytes
+        if size > most:
+            raise Invalid("shard_key", f"{size} bytes, and {most} are the most (limits.key_bytes)")
+
+
+class _Deadlines:
+    """Until when the commands of one message may take; those that are given as long share it."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups: Final = groups
+        remaining_s = deadline.remaining_s()
+        self._call: Final = float("inf") if remaining_s is None else groups.deadline(remaining_s)
+        self._known: Final[dict[int, float]] = {}
+
+    def of(self, timeout_ms: int) -> float:
+        """Return it on the loop's clock."""
+        known = self._known.get(timeout_ms)
+        if known is None:
+            own = self._groups.deadline(timeout_ms / 1_000 if timeout_ms else None)
+            known = self._known[timeout_ms] = min(own, self._call)
+        return known
 
 
 def _session(stamp: entry_pb2.Stamp) -> SessionRef:
@@ -79,12 +183,23 @@ def _session(stamp: entry_pb2.Stamp) -> SessionRef:
     )
 
 
-def _reply(answer: Answer) -> command_pb2.CommandReply:
-    return command_pb2.CommandReply(
-        payload=answer.reply,
-        revisions=[
-            batch_pb2.ShardRevision(shard=shard.number, revision=revision)
-            for shard, revision in sorted(answer.revisions.items())
-        ],
-        forgotten=answer.forgotten,
-    )
+def _answer(command: command_pb2.Command, answer: Answer | Exception) -> command_pb2.CommandAnswer:
+    filled = command_pb2.CommandAnswer()
+    _fill(filled, command, answer)
+    return filled
+
+
+def _fill(
+    filled: command_pb2.CommandAnswer, command: command_pb2.Command, answer: Answer | Exception
+) -> None:
+    """Fill an answer where it stands: a message that is put into another one is copied."""
+    if isinstance(answer, Exception):
+        filled.status.CopyFrom(told(f"command {command.type}", answer))
+        return
+    reply = filled.reply
+    # Set also when it is empty: that tells that there is a reply.
+    reply.payload = answer.reply
+    if answer.forgotten:
+        reply.forgotten = True
+    for shard in sorted(answer.revisions):
+        reply.revisions.add(shard=shard.number, revision=answer.revisions[shard])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, NoReturn
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NoReturn
 
 import grpc
 import grpc.aio
@@ -12,6 +13,8 @@ from google.rpc import status_pb2
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome, Refusal
+from quorate.config.sections import LimitsSection
+from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import (
     NotProposedError,
     NotProposedInTimeError,
@@ -25,15 +28,18 @@ from quorate.groups.routing.forwarding import (
     ForwardedAnswers,
     ForwardedCommand,
     ForwardedQuery,
+    run_bytes,
+    weight,
 )
+from quorate.groups.routing.proposing import Result
 from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, NoWayError
 from quorate.rpc.status import DETAILS_KEY, error_of
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import entry_pb2, node_pb2, node_pb2_grpc
 
-#: What the payloads of one call come to before the next one is begun.
-CALL_BYTES: Final = 1 << 20
+#: Calls under way to a node for a shard; what comes meanwhile goes together when one has ended.
+CALLS: Final = 2
 #: How much longer than a command its call may take: the other node says best why it is late.
 _GRACE_S: Final = 0.2
 
@@ -47,44 +53,109 @@ _BEFORE_ANYTHING: Final = frozenset(
 )
 
 
-class _Waiting(NamedTuple):
-    request: ForwardedCommand
-    #: On the loop's clock.
-    deadline: float
-    answer: asyncio.Future[Outcome]
+class _Bundle:
+    """The commands of one caller: they stay together, and in their order."""
 
-    def settle(self, result: Outcome | Exception) -> None:
-        if self.answer.done():
+    __slots__ = ("answer", "deadlines", "open", "requests", "results", "sent")
+
+    def __init__(
+        self, requests: Sequence[ForwardedCommand], now: float, answer: asyncio.Future[None]
+    ) -> None:
+        self.requests: Final = requests
+        #: On the loop's clock.
+        self.deadlines: Final = [now + each.timeout_s for each in requests]
+        #: Set when every command has its result, or nobody waits any more.
+        self.answer: Final = answer
+        self.results: Final[list[Result | None]] = [None] * len(requests)
+        self.open = len(requests)
+        #: It may have left this node.
+        self.sent = False
+
+    @property
+    def weight(self) -> int:
+        return sum([weight(each.command) for each in self.requests])
+
+    def settle(self, place: int, result: Result) -> None:
+        """Take the result of a command; the first one counts."""
+        if self.results[place] is not None:
             return
-        if isinstance(result, Exception):
-            self.answer.set_exception(result)
-        else:
-            self.answer.set_result(result)
+        self.results[place] = result
+        self.open -= 1
+        if not self.open and not self.answer.done():
+            self.answer.set_result(None)
+
+    def settle_all(self, error: Exception) -> None:
+        """Let every command that has no result end with an error."""
+        for place in range(len(self.requests)):
+            self.settle(place, error)
+
+    def expire(self, now: float) -> None:
+        """End what is late: what was sent is waited for a little longer, and then in doubt."""
+        grace_s = _GRACE_S if self.sent else 0.0
+        for place, deadline in enumerate(self.deadlines):
+            if deadline + grace_s <= now:
+                self.settle(place, _late(self.requests[place], sent=self.sent))
+
+    @property
+    def due(self) -> float:
+        """When the next of its commands is late."""
+        grace_s = _GRACE_S if self.sent else 0.0
+        return grace_s + min(
+            [
+                deadline
+                for deadline, result in zip(self.deadlines, self.results, strict=True)
+                if result is None
+            ],
+            default=float("inf"),
+        )
+
+
+class _Lane:
+    """What goes to one node for one shard."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[_Bundle] = deque()
+        self.under_way: list[list[_Bundle]] = []
+        self.soon: asyncio.Handle | None = None
+
+    def bundles(self) -> Iterator[_Bundle]:
+        yield from self.waiting
+        for bundles in self.under_way:
+            yield from bundles
 
 
 class NodeForwarder:
     """Implements `Forwarder` over the channels to the nodes.
 
-    Commands of one turn of the loop for one shard share a call. Nothing is sent twice.
+    At most `CALLS` calls to one node for one shard are under way: the first commands go at once,
+    and those that come meanwhile share the next call. Nothing is sent twice.
     """
 
-    def __init__(self, channels: NodeChannels, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, channels: NodeChannels, loop: asyncio.AbstractEventLoop, limits: LimitsSection
+    ) -> None:
         self._channels: Final = channels
         self._loop: Final = loop
-        self._turn: Final[dict[tuple[str, ShardId], list[_Waiting]]] = {}
+        self._call_bytes: Final = run_bytes(limits)
+        self._lanes: Final[dict[tuple[str, ShardId], _Lane]] = {}
         self._calls: Final[set[asyncio.Task[None]]] = set()
+        self._patience: Final = Alarm(loop, loop.time, self._expire)
 
-    async def propose(self, node: str, request: ForwardedCommand) -> Outcome:
-        """Have the leader propose a command."""
-        key = (node, request.shard)
-        waiting = self._turn.get(key)
-        if waiting is None:
-            waiting = self._turn[key] = []
-            self._loop.call_soon(self._send_turn, key)
-        deadline = self._loop.time() + request.timeout_s
-        mine = _Waiting(request, deadline, self._loop.create_future())
-        waiting.append(mine)
-        return await mine.answer
+    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
+        """Have the leader propose commands of one shard, and tell what became of each."""
+        key = (node, requests[0].shard)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane()
+        bundle = _Bundle(requests, self._loop.time(), self._loop.create_future())
+        lane.waiting.append(bundle)
+        if bundle.due < self._patience.due:
+            self._patience.by(bundle.due)
+        if lane.soon is None and len(lane.under_way) < CALLS:
+            # The commands of a whole turn of the loop share a call.
+            lane.soon = self._loop.call_soon(self._flush, key)
+        await bundle.answer
+        return [each for each in bundle.results if each is not None]
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         """Have a replica answer a query."""
@@ -115,66 +186,106 @@ class NodeForwarder:
             raise UnreadableError(f"{node} ended its answer without a word")
         return ForwardedAnswers(as_of, rows)
 
-    def _send_turn(self, key: tuple[str, ShardId]) -> None:
-        node, shard = key
-        for part in _parts(self._turn.pop(key)):
-            call = self._loop.create_task(self._send(node, shard, part))
+    def _flush(self, key: tuple[str, ShardId]) -> None:
+        lane = self._lanes[key]
+        lane.soon = None
+        while len(lane.under_way) < CALLS and (bundles := self._next_call(lane)):
+            lane.under_way.append(bundles)
+            call = self._loop.create_task(self._call(key, lane, bundles))
             self._calls.add(call)
             call.add_done_callback(self._calls.discard)
+        if not lane.under_way:
+            # All that waited has ended meanwhile.
+            del self._lanes[key]
 
-    async def _send(self, node: str, shard: ShardId, waiting: Sequence[_Waiting]) -> None:
-        sent: Sequence[_Waiting] = ()
+    def _next_call(self, lane: _Lane) -> list[_Bundle]:
+        """Take what shares the next call: a bundle is never cut."""
+        bundles: list[_Bundle] = []
+        size = 0
+        while lane.waiting:
+            bundle = lane.waiting[0]
+            if bundle.answer.done():
+                lane.waiting.popleft()
+                continue
+            size += bundle.weight
+            if bundles and size > self._call_bytes:
+                break
+            bundles.append(lane.waiting.popleft())
+        return bundles
+
+    async def _call(self, key: tuple[str, ShardId], lane: _Lane, bundles: list[_Bundle]) -> None:
         try:
-            last = max(each.deadline for each in waiting)
+            await self._send(*key, bundles)
+        finally:
+            lane.under_way.remove(bundles)
+            if lane.soon is None:
+                self._flush(key)
+
+    async def _send(self, node: str, shard: ShardId, bundles: Sequence[_Bundle]) -> None:
+        try:
+            last = max(max(each.deadlines) for each in bundles)
             way = await self._channels.way(node, last - self._loop.time())
             now = self._loop.time()
-            sent = [each for each in waiting if each.deadline > now and not each.answer.done()]
+            sent: list[tuple[_Bundle, int]] = []
+            for bundle in bundles:
+                bundle.expire(now)
+                if not bundle.answer.done():
+                    bundle.sent = True
+                    sent += [(bundle, at) for at, each in enumerate(bundle.results) if each is None]
             if not sent:
                 return
             request = node_pb2.ForwardRequest(
-                shard=str(shard), commands=[_forwarded(each, now) for each in sent]
+                shard=str(shard), commands=[_forwarded(*each, now) for each in sent]
             )
             stub = node_pb2_grpc.NodeServiceStub(way.channel)
             response = await stub.Forward(
                 request, timeout=last - now + _GRACE_S, metadata=way.metadata
             )
             # What lacks an answer is settled below.
-            for each, answer in zip(sent, response.answers, strict=False):
-                each.settle(_settled(node, shard, answer))
+            for (bundle, place), answer in zip(sent, response.answers, strict=False):
+                bundle.settle(place, _settled(node, shard, answer))
         except NoWayError as error:
-            self._settle_all(waiting, NotProposedError(f"{error}; nothing was proposed"))
+            _settle_all(bundles, NotProposedError(f"{error}; nothing was proposed"))
         except grpc.aio.AioRpcError as error:
-            self._settle_all(sent, _broken(node, error))
+            _settle_all(bundles, _broken(node, error))
         finally:
             lost = OutcomeUnknownError(f"{node} was sent a command and gave no answer to it")
-            self._settle_all(sent, lost)
-            late = NotProposedInTimeError(f"the deadline passed before {node} was reached")
-            self._settle_all(waiting, late)
+            never = NotProposedError(f"{node} was not sent a command: this node is stopping")
+            for bundle in bundles:
+                bundle.settle_all(lost if bundle.sent else never)
 
-    def _settle_all(self, waiting: Sequence[_Waiting], error: Exception) -> None:
-        for each in waiting:
-            each.settle(error)
-
-
-def _parts(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
-    found: list[list[_Waiting]] = [[]]
-    size = 0
-    for each in waiting:
-        payload = len(each.request.command.payload)
-        if found[-1] and size + payload > CALL_BYTES:
-            found.append([])
-            size = 0
-        found[-1].append(each)
-        size += payload
-    return found
+    def _expire(self, now: float) -> float | None:
+        again = float("inf")
+        for lane in self._lanes.values():
+            for bundle in lane.bundles():
+                bundle.expire(now)
+                again = min(again, bundle.due)
+        return again if again < float("inf") else None
 
 
-def _forwarded(waiting: _Waiting, now: float) -> node_pb2.ForwardedCommand:
-    request = waiting.request
+def _settle_all(bundles: Sequence[_Bundle], error: Exception) -> None:
+    for bundle in bundles:
+        bundle.settle_all(error)
+
+
+def _late(request: ForwardedCommand, *, sent: bool) -> Exception:
+    name, shard = request.command.type, request.shard
+    if sent:
+        return UnansweredInTimeError(
+            f"the deadline passed before {name} was answered by the leader of shard {shard}: it "
+            "may still be carried out; read whether it was, or repeat it with its session"
+        )
+    return NotProposedInTimeError(
+        f"the deadline passed before {name} was sent to the leader of shard {shard}: try again"
+    )
+
+
+def _forwarded(bundle: _Bundle, place: int, now: float) -> node_pb2.ForwardedCommand:
+    request = bundle.requests[place]
     return node_pb2.ForwardedCommand(
         command=_logged(request.command),
         caller=request.caller,
-        timeout_ms=_ms(waiting.deadline - now),
+        timeout_ms=_ms(bundle.deadlines[place] - now),
     )
 
 
@@ -193,7 +304,7 @@ def _ms(timeout_s: float) -> int:
     return max(0, round(timeout_s * 1_000))
 
 
-def _settled(node: str, shard: ShardId, answer: node_pb2.ForwardAnswer) -> Outcome | Exception:
+def _settled(node: str, shard: ShardId, answer: node_pb2.ForwardAnswer) -> Result:
     match answer.WhichOneof("result"):
         case "outcome":
             found = answer.outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -113,8 +113,13 @@ def _streaming(method: str, serve: Any, read: Deserialize | None) -> Any:
             if inspect.isawaitable(found):
                 await found
                 return
-            async for each in found:
-                await context.write(each)
+            try:
+                async for each in found:
+                    await context.write(each)
+            finally:
+                # What it holds is not left to the collector of garbage.
+                if isinstance(found, AsyncGenerator):
+                    await found.aclose()
         except grpc.aio.AbortError:
             raise
         except Exception as error:  # noqa: BLE001 - each one becomes a status

@@ -9,8 +9,8 @@ import grpc.aio
 
 from quorate.consensus.membership import Configuration
 from quorate.groups.shard.ports import Membership
+from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, NoWayError
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import node_pb2, node_pb2_grpc
 
 _ANSWER_S: Final = 2.0

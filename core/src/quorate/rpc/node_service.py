@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -14,19 +14,24 @@ from quorate.apply.outcomes import Outcome
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.wire import MalformedMessageError, decode_handshake
 from quorate.groups.groups import Groups
+from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.routing.forwarding import ForwardedCommand, ForwardedQuery
+from quorate.groups.routing.proposing import Result
 from quorate.groups.shard.ports import Membership
+from quorate.groups.watching.fresh import FreshWatches
 from quorate.plugin import Invalid
-from quorate.rpc import deadline
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc import deadline, feeds
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.interceptor import told
 from quorate.rpc.server import RpcServer
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import entry_pb2, node_pb2, node_pb2_grpc
 
 SERVICE: Final = node_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name
 #: About how much of an answer to a query goes into one message.
 PART_BYTES: Final = 1 << 20
+#: How long a change of members may take whose caller set no deadline.
+_STEP_S: Final = 10.0
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
@@ -39,12 +44,16 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         network: PeerNetwork,
         groups: Groups,
         membership: Callable[[ShardId], Membership | None],
+        change_member: Callable[[AskedStep], Awaitable[StepTaken]],
         wall_ms: Callable[[], int],
+        watching: Callable[[], FreshWatches],
     ) -> None:
         self._network: Final = network
         self._groups: Final = groups
         self._membership: Final = membership
+        self._change_member: Final = change_member
         self._wall_ms: Final = wall_ms
+        self._watching: Final = watching
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -56,8 +65,21 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         """Propose commands here, and answer each in its place."""
         await self._admit(context)
         shard = _shard(request.shard)
-        answers = await asyncio.gather(*(self._answer(shard, each) for each in request.commands))
-        return node_pb2.ForwardResponse(answers=answers)
+        asked = [
+            ForwardedCommand(
+                shard=shard,
+                command=_logged(each.command),
+                caller=each.caller,
+                timeout_s=_timeout_s(each.timeout_ms),
+            )
+            for each in request.commands
+        ]
+        results = await self._groups.accept(shard, asked)
+        return node_pb2.ForwardResponse(
+            answers=[
+                _answer(each.command, result) for each, result in zip(asked, results, strict=True)
+            ]
+        )
 
     async def Query(
         self, request: node_pb2.ShardQueryRequest, context: Context
@@ -81,17 +103,53 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
                 revision=found.as_of.revision, age_ms=found.as_of.age_ms, rows=rows
             )
 
+    async def Mark(self, request: node_pb2.MarkRequest, context: Context) -> node_pb2.MarkResponse:
+        """Tell a revision that every write of a shard answered before is within."""
+        await self._admit(context)
+        timeout_s = _timeout_s(request.timeout_ms)
+        mark = await self._watching().mark_here(_shard(request.shard), timeout_s)
+        return node_pb2.MarkResponse(revision=mark.revision, generation=mark.generation)
+
+    async def Feed(self, requests: AsyncIterable[node_pb2.FeedRequest], context: Context) -> None:
+        """Give the pages of the replica here, one for each request."""
+        await self._admit(context)
+        async with aclosing(feeds.serve(requests, self._watching().feed_here)) as responses:
+            async for response in responses:
+                await context.write(response)
+
     async def Membership(
         self, request: node_pb2.MembershipRequest, context: Context
     ) -> node_pb2.MembershipResponse:
-        """Tell who belongs to a shard, as far as it is agreed upon here."""
-        await self._admit(context)
+        """Tell who belongs to a shard, as far as it is agreed upon here.
+
+        Whoever was removed may ask: it is how a node learns of that.
+        """
+        await self._admit(context, of_old=True)
         found = self._membership(_shard(request.shard))
         if found is None:
             return node_pb2.MembershipResponse()
         return node_pb2.MembershipResponse(
             index=found.index, configuration=found.configuration.encode()
         )
+
+    async def ChangeMember(
+        self, request: node_pb2.ChangeMemberRequest, context: Context
+    ) -> node_pb2.ChangeMemberResponse:
+        """Take a shard that is led here one step nearer to having a member, or to not having it."""
+        await self._admit(context)
+        shard = _shard(request.shard)
+        if not request.node:
+            raise Invalid("node", "name the member that is to change")
+        remaining_s = deadline.remaining_s()
+        taken = await self._change_member(
+            AskedStep(
+                shard=shard,
+                goal=Goal(request.node, request.replica or None),
+                number=request.number,
+                timeout_s=_STEP_S if remaining_s is None else remaining_s,
+            )
+        )
+        return node_pb2.ChangeMemberResponse(step=taken.told, done=taken.done)
 
     async def Clock(
         self, request: node_pb2.ClockRequest, context: Context
@@ -100,8 +158,11 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         await self._admit(context)
         return node_pb2.ClockResponse(wall_ms=self._wall_ms())
 
-    async def _admit(self, context: Context) -> None:
-        """Let a node of this cluster in, and end the call of anyone else."""
+    async def _admit(self, context: Context, *, of_old: bool = False) -> None:
+        """Let a node of this cluster in, and end the call of anyone else.
+
+        With `of_old` it need not be a member any more.
+        """
         shown = dict(context.invocation_metadata() or ()).get(PEER_KEY)
         if not isinstance(shown, bytes):
             raise Invalid(PEER_KEY, "it is missing; only nodes of the cluster may call this")
@@ -109,24 +170,9 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
             handshake = decode_handshake(shown)
         except MalformedMessageError as error:
             raise Invalid(PEER_KEY, str(error)) from None
-        reason = self._network.judge_asker(handshake)
+        reason = self._network.judge_asker(handshake, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
-
-    async def _answer(
-        self, shard: ShardId, asked: node_pb2.ForwardedCommand
-    ) -> node_pb2.ForwardAnswer:
-        forwarded = ForwardedCommand(
-            shard=shard,
-            command=_logged(asked.command),
-            caller=asked.caller,
-            timeout_s=_timeout_s(asked.timeout_ms),
-        )
-        try:
-            outcome = await self._groups.accept(forwarded)
-        except Exception as error:  # noqa: BLE001 - one command never hides the others
-            return node_pb2.ForwardAnswer(status=told(f"command {asked.command.type}", error))
-        return node_pb2.ForwardAnswer(outcome=_outcome(outcome))
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:
@@ -166,6 +212,12 @@ def _logged(command: entry_pb2.LoggedCommand) -> LoggedCommand:
         else None,
         command.slotless,
     )
+
+
+def _answer(command: LoggedCommand, result: Result) -> node_pb2.ForwardAnswer:
+    if isinstance(result, Exception):
+        return node_pb2.ForwardAnswer(status=told(f"command {command.type}", result))
+    return node_pb2.ForwardAnswer(outcome=_outcome(result))
 
 
 def _outcome(outcome: Outcome) -> node_pb2.ForwardOutcome:

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from quorate.consensus.messages import Peer
+from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
@@ -28,7 +29,7 @@ from quorate.groups.refusals import (
     WrongShardError,
 )
 from quorate.plugin import Invalid, Rejected
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 DOMAIN: Final = "quorate"
 #: The trailing metadata in which gRPC carries the details of a status.
@@ -59,6 +60,7 @@ class _Row(NamedTuple):
 _TABLE: Final[Mapping[type[Exception], _Row]] = {
     Invalid: _Row("INVALID_ARGUMENT", INVALID),
     FencedError: _Row("ABORTED", "TERM_PASSED"),
+    TransferRefusedError: _Row("FAILED_PRECONDITION", "TRANSFER_REFUSED"),
     NotProposedError: _Row("UNAVAILABLE", "NOT_PROPOSED", "safe"),
     NoLeaderError: _Row("UNAVAILABLE", "NO_LEADER", "safe"),
     UnknownShardError: _Row("UNAVAILABLE", "UNKNOWN_SHARD", "safe"),

@@ -23,6 +23,8 @@ MIRRORS: Final = "core.mirrors"
 #: Which shards there are, and what each node declared: in metadata/0 alone.
 SHARDS: Final = "core.shards"
 NODES: Final = "core.nodes"
+#: The nodes that operators added or remove: in metadata/0 alone.
+MEMBERS: Final = "core.members"
 
 #: All of them, in order.
 SYSTEM: Final = tuple(
@@ -40,6 +42,7 @@ SYSTEM: Final = tuple(
             MIRRORS,
             SHARDS,
             NODES,
+            MEMBERS,
         )
     )
 )

@@ -1,10 +1,15 @@
-"""A fixture for a plugin's tests, opt-in: `pytest_plugins = ["quorate.testing.fixtures"]`."""
+"""Fixtures for a plugin's tests, opt-in: `pytest_plugins = ["quorate.testing.fixtures"]`."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quorate.testing.caches import differences
+from quorate.testing.cluster import Cluster
 from quorate.testing.node import MemoryNode
 
 
@@ -24,3 +29,19 @@ def checked_node() -> Iterator[Callable[[MemoryNode], MemoryNode]]:
     found = (differences(node, plugin) for node in nodes for plugin in node.catalog.declared)
     wrong = [difference for differences_of_one in found for difference in differences_of_one]
     assert not wrong, "; ".join(wrong)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    """Start clusters of real nodes, which end with the test: `cluster(plugins=["mqtt"])`.
+
+    The arguments are those of `Cluster` behind its directory; what is returned is ready.
+    """
+    with ExitStack() as stack:
+        numbers = count(1)
+
+        def start(*arguments: Any, **options: Any) -> Cluster:
+            directory = tmp_path / f"cluster{next(numbers)}"
+            return stack.enter_context(Cluster(directory, *arguments, **options)).ready()
+
+        yield start

@@ -13,9 +13,10 @@ from pydantic import BaseModel
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.groups.routing import routes as routing, splitting
+from quorate.groups.routing import routes as routing
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
+    Answers,
     CacheView,
     Command,
     Consistency,
@@ -26,6 +27,7 @@ from quorate.plugin import (
     ShardRef,
     UndeclaredFamilyError,
     WatchedEvent,
+    splitting,
 )
 from quorate.plugin.catalog import Catalog
 from quorate.testing.installed import catalog_of
@@ -192,6 +194,18 @@ class MemoryNode:
             shards = [shards[place.number]]
         for answer in run_query(self.catalog, message, shards, min_revision):
             yield _typed(message, answer, row)
+
+    async def read(
+        self,
+        message: Message,
+        row: type[M],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> Answers[M]:
+        """Run a declared query; nothing here is ever old."""
+        found = self.query(message, row, consistency=consistency, min_revision=min_revision)
+        return Answers(rows=[answer async for answer in found], age_ms=0)
 
     async def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

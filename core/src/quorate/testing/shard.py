@@ -19,13 +19,13 @@ from quorate.apply.txn import ShardReader
 from quorate.consensus.messages import Entry as LogEntry, EntryKind
 from quorate.plugin import Event, Rejected, Row, SessionRef, Txn, keys
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog, StoredEvent
 from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES, SYSTEM
-from quorate.storage.shard_id import ShardId
 from quorate.testing.probes import Apply, wrapped
 from quorate.testing.stored import deadlines_in, events_of, rows_in
 

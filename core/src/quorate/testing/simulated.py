@@ -23,7 +23,7 @@ from quorate.groups.routing.routes import route
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Rejected
 from quorate.plugin.catalog import Catalog
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.shard import MemoryShard, command_of
 from quorate.testing.sim import facts
 from quorate.testing.sim.cluster import Cluster

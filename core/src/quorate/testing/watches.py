@@ -45,8 +45,8 @@ class History:
             return
         if seen is None:
             seen = {shard.number: shard.revision for shard in self._shards}
-            for row, revision in self._rows(family, prefix):
-                yield WatchedEvent(event=row, revision=revision, token=b"")
+            for row in self._rows(family, prefix):
+                yield row
             yield WatchedEvent(event=None, revision=max(seen.values()), token=self._token(seen))
         while True:
             arrival = self._arrival
@@ -64,13 +64,21 @@ class History:
                     if _concerns(happened, family, prefix):
                         [event] = events_of([happened])
                         yield WatchedEvent(
-                            event=event, revision=happened.revision, token=self._token(seen)
+                            event=event,
+                            revision=happened.revision,
+                            token=self._token(seen),
+                            shard=shard.number,
                         )
             await arrival.wait()
 
-    def _rows(self, family: str, prefix: bytes) -> list[tuple[RowEvent, int]]:
+    def _rows(self, family: str, prefix: bytes) -> list[WatchedEvent]:
         return [
-            (RowEvent(family=family, key=row.key, value=row.value), row.revision)
+            WatchedEvent(
+                event=RowEvent(family=family, key=row.key, value=row.value),
+                revision=row.revision,
+                token=b"",
+                shard=shard.number,
+            )
             for shard in self._shards
             for row in shard.rows(family)
             if row.key.startswith(prefix)

@@ -15,14 +15,16 @@ class ExecuteRequest(_message.Message):
     def __init__(self, commands: _Optional[_Iterable[_Union[Command, _Mapping]]] = ...) -> None: ...
 
 class Command(_message.Message):
-    __slots__ = ("type", "payload", "stamp")
+    __slots__ = ("type", "payload", "stamp", "timeout_ms")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     STAMP_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     type: str
     payload: bytes
     stamp: _entry_pb2.Stamp
-    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., stamp: _Optional[_Union[_entry_pb2.Stamp, _Mapping]] = ...) -> None: ...
+    timeout_ms: int
+    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., stamp: _Optional[_Union[_entry_pb2.Stamp, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
 class ExecuteResponse(_message.Message):
     __slots__ = ("answers",)
@@ -47,3 +49,55 @@ class CommandReply(_message.Message):
     revisions: _containers.RepeatedCompositeFieldContainer[_batch_pb2.ShardRevision]
     forgotten: bool
     def __init__(self, payload: _Optional[bytes] = ..., revisions: _Optional[_Iterable[_Union[_batch_pb2.ShardRevision, _Mapping]]] = ..., forgotten: bool = ...) -> None: ...
+
+class StreamRequest(_message.Message):
+    __slots__ = ("commands",)
+    COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    commands: _containers.RepeatedCompositeFieldContainer[Command]
+    def __init__(self, commands: _Optional[_Iterable[_Union[Command, _Mapping]]] = ...) -> None: ...
+
+class StreamResponse(_message.Message):
+    __slots__ = ("answers",)
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[NumberedAnswer]
+    def __init__(self, answers: _Optional[_Iterable[_Union[NumberedAnswer, _Mapping]]] = ...) -> None: ...
+
+class NumberedAnswer(_message.Message):
+    __slots__ = ("number", "answer")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    answer: CommandAnswer
+    def __init__(self, number: _Optional[int] = ..., answer: _Optional[_Union[CommandAnswer, _Mapping]] = ...) -> None: ...
+
+class OpenSessionRequest(_message.Message):
+    __slots__ = ("group", "shard_key", "name", "ttl_ms")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    SHARD_KEY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TTL_MS_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    shard_key: bytes
+    name: str
+    ttl_ms: int
+    def __init__(self, group: _Optional[str] = ..., shard_key: _Optional[bytes] = ..., name: _Optional[str] = ..., ttl_ms: _Optional[int] = ...) -> None: ...
+
+class OpenSessionResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
+class CloseSessionRequest(_message.Message):
+    __slots__ = ("group", "shard_key", "session")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    SHARD_KEY_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    shard_key: bytes
+    session: int
+    def __init__(self, group: _Optional[str] = ..., shard_key: _Optional[bytes] = ..., session: _Optional[int] = ...) -> None: ...
+
+class CloseSessionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -45,6 +45,21 @@ class CommandServiceStub(object):
                 request_serializer=quorate_dot_v1_dot_command__pb2.ExecuteRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_command__pb2.ExecuteResponse.FromString,
                 _registered_method=True)
+        self.Stream = channel.stream_stream(
+                '/quorate.v1.CommandService/Stream',
+                request_serializer=quorate_dot_v1_dot_command__pb2.StreamRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_command__pb2.StreamResponse.FromString,
+                _registered_method=True)
+        self.OpenSession = channel.unary_unary(
+                '/quorate.v1.CommandService/OpenSession',
+                request_serializer=quorate_dot_v1_dot_command__pb2.OpenSessionRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_command__pb2.OpenSessionResponse.FromString,
+                _registered_method=True)
+        self.CloseSession = channel.unary_unary(
+                '/quorate.v1.CommandService/CloseSession',
+                request_serializer=quorate_dot_v1_dot_command__pb2.CloseSessionRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_command__pb2.CloseSessionResponse.FromString,
+                _registered_method=True)
 
 
 class CommandServiceServicer(object):
@@ -59,6 +74,28 @@ class CommandServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Stream(self, request_iterator, context):
+        """Carries out commands as they come. Those that go to one shard are proposed in the order in
+        which they were sent; each is answered as soon as it can be.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def OpenSession(self, request, context):
+        """Opens an exactly-once session on the shard of a key; its operations are stamped with it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CloseSession(self, request, context):
+        """Ends a session and forgets its answers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CommandServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -66,6 +103,21 @@ def add_CommandServiceServicer_to_server(servicer, server):
                     servicer.Execute,
                     request_deserializer=quorate_dot_v1_dot_command__pb2.ExecuteRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_command__pb2.ExecuteResponse.SerializeToString,
+            ),
+            'Stream': grpc.stream_stream_rpc_method_handler(
+                    servicer.Stream,
+                    request_deserializer=quorate_dot_v1_dot_command__pb2.StreamRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_command__pb2.StreamResponse.SerializeToString,
+            ),
+            'OpenSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenSession,
+                    request_deserializer=quorate_dot_v1_dot_command__pb2.OpenSessionRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_command__pb2.OpenSessionResponse.SerializeToString,
+            ),
+            'CloseSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.CloseSession,
+                    request_deserializer=quorate_dot_v1_dot_command__pb2.CloseSessionRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_command__pb2.CloseSessionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -96,6 +148,87 @@ class CommandService(object):
             '/quorate.v1.CommandService/Execute',
             quorate_dot_v1_dot_command__pb2.ExecuteRequest.SerializeToString,
             quorate_dot_v1_dot_command__pb2.ExecuteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Stream(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/quorate.v1.CommandService/Stream',
+            quorate_dot_v1_dot_command__pb2.StreamRequest.SerializeToString,
+            quorate_dot_v1_dot_command__pb2.StreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.CommandService/OpenSession',
+            quorate_dot_v1_dot_command__pb2.OpenSessionRequest.SerializeToString,
+            quorate_dot_v1_dot_command__pb2.OpenSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CloseSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.CommandService/CloseSession',
+            quorate_dot_v1_dot_command__pb2.CloseSessionRequest.SerializeToString,
+            quorate_dot_v1_dot_command__pb2.CloseSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,9 +1,19 @@
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class MemberChange(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MEMBER_CHANGE_UNSPECIFIED: _ClassVar[MemberChange]
+    MEMBER_CHANGE_ADD: _ClassVar[MemberChange]
+    MEMBER_CHANGE_REMOVE: _ClassVar[MemberChange]
+MEMBER_CHANGE_UNSPECIFIED: MemberChange
+MEMBER_CHANGE_ADD: MemberChange
+MEMBER_CHANGE_REMOVE: MemberChange
 
 class OpenSession(_message.Message):
     __slots__ = ("name", "ttl_ms")
@@ -71,6 +81,32 @@ class CreateShards(_message.Message):
     shards: _containers.RepeatedCompositeFieldContainer[ShardRow]
     def __init__(self, shards: _Optional[_Iterable[_Union[ShardRow, _Mapping]]] = ...) -> None: ...
 
+class BeginMemberChange(_message.Message):
+    __slots__ = ("node", "change", "address", "replica")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    change: MemberChange
+    address: str
+    replica: int
+    def __init__(self, node: _Optional[str] = ..., change: _Optional[_Union[MemberChange, str]] = ..., address: _Optional[str] = ..., replica: _Optional[int] = ...) -> None: ...
+
+class BeginMemberChangeReply(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
+class FinishMemberChange(_message.Message):
+    __slots__ = ("node", "number")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    number: int
+    def __init__(self, node: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+
 class RaiseGeneration(_message.Message):
     __slots__ = ("generation",)
     GENERATION_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +127,20 @@ class NodeDeclaration(_message.Message):
     fingerprint: str
     def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ...) -> None: ...
 
+class MemberRow(_message.Message):
+    __slots__ = ("node", "address", "replica", "change", "number")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    address: str
+    replica: int
+    change: MemberChange
+    number: int
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., replica: _Optional[int] = ..., change: _Optional[_Union[MemberChange, str]] = ..., number: _Optional[int] = ...) -> None: ...
+
 class DeclaredGroup(_message.Message):
     __slots__ = ("name", "shards")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -100,18 +150,20 @@ class DeclaredGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ...) -> None: ...
 
 class ShardRow(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "members")
+    __slots__ = ("group", "number", "slots", "version", "members", "replicas")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
     version: int
     members: _containers.RepeatedCompositeFieldContainer[ShardMember]
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ...) -> None: ...
+    replicas: _containers.RepeatedCompositeFieldContainer[ShardMember]
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ...) -> None: ...
 
 class ShardMember(_message.Message):
     __slots__ = ("node", "replica")

@@ -191,10 +191,12 @@ class GetPairRequest(_message.Message):
     def __init__(self, key: _Optional[bytes] = ..., stale: bool = ..., min_revision: _Optional[int] = ...) -> None: ...
 
 class GetPairResponse(_message.Message):
-    __slots__ = ("pair",)
+    __slots__ = ("pair", "age_ms")
     PAIR_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
     pair: KeyedPair
-    def __init__(self, pair: _Optional[_Union[KeyedPair, _Mapping]] = ...) -> None: ...
+    age_ms: int
+    def __init__(self, pair: _Optional[_Union[KeyedPair, _Mapping]] = ..., age_ms: _Optional[int] = ...) -> None: ...
 
 class GetPairsRequest(_message.Message):
     __slots__ = ("keys", "stale", "min_revision")
@@ -207,22 +209,28 @@ class GetPairsRequest(_message.Message):
     def __init__(self, keys: _Optional[_Iterable[bytes]] = ..., stale: bool = ..., min_revision: _Optional[int] = ...) -> None: ...
 
 class GetPairsResponse(_message.Message):
-    __slots__ = ("responses",)
+    __slots__ = ("responses", "age_ms")
     RESPONSES_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
     responses: _containers.RepeatedCompositeFieldContainer[GetPairResponse]
-    def __init__(self, responses: _Optional[_Iterable[_Union[GetPairResponse, _Mapping]]] = ...) -> None: ...
+    age_ms: int
+    def __init__(self, responses: _Optional[_Iterable[_Union[GetPairResponse, _Mapping]]] = ..., age_ms: _Optional[int] = ...) -> None: ...
 
 class ExistsPairResponse(_message.Message):
-    __slots__ = ("exists",)
+    __slots__ = ("exists", "age_ms")
     EXISTS_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
     exists: bool
-    def __init__(self, exists: bool = ...) -> None: ...
+    age_ms: int
+    def __init__(self, exists: bool = ..., age_ms: _Optional[int] = ...) -> None: ...
 
 class ExistPairsResponse(_message.Message):
-    __slots__ = ("exist",)
+    __slots__ = ("exist", "age_ms")
     EXIST_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
     exist: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, exist: _Optional[_Iterable[bool]] = ...) -> None: ...
+    age_ms: int
+    def __init__(self, exist: _Optional[_Iterable[bool]] = ..., age_ms: _Optional[int] = ...) -> None: ...
 
 class ListPairsRequest(_message.Message):
     __slots__ = ("prefix", "start", "end", "page_size", "page_token", "keys_only", "stale", "min_revision")
@@ -245,9 +253,11 @@ class ListPairsRequest(_message.Message):
     def __init__(self, prefix: _Optional[bytes] = ..., start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., page_size: _Optional[int] = ..., page_token: _Optional[bytes] = ..., keys_only: bool = ..., stale: bool = ..., min_revision: _Optional[int] = ...) -> None: ...
 
 class ListPairsResponse(_message.Message):
-    __slots__ = ("pairs", "next_page_token")
+    __slots__ = ("pairs", "next_page_token", "age_ms")
     PAIRS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
     pairs: _containers.RepeatedCompositeFieldContainer[KeyedPair]
     next_page_token: bytes
-    def __init__(self, pairs: _Optional[_Iterable[_Union[KeyedPair, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...
+    age_ms: int
+    def __init__(self, pairs: _Optional[_Iterable[_Union[KeyedPair, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ..., age_ms: _Optional[int] = ...) -> None: ...

@@ -1,5 +1,8 @@
 from google.rpc import status_pb2 as _status_pb2
+from quorate.v1 import admin_pb2 as _admin_pb2
+from quorate.v1 import control_pb2 as _control_pb2
 from quorate.v1 import entry_pb2 as _entry_pb2
+from quorate.v1 import watch_pb2 as _watch_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -89,6 +92,86 @@ class ShardQueryResponse(_message.Message):
     rows: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, revision: _Optional[int] = ..., age_ms: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
+class MarkRequest(_message.Message):
+    __slots__ = ("shard", "timeout_ms")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    timeout_ms: int
+    def __init__(self, shard: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class MarkResponse(_message.Message):
+    __slots__ = ("revision", "generation")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    generation: int
+    def __init__(self, revision: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class FeedRequest(_message.Message):
+    __slots__ = ("start",)
+    START_FIELD_NUMBER: _ClassVar[int]
+    start: FeedStart
+    def __init__(self, start: _Optional[_Union[FeedStart, _Mapping]] = ...) -> None: ...
+
+class FeedStart(_message.Message):
+    __slots__ = ("shard", "families", "behind", "not_before")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    FAMILIES_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    families: _containers.RepeatedCompositeFieldContainer[_watch_pb2.WatchedFamily]
+    behind: FeedPosition
+    not_before: int
+    def __init__(self, shard: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_watch_pb2.WatchedFamily, _Mapping]]] = ..., behind: _Optional[_Union[FeedPosition, _Mapping]] = ..., not_before: _Optional[int] = ...) -> None: ...
+
+class FeedPosition(_message.Message):
+    __slots__ = ("generation", "revision")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    revision: int
+    def __init__(self, generation: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class FeedResponse(_message.Message):
+    __slots__ = ("generation", "age_ms", "page", "lost")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    age_ms: int
+    page: FeedPage
+    lost: str
+    def __init__(self, generation: _Optional[int] = ..., age_ms: _Optional[int] = ..., page: _Optional[_Union[FeedPage, _Mapping]] = ..., lost: _Optional[str] = ...) -> None: ...
+
+class FeedPage(_message.Message):
+    __slots__ = ("events", "revision", "listing")
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    LISTING_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedCompositeFieldContainer[FeedEvent]
+    revision: int
+    listing: bool
+    def __init__(self, events: _Optional[_Iterable[_Union[FeedEvent, _Mapping]]] = ..., revision: _Optional[int] = ..., listing: bool = ...) -> None: ...
+
+class FeedEvent(_message.Message):
+    __slots__ = ("revision", "name", "key", "value", "previous", "emitted")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    EMITTED_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    name: str
+    key: bytes
+    value: bytes
+    previous: bytes
+    emitted: bool
+    def __init__(self, revision: _Optional[int] = ..., name: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., previous: _Optional[bytes] = ..., emitted: bool = ...) -> None: ...
+
 class MembershipRequest(_message.Message):
     __slots__ = ("shard",)
     SHARD_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +185,34 @@ class MembershipResponse(_message.Message):
     index: int
     configuration: bytes
     def __init__(self, index: _Optional[int] = ..., configuration: _Optional[bytes] = ...) -> None: ...
+
+class ChangeMemberRequest(_message.Message):
+    __slots__ = ("shard", "node", "replica", "number")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    node: str
+    replica: int
+    number: int
+    def __init__(self, shard: _Optional[str] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
+
+class ChangeMemberResponse(_message.Message):
+    __slots__ = ("step", "done")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    done: bool
+    def __init__(self, step: _Optional[str] = ..., done: bool = ...) -> None: ...
+
+class NodeIntroduction(_message.Message):
+    __slots__ = ("declaration", "nodes")
+    DECLARATION_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    declaration: _control_pb2.NodeDeclaration
+    nodes: _containers.RepeatedCompositeFieldContainer[_admin_pb2.NodeAddress]
+    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ...) -> None: ...
 
 class ClockRequest(_message.Message):
     __slots__ = ()

@@ -51,10 +51,25 @@ class NodeServiceStub(object):
                 request_serializer=quorate_dot_v1_dot_node__pb2.ShardQueryRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_node__pb2.ShardQueryResponse.FromString,
                 _registered_method=True)
+        self.Mark = channel.unary_unary(
+                '/quorate.v1.NodeService/Mark',
+                request_serializer=quorate_dot_v1_dot_node__pb2.MarkRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_node__pb2.MarkResponse.FromString,
+                _registered_method=True)
+        self.Feed = channel.stream_stream(
+                '/quorate.v1.NodeService/Feed',
+                request_serializer=quorate_dot_v1_dot_node__pb2.FeedRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_node__pb2.FeedResponse.FromString,
+                _registered_method=True)
         self.Membership = channel.unary_unary(
                 '/quorate.v1.NodeService/Membership',
                 request_serializer=quorate_dot_v1_dot_node__pb2.MembershipRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_node__pb2.MembershipResponse.FromString,
+                _registered_method=True)
+        self.ChangeMember = channel.unary_unary(
+                '/quorate.v1.NodeService/ChangeMember',
+                request_serializer=quorate_dot_v1_dot_node__pb2.ChangeMemberRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_node__pb2.ChangeMemberResponse.FromString,
                 _registered_method=True)
         self.Clock = channel.unary_unary(
                 '/quorate.v1.NodeService/Clock',
@@ -82,8 +97,30 @@ class NodeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Mark(self, request, context):
+        """Tells a revision of a shard's replica on the asked node that every write is within which was
+        answered before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Feed(self, request_iterator, context):
+        """Gives what the asked node's replica of a shard has for a watch, one page for each request.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Membership(self, request, context):
         """Tells who belongs to a shard.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ChangeMember(self, request, context):
+        """Takes a shard that the asked node leads one step nearer to having a member, or to not having it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -109,10 +146,25 @@ def add_NodeServiceServicer_to_server(servicer, server):
                     request_deserializer=quorate_dot_v1_dot_node__pb2.ShardQueryRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_node__pb2.ShardQueryResponse.SerializeToString,
             ),
+            'Mark': grpc.unary_unary_rpc_method_handler(
+                    servicer.Mark,
+                    request_deserializer=quorate_dot_v1_dot_node__pb2.MarkRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_node__pb2.MarkResponse.SerializeToString,
+            ),
+            'Feed': grpc.stream_stream_rpc_method_handler(
+                    servicer.Feed,
+                    request_deserializer=quorate_dot_v1_dot_node__pb2.FeedRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_node__pb2.FeedResponse.SerializeToString,
+            ),
             'Membership': grpc.unary_unary_rpc_method_handler(
                     servicer.Membership,
                     request_deserializer=quorate_dot_v1_dot_node__pb2.MembershipRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_node__pb2.MembershipResponse.SerializeToString,
+            ),
+            'ChangeMember': grpc.unary_unary_rpc_method_handler(
+                    servicer.ChangeMember,
+                    request_deserializer=quorate_dot_v1_dot_node__pb2.ChangeMemberRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_node__pb2.ChangeMemberResponse.SerializeToString,
             ),
             'Clock': grpc.unary_unary_rpc_method_handler(
                     servicer.Clock,
@@ -187,6 +239,60 @@ class NodeService(object):
             _registered_method=True)
 
     @staticmethod
+    def Mark(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.NodeService/Mark',
+            quorate_dot_v1_dot_node__pb2.MarkRequest.SerializeToString,
+            quorate_dot_v1_dot_node__pb2.MarkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Feed(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/quorate.v1.NodeService/Feed',
+            quorate_dot_v1_dot_node__pb2.FeedRequest.SerializeToString,
+            quorate_dot_v1_dot_node__pb2.FeedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def Membership(request,
             target,
             options=(),
@@ -203,6 +309,33 @@ class NodeService(object):
             '/quorate.v1.NodeService/Membership',
             quorate_dot_v1_dot_node__pb2.MembershipRequest.SerializeToString,
             quorate_dot_v1_dot_node__pb2.MembershipResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ChangeMember(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.NodeService/ChangeMember',
+            quorate_dot_v1_dot_node__pb2.ChangeMemberRequest.SerializeToString,
+            quorate_dot_v1_dot_node__pb2.ChangeMemberResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,18 +39,20 @@ class PeerAnswer(_message.Message):
     def __init__(self, refusal: _Optional[str] = ..., handshake: _Optional[_Union[PeerHandshake, _Mapping]] = ...) -> None: ...
 
 class PeerIntroduction(_message.Message):
-    __slots__ = ("token_hash", "node", "replica", "initial_members", "first_entry")
+    __slots__ = ("token_hash", "node", "replica", "initial_members", "first_entry", "about")
     TOKEN_HASH_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     INITIAL_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     FIRST_ENTRY_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
     token_hash: bytes
     node: str
     replica: int
     initial_members: _containers.RepeatedScalarFieldContainer[str]
     first_entry: bytes
-    def __init__(self, token_hash: _Optional[bytes] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., initial_members: _Optional[_Iterable[str]] = ..., first_entry: _Optional[bytes] = ...) -> None: ...
+    about: bytes
+    def __init__(self, token_hash: _Optional[bytes] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., initial_members: _Optional[_Iterable[str]] = ..., first_entry: _Optional[bytes] = ..., about: _Optional[bytes] = ...) -> None: ...
 
 class PeerEnvelope(_message.Message):
     __slots__ = ("shard", "source_replica", "target_node", "target_replica", "term", "config_index", "append", "append_reply", "heartbeat", "heartbeat_reply", "request_vote", "vote_reply", "timeout_now", "read_request", "read_reply")

@@ -18,7 +18,6 @@ from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
-from quorate.groups.routing.slots import slot_of
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.ports import Membership
 from quorate.groups.shard.shard import Shard, ShardSettings
@@ -27,13 +26,14 @@ from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 

@@ -10,18 +10,19 @@ import pytest
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.snapshots.backup import MANIFEST, BackupError, back_up, folder_of, read, restore
+from quorate.groups.snapshots.backup import back_up, folder_of, read, restore
+from quorate.groups.snapshots.parts import MANIFEST, BackupError
 from quorate.groups.watching.feeds import Lost
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watches
 from quorate.plugin import keys
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.families import NODES, SHARDS
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import control_pb2
 
 if TYPE_CHECKING:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.apply.outcomes import Outcome
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.refusals import NotProposedError, UnreadableError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
+from quorate.groups.routing.proposing import Result
 from quorate.plugin import SessionRef
 
 if TYPE_CHECKING:
@@ -24,19 +25,15 @@ class Hops:
         self._node = node
         self._faces = faces
 
-    async def propose(self, node: str, request: ForwardedCommand) -> Outcome:
+    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
         target = self._node.cluster.nodes[node]
         if target.loop.is_closed():
-            raise NotProposedError(f"node {node} is not there")
-        answer: asyncio.Future[Outcome] = self._node.loop.create_future()
+            return [NotProposedError(f"node {node} is not there")] * len(requests)
+        answer: asyncio.Future[Sequence[Result]] = self._node.loop.create_future()
 
         async def accept() -> None:
-            try:
-                outcome = await self._faces[node].accept(request)
-            except NotProposedError as error:
-                self._node.loop.call_soon_threadsafe(answer.set_exception, error)
-            else:
-                self._node.loop.call_soon_threadsafe(answer.set_result, outcome)
+            results = await self._faces[node].accept(requests[0].shard, requests)
+            self._node.loop.call_soon_threadsafe(answer.set_result, results)
 
         target.loop.call_soon(lambda: target.loop.create_task(accept()))
         return await answer

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
-from quorate.apply.applier import mirrored
 from quorate.apply.control import MirrorPosition
 from quorate.apply.entries import LoggedCommand
-from quorate.groups.watching.mirrors import MirrorKeeper
+from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.v1 import control_pb2
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Nowhere:
 
 
 class Site:
-    """Three nodes, each with a keeper of the copy in kv/0."""
+    """Three nodes, each of which keeps the copy in kv/0."""
 
     def __init__(self, cluster: Cluster, new_command: Callable[..., LoggedCommand]) -> None:
         self.cluster = cluster
@@ -90,12 +89,12 @@ class Site:
         self.adopted: list[control_pb2.AdoptMirror] = []
         #: Whether the next watch that resumes finds its history gone.
         self.history_gone = False
-        self.keepers: dict[str, MirrorKeeper] = {}
+        self.mirrors: dict[str, Mirrors] = {}
         for node in cluster.nodes.values():
             self.keep(node)
 
     def keep(self, node: Node) -> None:
-        """Start the keeper of a node."""
+        """Let a node keep its copies."""
         watches, other = (
             Watches(cluster, node.shards.get, Nowhere(), loop=node.loop, clock=node.clock)
             for cluster in (b"c", b"other")
@@ -120,10 +119,9 @@ class Site:
             return proposed
 
         shard.propose = noted  # type: ignore[method-assign]
-        families = mirrored(node.catalog, "kv")
-        keeper = MirrorKeeper(shard, families, open_watch, cluster=b"c", loop=node.loop)
-        self.keepers[node.name] = keeper
-        node.loop.post(0.0, keeper.start)
+        mirrors = self.mirrors[node.name] = Mirrors(node.catalog, open_watch, node.loop)
+        mirrors.start(b"c")
+        node.loop.post(0.0, partial(node.shards.on_open, mirrors.keep))
 
     def set(self, text: str) -> None:
         self.cluster.propose(self.new_command(StringValue(value=text)))
@@ -180,7 +178,7 @@ def test_every_replica_gets_the_rows_and_their_changes(site: Site) -> None:
 def test_rows_keep_the_revision_of_their_source(site: Site, listed: bool) -> None:
     if listed:
         leader = site.cluster.leader_of(KV)
-        site.cluster.result(leader.loop.create_task(site.keepers[leader.name].stop()))
+        site.cluster.result(leader.loop.create_task(site.mirrors[leader.name].stop()))
     site.set("a=1")
     if listed:
         source = site.cluster.leader.metadata
@@ -222,7 +220,7 @@ def test_what_was_deleted_while_history_was_lost_goes(site: Site) -> None:
     site.set("a=1 b=2")
     site.until_copied(a="1", b="2")
     leader = site.cluster.leader_of(KV)
-    stopping = leader.loop.create_task(site.keepers[leader.name].stop())
+    stopping = leader.loop.create_task(site.mirrors[leader.name].stop())
     site.cluster.result(stopping)
     site.set("a c=3")
     site.history_gone = True
@@ -253,7 +251,7 @@ def test_a_copy_never_goes_back(site: Site, history_gone: bool) -> None:
     site.set("a=1")
     site.until_copied(a="1")
     leader = site.cluster.leader_of(KV)
-    site.cluster.result(leader.loop.create_task(site.keepers[leader.name].stop()))
+    site.cluster.result(leader.loop.create_task(site.mirrors[leader.name].stop()))
     ahead = (site.cluster.leader.metadata.applied + 3 << 20) - 1
     adopt(site, ahead, a="9")
     site.history_gone = history_gone
@@ -269,7 +267,7 @@ def test_a_copy_never_goes_back(site: Site, history_gone: bool) -> None:
 
 def test_a_copy_that_is_too_large_is_said(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     leader = site.cluster.leader_of(KV)
-    site.cluster.result(leader.loop.create_task(site.keepers[leader.name].stop()))
+    site.cluster.result(leader.loop.create_task(site.mirrors[leader.name].stop()))
     for number in range(9):
         site.set(f"k{number}={'v' * 1_000_000}")
     site.cluster.until(lambda: leader.metadata.applied >= site.cluster.leader.metadata.applied)

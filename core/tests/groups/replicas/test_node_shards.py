@@ -5,19 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
+from quorate.apply.control import METADATA
 from quorate.groups.node_shards import GroupsDifferError
-from quorate.groups.routing.slots import slots_in
 from quorate.plugin import RaftGroup
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slots_in
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.families import SHARDS
+from quorate.v1.control_pb2 import CreateShards, ShardMember, ShardRow
 
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
 
-    from core.tests.groups.replicas.conftest import Cluster
+    from core.tests.groups.replicas.conftest import Cluster, Node
 
 NewCluster = Callable[..., "Cluster"]
 NewCommand = Callable[..., "LoggedCommand"]
@@ -67,6 +71,20 @@ def test_shards_are_opened_again_after_a_restart(
     assert leader.rows(TOYS[0]) == {"a": "1", "b": "1"}
 
 
+def test_whoever_asks_is_told_of_every_shard_that_opens(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3}, settled=False)
+    node = cluster.nodes["a"]
+    early: list[ShardId] = []
+    late: list[ShardId] = []
+    node.run(lambda: node.shards.on_open(lambda shard: early.append(shard.id)))
+    assert early == [METADATA]
+
+    cluster.until(lambda: len(list(node.shards.all())) == 4)
+    node.run(lambda: node.shards.on_open(lambda shard: late.append(shard.id)))
+
+    assert early == late == [METADATA, *TOYS]
+
+
 def test_no_shard_is_created_while_nodes_declare_different_ones(
     new_cluster: NewCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -75,7 +93,7 @@ def test_no_shard_is_created_while_nodes_declare_different_ones(
     odd.kill()
     odd.configured = {"toy": 2}
     odd.start()
-    with caplog.at_level(logging.WARNING, "quorate.groups.node_shards"):
+    with caplog.at_level(logging.WARNING, "quorate.groups.founder"):
         cluster.pass_time(5.0)
 
     assert all(len(list(node.shards.all())) == 1 for node in cluster.nodes.values())
@@ -100,7 +118,7 @@ def test_a_node_with_other_plugins_is_named(
     declared["toy"] = replace(declared["toy"], plugin=plugin)
     odd.catalog = replace(odd.catalog, declared=declared)
     odd.start()
-    with caplog.at_level(logging.WARNING, "quorate.groups.node_shards"):
+    with caplog.at_level(logging.WARNING, "quorate.groups.founder"):
         cluster.pass_time(5.0)
 
     assert any("a and b run different plugins" in record.message for record in caplog.records)
@@ -164,3 +182,59 @@ def test_closing_ends_every_shard(new_cluster: NewCluster) -> None:
     cluster.result(closed)
 
     assert all(not shard.leads for shard in node.shards.all())
+
+
+def test_a_new_shard_is_led_by_another_node_each_time(new_cluster: NewCluster) -> None:
+    """Each replica of a shard that is founded campaigns at its own time, long before it must."""
+    cluster = new_cluster(group="toy", shards={"toy": 3}, settled=False)
+
+    assert {cluster.leader_of(shard).name for shard in TOYS} == {"a", "b", "c"}
+    assert all(cluster.nodes["a"][shard].term == 1 for shard in TOYS)
+
+
+def test_rows_are_read_again_only_when_they_changed(
+    new_cluster: NewCluster, new_command: NewCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = new_cluster()
+    leader = cluster.leader
+    read: list[str] = []
+    iterate = ShardData.iterate
+
+    def noted(data: ShardData, family: str, *bounds: Any, **how: Any) -> Any:
+        read.append(family)
+        return iterate(data, family, *bounds, **how)
+
+    cluster.pass_time(2.0)
+    monkeypatch.setattr(ShardData, "iterate", noted)
+    before = leader.shards.slot_map
+    for number in range(5):
+        cluster.propose(new_command(StringValue(value=f"a={number}"), slot=0))
+    cluster.pass_time(0.1)
+    assert SHARDS not in read
+    assert leader.shards.slot_map is before
+
+    members = [ShardMember(node="z", replica=9)]
+    row = ShardRow(group="late", number=0, slots=bytes(128), members=members)
+    cluster.propose(new_command(CreateShards(shards=[row]), slotless=True))
+    cluster.until(lambda: all(_knows_late(node) for node in cluster.nodes.values()))
+
+
+def _knows_late(node: Node) -> bool:
+    return any(row.group == "late" for row in node.shards.rows())
+
+
+def test_a_difference_is_the_concern_of_whoever_leads(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3}, settled=False)
+    odd = cluster.nodes["c"]
+    odd.kill()
+    odd.configured = {"toy": 2}
+    odd.start()
+    cluster.until(lambda: any(node.shards.difference for node in cluster.nodes.values()))
+    leader = cluster.leader
+    cluster.isolate(leader)
+    cluster.until(lambda: not leader.metadata.leads)
+    cluster.heal()
+    heir = cluster.leader
+    cluster.pass_time(2.0)
+
+    assert [node.name for node in cluster.nodes.values() if node.shards.difference] == [heir.name]

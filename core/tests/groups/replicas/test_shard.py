@@ -29,11 +29,12 @@ from quorate.groups.refusals import (
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.ports import Membership
 from quorate.groups.shard.shard import RemovedError, Shard, ShardClosedError, ShardSettings
+from quorate.observe.histogram import Histogram
 from quorate.plugin import Invalid
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Incoming, Manifest
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError
-from quorate.storage.shard_id import ShardId
 from quorate.v1.control_pb2 import RaiseGeneration
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ def test_a_new_leader_has_every_write_and_takes_more(cluster: Cluster, new_row: 
     caught_up(cluster)
 
     assert cluster.leader is not old
+    # The node that was killed began to count anew.
+    found = {node.name: node.metadata.leaders for node in cluster.nodes.values()}
+    assert found == {name: 1 if name == old.name else 2 for name in found}
     assert [node.rows() for node in cluster.nodes.values()] == [{"a": "1", "b": "2"}] * 3
     assert len(digests(cluster)) == 1
 
@@ -196,6 +200,7 @@ def test_a_queue_that_is_full_refuses_with_a_time_to_wait(
         cluster.result(future)
     cluster.propose(new_row("z", "1"))
     assert set(leader.rows()) == {"x", "y", "z"}
+    assert leader.metadata.tally.refused == 1
 
 
 def test_a_slot_of_another_shard_is_refused_in_apply(
@@ -229,6 +234,20 @@ def test_a_deadline_in_the_log_leaves_the_outcome_unknown(
     assert isinstance(error, UnansweredInTimeError)
     assert "stage replicate" in str(error)
     assert 0.04 < cluster.world.now - asked < 0.08
+
+
+def test_a_leader_that_lost_its_majority_keeps_nobody_waiting(
+    cluster: Cluster, new_row: NewRow
+) -> None:
+    leader = cluster.leader
+    cluster.isolate(leader)
+    asked = cluster.world.now
+    error = cluster.failure(cluster.proposal(leader, new_row("a", "1"), timeout_s=30.0))
+
+    assert type(error) is OutcomeUnknownError
+    assert "lost its majority" in str(error)
+    # It takes one election to see that nobody answers, and another one for a new leader to tell.
+    assert cluster.world.now - asked < 2 * leader.metadata.settings.timing.election_max_s + 0.1
 
 
 def test_a_deadline_in_the_queue_is_surely_not_proposed(
@@ -514,6 +533,50 @@ def test_a_follower_whose_disk_is_nearly_full_takes_no_entries_and_catches_up(
     assert follower.rows() == {"a": "1", "b": "1"}
 
 
+# What is counted.
+
+
+def test_writes_are_counted_with_their_entries_on_the_leader_and_applied_on_all(
+    cluster: Cluster, new_row: NewRow
+) -> None:
+    caught_up(cluster)
+    leader = cluster.leader
+    tally = leader.metadata.tally
+
+    def counted() -> list[float]:
+        return [
+            leader.metadata.applier.tally.entries,
+            _count(tally.entry_commands),
+            tally.entry_commands.total,
+            _count(tally.durations),
+            *(_count(node.metadata.tally.durations) for node in cluster.followers),
+            *(node.metadata.applier.tally.commands for node in cluster.nodes.values()),
+        ]
+
+    before, spent_s, logged = counted(), tally.durations.total, tally.entry_bytes.total
+    futures = leader.run(
+        lambda: [
+            leader.metadata.propose([new_row(key, "1") for key in keys]) for keys in ("ab", "c")
+        ]
+    )
+    status = leader.metadata.status()
+    for future in futures:
+        cluster.result(future)
+    caught_up(cluster)
+
+    # Both writes went into one entry.
+    grown = [now - then for now, then in zip(counted(), before, strict=True)]
+    assert grown == [1, 1, 3, 2, 0, 0, 3, 3, 3]
+    assert tally.entry_bytes.total - logged > status.admitted_bytes > 0
+    assert tally.durations.total > spent_s
+    after = leader.metadata.status()
+    assert (status.admitted, after.admitted, after.admitted_bytes) == (3, 0, 0)
+
+
+def _count(histogram: Histogram) -> int:
+    return list(histogram.buckets())[-1][1]
+
+
 # Slow writes.
 
 
@@ -562,6 +625,20 @@ def test_a_replica_that_was_removed_finds_out_and_says_so(cluster: Cluster) -> N
     assert f"since index {index}" in str(shard.stopped)
     assert leader.metadata.membership is not None
     assert leader.metadata.membership.index == index
+
+
+def test_a_change_of_members_ends_with_its_deadline(cluster: Cluster) -> None:
+    leader, cut_off = cluster.leader, cluster.followers[0]
+    cluster.isolate(leader)
+    members = [Member(n.peer) for n in cluster.nodes.values() if n is not cut_off]
+    changed = leader.run(lambda: leader.metadata.change_membership(Configuration.of(members), 0.2))
+    error = cluster.failure(changed)
+
+    assert isinstance(error, UnansweredInTimeError)
+    assert "the members of shard metadata/0 were about to change" in str(error)
+    cluster.heal()
+    caught_up(cluster)
+    assert cluster.leader.metadata.membership is not None
 
 
 def test_a_replica_that_only_hears_nobody_goes_on(cluster: Cluster, new_row: NewRow) -> None:

@@ -34,8 +34,8 @@ from quorate.groups.snapshots.transfer import (
 )
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.observe.failpoints import arm
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Manifest
-from quorate.storage.shard_id import ShardId
 
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand

@@ -13,15 +13,16 @@ from quorate.apply.outcomes import Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
 from quorate.groups.groups import Groups
-from quorate.groups.refusals import FencedError, NoLeaderError
+from quorate.groups.refusals import ExhaustedError, FencedError, NoLeaderError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
+from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import even_cut
-from quorate.plugin import Reader
+from quorate.plugin import Invalid, Reader
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 from quorate.v1.batch_pb2 import BatchReply
@@ -45,8 +46,18 @@ class FakeShard:
         self.leader: Peer | None = None
         self.revision = 0
         self.age_ms = 40
+        #: When a leader was last heard of, if that is to count.
+        self.heard_at: float | None = None
         self.proposed: list[LoggedCommand] = []
-        #: What the next proposals come to, before `answer` does again.
+        #: How many commands came at once, and their timeout.
+        self.calls: list[tuple[int, float]] = []
+        #: How many it has room for.
+        self.room: int | None = None
+        #: How many it takes in one entry.
+        self.most: int | None = None
+        #: Set: answers are kept in it until they are called.
+        self.held: list[Callable[[], None]] | None = None
+        #: What the next commands come to, before `answer` does again.
         self.next: list[Outcome | Exception] = []
         self.answer: Callable[[LoggedCommand], Outcome] = lambda _: Outcome(revision_of(1, 0))
         self.barriers = 0
@@ -67,13 +78,30 @@ class FakeShard:
             raise NoLeaderError(self.id, self.leader)
         if term is not None and term != self.term:
             raise FencedError(self.id, term=self.term, made_in=term)
+        if self.room is not None and len(commands) > self.room:
+            raise ExhaustedError("the queue is full", 5)
+        if self.most is not None and len(commands) > self.most:
+            raise Invalid("commands", "send less at once")
+        if self.room is not None:
+            self.room -= len(commands)
         self.proposed.extend(commands)
+        self.calls.append((len(commands), timeout_s or 0.0))
         future: asyncio.Future[tuple[Outcome, ...]] = self._loop.create_future()
-        result = self.next.pop(0) if self.next else self.answer(commands[0])
-        if isinstance(result, Exception):
-            future.set_exception(result)
+        results = [self.next.pop(0) if self.next else self.answer(each) for each in commands]
+        errors = [each for each in results if isinstance(each, Exception)]
+
+        def end() -> None:
+            if future.done():
+                return
+            if errors:
+                future.set_exception(errors[0])
+            else:
+                future.set_result(tuple(each for each in results if isinstance(each, Outcome)))
+
+        if self.held is None:
+            end()
         else:
-            future.set_result((result,))
+            self.held.append(end)
         return future
 
     def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
@@ -85,7 +113,9 @@ class FakeShard:
         return self._done(None)
 
     def staleness(self) -> Age:
-        return Age(self.revision, self.age_ms)
+        if self.heard_at is None:
+            return Age(self.revision, self.age_ms)
+        return Age(self.revision, int((self._loop.time() - self.heard_at) * 1_000))
 
     def reader(self, reads: frozenset[str]) -> Reader:
         self.reads = reads
@@ -129,6 +159,7 @@ class Cluster:
         self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
         self.slot_map = SlotMap(0, [])
         self.hops: list[tuple[str, str]] = []
+        self.forwarded: list[list[ForwardedCommand]] = []
         self.lost: dict[str, Exception] = {}
         self.nodes = {name: FakeNode(self, name) for name in "abc"}
 
@@ -158,11 +189,12 @@ class Cluster:
         assert task.done(), "it never ends"
         return task.result()
 
-    async def propose(self, node: str, request: ForwardedCommand) -> Outcome:
-        self.hops.append((node, request.command.type))
+    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
+        self.hops.append((node, requests[0].command.type))
+        self.forwarded.append(list(requests))
         if node in self.lost:
-            raise self.lost[node]
-        return await self.nodes[node].groups.accept(request)
+            return [self.lost[node]] * len(requests)
+        return await self.nodes[node].groups.accept(requests[0].shard, requests)
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         self.hops.append((node, request.type))

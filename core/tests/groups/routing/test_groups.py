@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from quorate.apply.entries import LoggedCommand, Stamp, revision_of
 from quorate.apply.outcomes import WRONG_SHARD, Outcome, Refusal
 from quorate.consensus.messages import Peer
+from quorate.groups.groups import Answer, Proposal
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
@@ -17,10 +18,11 @@ from quorate.groups.refusals import (
     UnknownShardError,
 )
 from quorate.groups.routing.forwarding import ForwardedCommand
+from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import slot_of
 from quorate.plugin import Invalid, Rejected, SessionRef, ShardRef, keys
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import CloseSession, OpenSession, OpenSessionReply
 
@@ -112,6 +114,27 @@ def test_a_leader_may_be_found_while_the_deadline_lasts(cluster: Cluster, pb: An
     cluster.loop.call_later(5.0, lambda: setattr(shard, "leads", True))
     propose(cluster, pb.WriteNote(owner="a"))
     assert len(shard.proposed) == 1
+
+
+@pytest.mark.parametrize(("age_ms", "took_s"), [(1_000, 0.0), (400, 0.6)])
+def test_a_write_is_given_up_when_no_leader_was_heard_of_for_long(
+    cluster: Cluster, pb: Any, age_ms: int, took_s: float
+) -> None:
+    cluster.host(1)
+    shard, began = cluster.shard(), cluster.loop.time()
+    shard.leads, shard.leader = False, None
+    shard.heard_at = began - age_ms / 1_000
+    ended: list[float] = []
+
+    async def attempt() -> None:
+        try:
+            await cluster.nodes["a"].groups.propose(pb.WriteNote(owner="a"))
+        finally:
+            ended.append(cluster.loop.time() - began)
+
+    with pytest.raises(NoLeaderError, match="nothing was proposed"):
+        cluster.run(attempt())
+    assert took_s <= ended[0] < took_s + 0.3
 
 
 @pytest.mark.parametrize(
@@ -353,11 +376,104 @@ def test_what_is_forwarded_goes_no_second_hop_and_is_judged_again(
         )
         return ForwardedCommand(shard=shard, command=logged, caller="", timeout_s=1.0)
 
-    with pytest.raises(NoLeaderError, match="a leads it") as raised:
-        cluster.run(cluster.nodes["b"].groups.accept(forwarded(pb.WriteNote(owner="a"))))
-    assert raised.value.leader == Peer("a", 1)
-    with pytest.raises(NoLeaderError):
-        cluster.run(cluster.nodes["c"].groups.accept(forwarded(pb.WriteNote(owner="a"))))
-    with pytest.raises(Invalid, match="owner"):
-        cluster.run(cluster.nodes["a"].groups.accept(forwarded(pb.WriteNote())))
+    def accepted(node: str, *messages: Any) -> list[Result]:
+        sent = [forwarded(each) for each in messages]
+        return cluster.run(cluster.nodes[node].groups.accept(shard, sent))
+
+    [follower] = accepted("b", pb.WriteNote(owner="a"))
+    assert isinstance(follower, NoLeaderError)
+    assert follower.leader == Peer("a", 1)
+    [stranger] = accepted("c", pb.WriteNote(owner="a"))
+    assert isinstance(stranger, NoLeaderError)
+    invalid, good = accepted("a", pb.WriteNote(), pb.WriteNote(owner="a"))
+    assert isinstance(invalid, Invalid)
+    assert invalid.field == "owner"
+    assert isinstance(good, Outcome)
     assert cluster.hops == []
+
+
+def propose_many(cluster: Cluster, messages: list[Any], on: str = "a") -> list[Any]:
+    groups = cluster.nodes[on].groups
+    deadline = groups.deadline()
+    proposals = [Proposal(message, deadline) for message in messages]
+    return cast("list[Any]", cluster.run(groups.propose_many(proposals)))
+
+
+@pytest.mark.parametrize("asked", ["a", "b"])
+def test_many_commands_come_to_each_shard_at_once(cluster: Cluster, pb: Any, asked: str) -> None:
+    cluster.host(4)
+    for number in range(4):
+        cluster.shard(number).answer = lambda logged: Outcome(1, logged.payload)
+    messages = [pb.WriteNote(owner=str(number)) for number in range(1_000)]
+
+    answers = propose_many(cluster, messages, asked)
+
+    assert [answer.reply for answer in answers] == [each.SerializeToString() for each in messages]
+    assert [len(cluster.shard(number).calls) for number in range(4)] == [1] * 4
+    assert len(cluster.hops) == (4 if asked == "b" else 0)
+
+
+def test_many_commands_do_not_share_their_fate(
+    cluster: Cluster, pb: Any, batch: Batch, answering: Answering
+) -> None:
+    cluster.host(1)
+    shard = cluster.shard()
+    refused = Outcome(1, refusal=Refusal("FULL", "no room"))
+
+    def answer(logged: LoggedCommand) -> Outcome:
+        if logged.type != "kit_sample.v1.WriteNote":
+            return answering(logged)
+        owner = pb.WriteNote.FromString(logged.payload).owner
+        return refused if owner == "full" else Outcome(1, owner.encode())
+
+    shard.answer = answer
+    found = propose_many(
+        cluster,
+        [
+            pb.WriteNote(owner="a"),
+            pb.WriteNote(),
+            pb.WriteNote(owner="full"),
+            pb.Note(),
+            batch("xyz"),
+            batch(""),
+            pb.WriteNote(owner="b"),
+        ],
+    )
+
+    assert [type(each) for each in found] == [
+        Answer,
+        Invalid,
+        Rejected,
+        LookupError,
+        Answer,
+        Answer,
+        Answer,
+    ]
+    assert found[0].reply == b"a"
+    assert BatchReply.FromString(found[4].reply).items == 3
+    assert (found[5].reply, found[6].reply) == (b"", b"b")
+    assert [count for count, _ in shard.calls] == [4]
+
+
+def test_of_many_only_what_was_surely_not_proposed_is_tried_again(
+    cluster: Cluster, pb: Any
+) -> None:
+    cluster.host(1)
+    shard = cluster.shard()
+    shard.most = 1
+    shard.next = [NotProposedError("it was overwritten"), Outcome(1), OutcomeUnknownError("lost")]
+
+    found = propose_many(cluster, [pb.WriteNote(owner=owner) for owner in "abcd"])
+
+    assert [type(each) for each in found] == [Answer, Answer, OutcomeUnknownError, Answer]
+    owners = [pb.WriteNote.FromString(each.payload).owner for each in shard.proposed]
+    assert owners == [*"abcda"]
+
+
+def test_large_commands_travel_in_several_runs(cluster: Cluster, pb: Any) -> None:
+    cluster.host(1)
+    messages = [pb.WriteNote(owner=owner, text="x" * 400_000) for owner in "abcde"]
+
+    propose_many(cluster, messages, "b")
+
+    assert sorted(len(run) for run in cluster.forwarded) == [1, 2, 2]

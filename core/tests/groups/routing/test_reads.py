@@ -11,8 +11,8 @@ from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
 from quorate.groups.routing.reads import ReadOptions
 from quorate.plugin import Invalid, Rejected, Row
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError
-from quorate.storage.shard_id import ShardId
 
 if TYPE_CHECKING:
     from core.tests.groups.routing.conftest import Cluster

@@ -9,10 +9,10 @@ from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import UnknownShardError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import slot_of
 from quorate.plugin import Invalid, keys
 from quorate.plugin.catalog import Catalog
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
 from quorate.v1.control_pb2 import OpenSession
 
 LIMITS = LimitsSection(key_bytes=20, value_bytes=100, command_bytes=1_000, batch_items=4)
@@ -50,7 +50,7 @@ def test_what_is_too_large_is_refused_by_its_field(
     with pytest.raises(Invalid, match=r"command: .* has 1\d{3} bytes, and 1000 are"):
         check(catalog, pb.WriteNote(owner="a", text="t" * 1_000))
     check(catalog, batch("abcd"))
-    with pytest.raises(Invalid, match="items: a batch of 5 items, and 4 are the most"):
+    with pytest.raises(Invalid, match="notes: a batch of 5 items, and 4 are the most"):
         check(catalog, batch("abcde"))
     slot_map = SlotMap.founding({"sample": 1})
     with pytest.raises(Invalid, match=r"shard_key: .* by a key of 23 bytes, and 20 are"):
@@ -94,7 +94,7 @@ def test_a_forwarded_command_is_checked_again(
         forwarded(batch("ab"), *slots, shard=ShardId("kv", 0))
     with pytest.raises(Invalid, match="owner"):
         forwarded(pb.WriteNote(), slot_of(keys.pack("")))
-    with pytest.raises(Invalid, match="items: a batch of 5"):
+    with pytest.raises(Invalid, match="notes: a batch of 5"):
         forwarded(batch("abcde"))
     with pytest.raises(Invalid, match=r"type: no plugin .* declares the command quorate"):
         forwarded(OpenSession())
@@ -107,3 +107,10 @@ def test_without_a_slot_goes_core_alone(catalog: Catalog) -> None:
     smuggled = LoggedCommand(WRITE, b"", slotless=True)
     with pytest.raises(Invalid, match="needs its slots"):
         routing.check_forwarded(catalog, shard, smuggled, LIMITS)
+    # A row of core's own: logged as a command it would stop every replica.
+    row = LoggedCommand("quorate.v1.ShardRow", b"", slotless=True)
+    with pytest.raises(Invalid, match="needs its slots"):
+        routing.check_forwarded(catalog, shard, row, LIMITS)
+    damaged = LoggedCommand("quorate.v1.OpenSession", b"\xff", slotless=True)
+    with pytest.raises(Invalid, match=r"command: its 1 bytes are no quorate\.v1\.OpenSession"):
+        routing.check_forwarded(catalog, shard, damaged, LIMITS)

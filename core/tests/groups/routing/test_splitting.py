@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import slot_of
-from quorate.groups.routing.splitting import Share, ShareReply, join, refused, split, within
 from quorate.plugin import Invalid, keys
 from quorate.plugin.catalog import Catalog
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
+from quorate.plugin.splitting import Share, ShareReply, join, refused, split, within
 from quorate.v1.batch_pb2 import BatchReply
 
 Batch = Callable[[str], Any]
@@ -93,10 +93,10 @@ def test_a_share_that_is_not_answered_item_by_item_is_found(
 
 
 def test_keys_are_named_once_and_are_not_too_long(catalog: Catalog, batch: Batch, pb: Any) -> None:
-    with pytest.raises(Invalid, match=r"items: item 2 names the key .* a second time"):
+    with pytest.raises(Invalid, match=r"notes\[2\]: item 2 names the key .* a second time"):
         cut(catalog, batch("aba"), 1)
     notes = [pb.WriteNote(owner=owner) for owner in ("a", "b" * 10)]
-    with pytest.raises(Invalid, match="items: item 1 has a key of 12 bytes, and 10 are"):
+    with pytest.raises(Invalid, match=r"notes\[1\]: item 1 has a key of 12 bytes, and 10 are"):
         cut(catalog, pb.WriteNotes(notes=notes), 1, key_bytes=10)
 
 

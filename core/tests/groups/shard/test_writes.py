@@ -8,7 +8,7 @@ import pytest
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.shard.writes import Flight, Flights, Stage, Write
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 

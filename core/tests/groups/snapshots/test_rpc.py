@@ -28,9 +28,9 @@ from quorate.groups.snapshots.transfer import (
     TransferError,
     decode_answer,
 )
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
-from quorate.storage.shard_id import ShardId
 
 LIMITS = StreamLimits(retry_max_s=0.1)
 A, B = Peer("a", 1), Peer("b", 2)

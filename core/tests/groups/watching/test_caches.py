@@ -9,7 +9,7 @@ from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import RowEvent
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 

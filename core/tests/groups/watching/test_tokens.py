@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 TOKEN = WatchToken(
     b"cluster", 3, {ShardId("offset", 1): 7 << 20, ShardId("offset", 0): (1 << 63) + 1}

@@ -13,13 +13,13 @@ from quorate.groups.watching.feeds import Feed, Lost, PageLimits, Selection, Sta
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch, Watches, WatchSettings
 from quorate.plugin import EmittedEvent, RowEvent, WatchedEvent
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import LOW_KEY, EventRow, Kind, event_key
 from quorate.storage.families import EVENTS
 from quorate.storage.rows import REVISION, value_of
-from quorate.storage.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 
@@ -485,6 +485,13 @@ def test_a_closed_watch_ends_and_leaves_nothing_behind(site: Site) -> None:
 
     assert task.result() == []
     assert site.first.watchers == site.second.watchers == 0
+
+
+def test_open_watches_are_counted(site: Site) -> None:
+    opened = [site.open() for _ in range(3)]
+    opened[0].close()
+
+    assert site.watches.open_now == 2
 
 
 def test_the_age_of_a_watch(site: Site) -> None:

@@ -195,6 +195,20 @@ def test_flushed_rows_are_there_and_are_no_longer_in_memory(databases: Databases
         engine.flush("lgo")
 
 
+def test_the_room_that_rows_take_is_that_of_files_once_they_are_flushed(
+    databases: Databases,
+) -> None:
+    engine = databases.open()
+    assert engine.files() == (0, 0)
+    put(engine, {long_key(number): bytes(100) for number in range(5_000)})
+    engine.flush("log")
+
+    # The twin has no files.
+    rocks = isinstance(engine, RocksEngine)
+    assert engine.files().tables >= (500_000 if rocks else 0)
+    assert engine.files().pending_compaction == 0
+
+
 def test_rows_are_counted_about(databases: Databases) -> None:
     engine = databases.open()
     assert engine.estimated_rows("log") == 0

@@ -77,6 +77,8 @@ async def test_one_sync_serves_all_that_was_written_in_a_turn(node: Node) -> Non
 
     assert node.synced == [(3, Mark(2, 0))]
     assert node.engine.syncs == 1
+    assert list(node.sync_loop.durations.buckets())[-1][1] == 1
+    assert node.sync_loop.durations.total > 0
 
 
 async def test_what_is_written_during_a_sync_waits_for_the_next(node: Node) -> None:

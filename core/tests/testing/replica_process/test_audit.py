@@ -8,7 +8,7 @@ from quorate.apply.applier import Applier, families_of
 from quorate.apply.control import METADATA
 from quorate.apply.entries import EntryBatch, encode
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.groups.routing.slots import even_cut
+from quorate.plugin.slots import even_cut
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

@@ -34,17 +34,17 @@ MISMATCH: Final = "REVISION_MISMATCH"
 
 def put_pair(txn: Txn, command: PutPair) -> PutPairReply:
     """Write a pair; its time to live begins anew, or ends when none is given."""
-    row = _expected(txn, command)
-    _put(txn, command, row)
-    return PutPairReply(revision=txn.revision, created=row is None)
+    old = _replaceable(txn, command)
+    _put(txn, command, old, Pair())
+    return PutPairReply(revision=txn.revision, created=old is None)
 
 
 def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
     """Write many pairs; what was not expected is named in the reply."""
-    reply = BatchReply(items=len(command.pairs))
-    for position, pair in enumerate(command.pairs):
+    reply, pair = BatchReply(items=len(command.pairs)), Pair()
+    for position, put in enumerate(command.pairs):
         try:
-            _put(txn, pair, _expected(txn, pair))
+            _put(txn, put, _replaceable(txn, put), pair)
         except Rejected as refusal:
             reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
     return reply
@@ -98,8 +98,8 @@ def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
     """Refuse an operation that cannot be carried out; return what carries it out."""
     kind = operation.WhichOneof("operation")
     if kind == "put":
-        old = _expected(txn, operation.put)
-        return lambda: _put(txn, operation.put, old)
+        old = _replaceable(txn, operation.put)
+        return lambda: _put(txn, operation.put, old, Pair())
     if kind == "delete":
         row = _expected(txn, operation.delete)
         return lambda: _delete(txn, row)
@@ -107,6 +107,14 @@ def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
         pair = _renewable(txn, operation.touch)
         return lambda: _renew(txn, operation.touch.key, pair)
     raise Rejected("INVALID_ARGUMENT", "an operation is none of put, delete, touch")
+
+
+def _replaceable(txn: Txn, command: PutPair) -> bytes | None:
+    """Return the value of the row that a put replaces; most puts do not ask for its revision."""
+    if command.HasField("expected_revision"):
+        row = _expected(txn, command)
+        return None if row is None else row.value
+    return txn.get(PAIRS, command.key)
 
 
 def _expected(txn: Txn, command: PutPair | DeletePair | TouchPair) -> Row | None:
@@ -124,18 +132,20 @@ def _expect(key: bytes, row: Row | None, revision: int) -> None:
         raise Rejected(MISMATCH, f"{key!r} {is_there}, and {wanted} was expected")
 
 
-def _put(txn: Txn, command: PutPair, row: Row | None) -> None:
-    created, had_ttl = txn.revision, False
-    if row is not None:
-        old = Pair.FromString(row.value)
-        created, had_ttl = old.created_revision, old.ttl_ms > 0
-    ttl_ms = command.ttl_ms
-    pair = Pair(value=command.value, ttl_ms=ttl_ms, created_revision=created)
-    txn.put(PAIRS, command.key, pair.SerializeToString(deterministic=True))
+def _put(txn: Txn, command: PutPair, replaced: bytes | None, pair: Pair) -> None:
+    """Write a pair; `pair` is filled for it, which takes less time than a new one."""
+    if replaced is None:
+        created, had_ttl = txn.revision, 0
+    else:
+        old = Pair.FromString(replaced)
+        created, had_ttl = old.created_revision, old.ttl_ms
+    key, ttl_ms = command.key, command.ttl_ms
+    pair.value, pair.ttl_ms, pair.created_revision = command.value, ttl_ms, created
+    txn.put(PAIRS, key, pair.SerializeToString(deterministic=True))
     if ttl_ms:
-        _renew(txn, command.key, pair)
+        _renew(txn, key, pair)
     elif had_ttl:
-        txn.schedule(TTL, command.key, None)
+        txn.schedule(TTL, key, None)
 
 
 def _delete(txn: Txn, row: Row | None) -> None:

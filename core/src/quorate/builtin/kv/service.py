@@ -8,7 +8,7 @@ from typing import Final
 
 from quorate.builtin.kv.queries import LARGEST_PAGE, PAGE_BYTES
 from quorate.builtin.kv.validation import check_key, check_keys, check_list
-from quorate.plugin import Consistency, GrpcService, NodeApi
+from quorate.plugin import Answers, Consistency, GrpcService, NodeApi
 from quorate.v1 import kv_pb2_grpc
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.kv_pb2 import (
@@ -80,23 +80,31 @@ class KvServicer(kv_pb2_grpc.KvServiceServicer):
 
     async def Get(self, request: GetPairRequest, context: object) -> GetPairResponse:
         """Read a pair."""
-        return GetPairResponse(pair=await self._pair(request, keys_only=False))
+        found = await self._pair(request, keys_only=False)
+        return GetPairResponse(pair=_first(found), age_ms=found.age_ms)
 
     async def GetBatch(self, request: GetPairsRequest, context: object) -> GetPairsResponse:
         """Read many pairs, in the order of the request."""
         found = await self._pairs(request, keys_only=False)
-        return GetPairsResponse(
-            responses=[GetPairResponse(pair=found.get(key)) for key in request.keys]
-        )
+        pairs = {pair.key: pair for pair in found.rows}
+        response = GetPairsResponse(age_ms=found.age_ms)
+        for key in request.keys:
+            # Built in its place: a message that is put into another one is copied.
+            each, pair = response.responses.add(), pairs.get(key)
+            if pair is not None:
+                each.pair.CopyFrom(pair)
+        return response
 
     async def Exists(self, request: GetPairRequest, context: object) -> ExistsPairResponse:
         """Tell whether there is a pair."""
-        return ExistsPairResponse(exists=await self._pair(request, keys_only=True) is not None)
+        found = await self._pair(request, keys_only=True)
+        return ExistsPairResponse(exists=bool(found.rows), age_ms=found.age_ms)
 
     async def ExistsBatch(self, request: GetPairsRequest, context: object) -> ExistPairsResponse:
         """Tell which pairs there are, in the order of the request."""
         found = await self._pairs(request, keys_only=True)
-        return ExistPairsResponse(exist=[key in found for key in request.keys])
+        there = {pair.key for pair in found.rows}
+        return ExistPairsResponse(exist=[key in there for key in request.keys], age_ms=found.age_ms)
 
     async def List(self, request: ListPairsRequest, context: object) -> ListPairsResponse:
         """List a page of pairs."""
@@ -114,28 +122,25 @@ class KvServicer(kv_pb2_grpc.KvServiceServicer):
             page = await self._page(request, page.next_page_token)
             yield page
 
-    async def _pair(self, request: GetPairRequest, *, keys_only: bool) -> KeyedPair | None:
+    async def _pair(self, request: GetPairRequest, *, keys_only: bool) -> Answers[KeyedPair]:
         check_key(request.key)
         query = GetPair(key=request.key, keys_only=keys_only)
-        answers = self._node.query(
+        return await self._node.read(
             query,
             KeyedPair,
             consistency=_consistency(request),
             min_revision=request.min_revision,
         )
-        found = [pair async for pair in answers]
-        return found[0] if found else None
 
-    async def _pairs(self, request: GetPairsRequest, *, keys_only: bool) -> dict[bytes, KeyedPair]:
+    async def _pairs(self, request: GetPairsRequest, *, keys_only: bool) -> Answers[KeyedPair]:
         check_keys(request.keys)
         query = GetPairs(keys=request.keys, keys_only=keys_only)
-        answers = self._node.query(
+        return await self._node.read(
             query,
             KeyedPair,
             consistency=_consistency(request),
             min_revision=request.min_revision,
         )
-        return {pair.key: pair async for pair in answers}
 
     async def _page(self, request: ListPairsRequest, after: bytes) -> ListPairsResponse:
         limit = min(request.page_size or LARGEST_PAGE, LARGEST_PAGE)
@@ -147,13 +152,19 @@ class KvServicer(kv_pb2_grpc.KvServiceServicer):
             limit=limit,
             keys_only=request.keys_only,
         )
-        answers = self._node.query(
+        found = await self._node.read(
             query,
             ListedPair,
             consistency=_consistency(request),
             min_revision=request.min_revision,
         )
-        return _page_of([listed async for listed in answers], limit)
+        page = _page_of(found.rows, limit)
+        page.age_ms = found.age_ms
+        return page
+
+
+def _first(found: Answers[KeyedPair]) -> KeyedPair | None:
+    return found.rows[0] if found.rows else None
 
 
 def _page_of(found: Sequence[ListedPair], limit: int) -> ListPairsResponse:

@@ -8,7 +8,8 @@ from quorate.v1.resource_pb2 import Resource
 GROUP: Final = METADATA_GROUP.name
 RESOURCES: Final = "resource.resources"
 
-FAMILIES: Final = (ColumnFamily(name=RESOURCES, group=GROUP, row=Resource),)
+#: Configuration changes seldom, and who follows it wants to know what has changed.
+FAMILIES: Final = (ColumnFamily(name=RESOURCES, group=GROUP, row=Resource, previous=True),)
 
 
 def resource_key(path: str) -> bytes:

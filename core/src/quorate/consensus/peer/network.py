@@ -136,6 +136,11 @@ class PeerNetwork:
         self._addresses.pop(self._me.node, None)
         self._reroute()
 
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The other nodes that are known, and where each is found."""
+        return self._addresses
+
     def address(self, node: str) -> str | None:
         """Return where a node is found."""
         return self._addresses.get(node)
@@ -162,12 +167,14 @@ class PeerNetwork:
             else:
                 route.links[lane(message.body)].put(shard, message)
 
-    async def introduce(self, node: str, introduction: Introduction) -> Introduction:
+    async def introduce(
+        self, node: str, introduction: Introduction, address: str | None = None
+    ) -> Introduction:
         """Say who this node is, and return what the other says of itself.
 
-        Raises `IntroductionRefusedError`.
+        Without an address it is asked where it is known to be. Raises `IntroductionRefusedError`.
         """
-        channel = open_channel(self._addresses[node], self._limits)
+        channel = open_channel(address or self._addresses[node], self._limits)
         try:
             content = encode_introduction(introduction, self._token_hash)
             answer, shown = decode_introduction(await ask(channel, content, self._limits.answer_s))
@@ -233,19 +240,28 @@ class PeerNetwork:
             return OTHER_NODE
         return self._judge(answer.handshake)
 
-    def judge_asker(self, asker: Handshake) -> str | None:
-        """Return why whoever shows this is refused, or None."""
+    def judge_asker(self, asker: Handshake, *, of_old: bool = False) -> str | None:
+        """Return why whoever shows this is refused, or None.
+
+        With `of_old` it need not be a member any more.
+        """
         if asker.target != self._me.node:
             return OTHER_TARGET
-        return self._judge(asker)
+        return self._judge_cluster(asker) if of_old else self._judge(asker)
 
-    def _judge(self, other: Handshake) -> str | None:
+    def _judge_cluster(self, other: Handshake) -> str | None:
         if not hmac.compare_digest(other.token_hash, self._token_hash):
             return OTHER_TOKEN
         if not self._cluster or not other.cluster:
             return NOT_FORMED
         if other.cluster != self._cluster:
             return OTHER_CLUSTER
+        return None
+
+    def _judge(self, other: Handshake) -> str | None:
+        reason = self._judge_cluster(other)
+        if reason is not None:
+            return reason
         if other.peer.node not in self._addresses:
             return UNKNOWN_NODE
         if not self._admit(other.peer, other.config_index):

@@ -162,6 +162,7 @@ def encode_introduction(introduction: Introduction, token_hash: bytes) -> bytes:
         replica=introduction.peer.replica,
         initial_members=introduction.initial_members,
         first_entry=introduction.first_entry,
+        about=introduction.about,
     ).SerializeToString()
 
 
@@ -175,7 +176,7 @@ def decode_introduction(content: bytes) -> tuple[Introduction, bytes]:
     if read.first_entry:
         _check_configuration(read.first_entry, 1)
     peer = Peer(read.node, read.replica)
-    introduction = Introduction(peer, tuple(read.initial_members), read.first_entry)
+    introduction = Introduction(peer, tuple(read.initial_members), read.first_entry, read.about)
     return introduction, read.token_hash
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.outcomes import Outcome
+from quorate.config.sections import LimitsSection
+from quorate.groups.routing.proposing import Result
 from quorate.plugin import Consistency
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+
+#: The most bytes of commands that travel together, when messages of clients may be as large.
+RUN_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,17 @@ class ForwardedQuery:
     timeout_s: float
 
 
+def run_bytes(limits: LimitsSection) -> int:
+    """Return about how many bytes of commands travel together; a larger one travels alone."""
+    # What a command is wrapped in is estimated.
+    return min(RUN_BYTES, limits.grpc_message_bytes // 2)
+
+
+def weight(command: LoggedCommand) -> int:
+    """Return about how many bytes a command is on its way to another node."""
+    return len(command.payload) + len(command.type) + 2 * len(command.slots) + 64
+
+
 class AsOf(NamedTuple):
     """What the answers of a shard were read from."""
 
@@ -54,14 +69,15 @@ class ForwardedAnswers(NamedTuple):
 class Forwarder(Protocol):
     """Carries requests to other nodes, once each: whoever forwards never tries again.
 
-    The other side is `Groups.accept` and `Groups.accept_query`; what these raise is raised here.
+    The other side is `Groups.accept` and `Groups.accept_query`.
     """
 
-    async def propose(self, node: str, request: ForwardedCommand) -> Outcome:
-        """Have the leader propose a command.
+    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
+        """Have the leader propose commands of one shard in their order, and tell each one's end.
 
-        Raises `NotProposedError` when it surely never left this node or was refused there before
-        it was logged, and `OutcomeUnknownError` when the connection broke after it was sent.
+        That is `NotProposedError` when it surely never left this node or was refused there before
+        it was logged, and `OutcomeUnknownError` when the connection broke after it was sent. It is
+        in its place; nothing of that is raised.
         """
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:

@@ -9,7 +9,7 @@ from quorate.apply.outcomes import Outcome
 from quorate.consensus.messages import Peer
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Reader
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 
 class Age(Protocol):

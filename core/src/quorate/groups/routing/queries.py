@@ -15,8 +15,8 @@ from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
 from quorate.groups.routing.local import LocalShard
 from quorate.plugin import Invalid, Query, Rejected, UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError
-from quorate.storage.shard_id import ShardId
 
 R = TypeVar("R", bound=Message)
 

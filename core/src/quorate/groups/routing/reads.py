@@ -17,7 +17,7 @@ from quorate.groups.routing.local import LocalShards
 from quorate.groups.routing.queries import Answers
 from quorate.plugin import Consistency, Invalid
 from quorate.plugin.catalog import Catalog
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")

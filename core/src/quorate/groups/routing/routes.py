@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from quorate.apply import control
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.routing.slots import slot_of
-from quorate.groups.routing.splitting import Share, split
 from quorate.plugin import Command, Invalid
 from quorate.plugin.catalog import Catalog
-from quorate.storage.shard_id import ShardId
-from quorate.v1 import control_pb2
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
+from quorate.plugin.splitting import Share, items_field, split
 
 
 def declared(catalog: Catalog, name: str) -> Command[Any]:
@@ -58,10 +58,11 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
             "most (limits.command_bytes); send less at once",
         )
     if command.items is not None:
-        count = len(command.items.get(message))
+        items = command.items.get(message)
+        count = len(items)
         if count > limits.batch_items:
             raise Invalid(
-                "items",
+                items_field(message, items),
                 f"a batch of {count} items, and {limits.batch_items} are the most "
                 "(limits.batch_items); send several",
             )
@@ -113,6 +114,7 @@ def check_forwarded(
     if logged.slotless:
         if not is_control(logged.type):
             raise Invalid("type", f"{logged.type} is no command of core's own: it needs its slots")
+        _parsed(control.ROUTES[logged.type].parse, logged.type, logged.payload)
         return
     message = parse(catalog, logged.type, logged.payload)
     command = catalog.commands[logged.type]
@@ -131,8 +133,7 @@ def check_forwarded(
 
 def is_control(name: str) -> bool:
     """Tell whether a message is one of core's own commands; none of them comes from a client."""
-    package, _, message = name.rpartition(".")
-    return package == "quorate.v1" and message in control_pb2.DESCRIPTOR.message_types_by_name
+    return name in control.ROUTES
 
 
 def _slots(
@@ -145,12 +146,14 @@ def _slots(
 
 
 def _read(command: Command[Any], payload: bytes) -> Message:
+    return _parsed(command.message.FromString, command.message.DESCRIPTOR.full_name, payload)
+
+
+def _parsed(parse: Callable[[bytes], Message], name: str, payload: bytes) -> Message:
     try:
-        message: Message = command.message.FromString(payload)
+        return parse(payload)
     except DecodeError:
-        name = command.message.DESCRIPTOR.full_name
         raise Invalid("command", f"its {len(payload)} bytes are no {name}") from None
-    return message
 
 
 def _check_values(message: Message, value_bytes: int, within: str) -> None:

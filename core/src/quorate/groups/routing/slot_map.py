@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Self
 
 from quorate.apply.control import METADATA
+from quorate.apply.members import replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import UnknownShardError
-from quorate.groups.routing.slots import even_cut, slot_of, slots_in
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.v1.control_pb2 import ShardRow
 
 
@@ -23,7 +24,7 @@ class SlotMap:
         }
         for row in rows:
             shard = ShardId(row.group, row.number)
-            self._members[shard] = tuple(Peer(each.node, each.replica) for each in row.members)
+            self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
             owners = self._slots.setdefault(row.group, {})
             for slot in slots_in(row.slots):
                 owners[slot] = shard
@@ -44,6 +45,10 @@ class SlotMap:
             ],
         )
 
+    def all(self) -> tuple[ShardId, ...]:
+        """Return the shards of all groups in their order."""
+        return tuple(sorted(self._members))
+
     def shards(self, group: str) -> tuple[ShardId, ...]:
         """Return the shards of a group in their order; raises `UnknownShardError` without one."""
         found = self._shards.get(group)
@@ -63,9 +68,9 @@ class SlotMap:
         return self.holder(group, slot_of(shard_key))
 
     def members(self, shard: ShardId) -> tuple[Peer, ...]:
-        """Return the replicas that a shard was founded with; raises `UnknownShardError`.
+        """Return the replicas that a shard is said to have; raises `UnknownShardError`.
 
-        They say where to ask first: who belongs to a shard later, the shard alone knows.
+        They say where to ask first: who belongs to a shard, the shard alone knows.
         """
         found = self._members.get(shard)
         if found is None:

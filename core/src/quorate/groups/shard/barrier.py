@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from quorate.consensus.reads import ReadOutcome
 from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import ReadTimeoutError
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 
 class _Reader(NamedTuple):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.consensus.journal import Journal
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.opening import check, log_needs_reset, needed_of_log
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError
-from quorate.storage.shard_id import ShardId
 
 
 class TailJournal(Journal, Protocol):

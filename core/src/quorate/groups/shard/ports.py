@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Message, Peer
 from quorate.consensus.peer.network import PeerNetwork
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
     from quorate.groups.shard.shard import Shard

@@ -31,14 +31,17 @@ from quorate.groups.shard.batcher import Batcher
 from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
+from quorate.groups.shard.tally import WriteTally
 from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, warn_slow
 from quorate.plugin import Invalid
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
 #: What the head of an entry takes beside the frames of its commands.
 _HEAD_BYTES: Final = 64
+#: Where a write is that another leader may keep or replace.
+_DOUBTFUL: Final = (Stage.APPEND, Stage.REPLICATE)
 
 
 class Proposer:
@@ -62,6 +65,7 @@ class Proposer:
         space: FreeSpace | None,
     ) -> None:
         self.proposals: Final = Proposals()
+        self.tally: Final = WriteTally()
         self._shard: Final = shard
         self._me: Final = me
         self._driver: Final = driver
@@ -74,7 +78,7 @@ class Proposer:
         self._timeout_s: Final = settings.write_timeout_s
         self._slow_s: Final = settings.slow_write_s
         self._entry_bytes: Final = settings.limits.entry_bytes - _HEAD_BYTES
-        self._admission: Final = Admission(
+        self.admission: Final = Admission(
             f"the queue of shard {shard}",
             max_bytes=settings.queue_bytes,
             max_count=settings.queue_commands,
@@ -95,8 +99,12 @@ class Proposer:
             batch_bytes=min(settings.batch_bytes, self._entry_bytes),
         )
         self._patience: Final = Alarm(loop, clock, self._lose_patience)
-        self._clock_alarm: str | None = None
+        #: Whose clock to repair, as was seen when logical time was last asked for.
+        self.clock_alarm: str | None = None
         self._led_term: int | None = None
+        self._election_s: Final = settings.timing.election_max_s
+        #: From when on nobody waits for what was logged by the leader that this replica was.
+        self._doubted_from = float("inf")
         #: Why nothing is taken, and when to try again.
         self._held: tuple[str, float] | None = None
         self._closed: Exception | None = None
@@ -121,14 +129,18 @@ class Proposer:
     ) -> asyncio.Future[Outcomes]:
         """Let commands wait for their entry; see `Shard.propose`."""
         self._check_leads(term)
-        self._check_room()
-        frames = (
-            command_bytes(commands[0])
-            if len(commands) == 1
-            else b"".join(map(command_bytes, commands))
-        )
-        self._check_size(len(frames), len(commands))
-        self._admission.admit(len(frames), len(commands))
+        try:
+            self._check_room()
+            frames = (
+                command_bytes(commands[0])
+                if len(commands) == 1
+                else b"".join(map(command_bytes, commands))
+            )
+            self._check_size(len(frames), len(commands))
+            self.admission.admit(len(frames), len(commands))
+        except ExhaustedError:
+            self.tally.refused += len(commands)
+            raise
         now = self._clock()
         write = Write(
             self._loop.create_future(),
@@ -153,6 +165,11 @@ class Proposer:
             self._refuse(self._batcher.take())
             if led is not None:
                 self._logical.elected(self._applier.now_ms)
+                self._doubted_from = float("inf")
+            else:
+                # A leader that was elected elsewhere has told by then what became of it.
+                self._doubted_from = self._clock() + self._election_s
+                self._patience.by(self._doubted_from)
         if self._flights.advance(replica.log.synced_index, replica.commit):
             self._batcher.committed()
 
@@ -245,6 +262,8 @@ class Proposer:
             self._refuse(ready)
             return
         if proposed:
+            self.tally.entry_commands.observe(sum([write.count for write in ready]))
+            self.tally.entry_bytes.observe(len(payload))
             flight = self._flights.begin(proposed[0].index, ready)
             self.proposals.add(proposed[0], partial(self._flights.settle, flight))
             return
@@ -275,14 +294,15 @@ class Proposer:
             write.fail(self._no_leader())
 
     def _ended(self, write: Write) -> None:
-        self._admission.release(write.size, write.count)
+        self.admission.release(write.size, write.count)
+        self.tally.durations.observe(self._clock() - write.begun)
 
     def now_ms(self) -> int:
         """Return the logical time that a command gets which is proposed now."""
         now_ms = self._logical.now_ms(self._applier.now_ms)
         alarm = self._logical.alarm
-        if alarm != self._clock_alarm:
-            self._clock_alarm = alarm
+        if alarm != self.clock_alarm:
+            self.clock_alarm = alarm
             if alarm is not None:
                 _log.warning("shard %s: %s", self._shard, alarm, extra={"shard": str(self._shard)})
         return now_ms
@@ -311,10 +331,15 @@ class Proposer:
             if write.deadline <= now:
                 self._expire(write, stage)
                 continue
+            if self._doubted_from <= now and stage in _DOUBTFUL:
+                self._doubt(write)
+                continue
             if not write.warned and write.begun + self._slow_s <= now:
                 slow.setdefault(stage, []).append(write)
                 write.warned = True
             due = min(due, write.deadline)
+            if self._doubted_from > now:
+                due = min(due, self._doubted_from)
             if not write.warned:
                 due = min(due, write.begun + self._slow_s)
         for write in self._batcher.take_ended():
@@ -332,6 +357,15 @@ class Proposer:
                 f"{write.name} on shard {self._shard} was not answered in time, in stage"
                 f" {stage.value}: it may still be carried out; read whether it was, or repeat it"
                 " with its session"
+            )
+        )
+
+    def _doubt(self, write: Write) -> None:
+        write.fail(
+            OutcomeUnknownError(
+                f"{write.name} was logged on shard {self._shard}, whose leader then lost its"
+                " majority: it may still be carried out; read whether it was, or repeat it with"
+                " its session"
             )
         )
 

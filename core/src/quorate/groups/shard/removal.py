@@ -9,7 +9,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.replica import Replica
 from quorate.groups.alarm import Alarm
 from quorate.groups.shard.ports import Membership, MembershipPort
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 #: Without a leader for this many election timeouts, a replica asks who the members are.
 _ELECTIONS: Final = 10
@@ -22,7 +22,8 @@ class RemovedError(Exception):
         members = ", ".join(str(peer) for peer in membership.configuration.peers)
         super().__init__(
             f"{me} was removed from shard {shard}: since index {membership.index} its members are"
-            f" {members}; add the node again with `quorate member add`"
+            f" {members}; to have this node again, empty its node.dir, start it with"
+            " [cluster] join, and add it with `quorate member add`"
         )
 
 

@@ -19,7 +19,12 @@ from quorate.consensus.proposals import Fate
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed, ReplicaStatus
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.refusals import (
+    NotProposedError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+    UnreadableError,
+)
 from quorate.groups.shard.barrier import Barrier
 from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.freshness import Freshness
@@ -35,12 +40,13 @@ from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
+from quorate.groups.shard.tally import WriteTally
 from quorate.groups.shard.writes import Outcomes
 from quorate.plugin import Reader
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError, StalledError
-from quorate.storage.shard_id import ShardId
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings", "ShardStatus", "Staleness"]
 
@@ -48,6 +54,8 @@ C = TypeVar("C")
 
 _log = logging.getLogger(__name__)
 
+#: So many heartbeats pass before a new shard elects: the others are opened within one.
+_FIRST_HEARTBEATS: Final = 1.5
 #: How soon writes to the data are tried again: after a stall, and on a full disk.
 _STALLED_S: Final = 0.05
 _FULL_S: Final = 1.0
@@ -73,6 +81,9 @@ class ShardStatus:
     generation: int
     queued: int
     in_flight: int
+    #: The commands that were let in and have not ended, and their bytes.
+    admitted: int
+    admitted_bytes: int
     log_bytes: int
     stopped: str | None
 
@@ -114,6 +125,8 @@ class Shard:
         self.data: Final = data
         self.settings: Final = settings
         self.applier: Final = Applier(catalog, shard, data, limits=settings.apply_limits)
+        #: How many times a leader was found here: in each term once.
+        self.leaders = 0
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
@@ -180,6 +193,8 @@ class Shard:
         self._durable: list[tuple[int, asyncio.Future[None]]] = []
         #: Applying is not tried before this time: writes to the data are stopped.
         self._held_until = float("-inf")
+        #: The newest term of which the leader is known.
+        self._led_term = 0
         self._ended = False
 
     # Life.
@@ -189,7 +204,7 @@ class Shard:
 
         def act() -> None:
             if first is not None and self.replica.log.configuration is None:
-                self.replica.bootstrap(first)
+                self.replica.bootstrap(first, self._first_patience_s(first))
 
         self._driver.call(act)
         self._removal.start()
@@ -315,6 +330,11 @@ class Shard:
         return self._proposer.leads
 
     @property
+    def tally(self) -> WriteTally:
+        """What it has done with writes."""
+        return self._proposer.tally
+
+    @property
     def term(self) -> int:
         """The newest term that is known here."""
         return self.replica.term
@@ -344,11 +364,13 @@ class Shard:
         """Hand leadership to another voter; raises what the replica refuses with."""
         self._driver.call(partial(self.replica.transfer, node))
 
-    def change_membership(self, configuration: Configuration) -> asyncio.Future[int]:
+    def change_membership(
+        self, configuration: Configuration, timeout_s: float | None = None
+    ) -> asyncio.Future[int]:
         """Return the index of the new configuration once it is agreed upon and applied here.
 
         Raises what the replica refuses with; ends with `NotProposedError` when another entry took
-        its place, or with `OutcomeUnknownError`.
+        its place, or with `OutcomeUnknownError`: as `UnansweredInTimeError` when the time is over.
         """
         changed: asyncio.Future[int] = self._loop.create_future()
         proposed: list[Proposed] = []
@@ -356,6 +378,9 @@ class Shard:
         if proposed:
             settle = partial(_settle_change, self.id, proposed[0].index, changed)
             self._proposer.proposals.add(proposed[0], settle)
+            timeout_s = self.settings.write_timeout_s if timeout_s is None else timeout_s
+            timer = self._loop.call_later(timeout_s, _end_change, self.id, changed)
+            changed.add_done_callback(lambda _: timer.cancel())
         else:
             changed.set_exception(_change_unknown(self.id))
         return changed
@@ -365,6 +390,11 @@ class Shard:
         """Why nothing that can wait is written here: the disk is nearly full; None: it is not."""
         space = self._space
         return space.shortage if space is not None and space.short else None
+
+    @property
+    def clock_alarm(self) -> str | None:
+        """Why logical time goes on without the wall clock of this node, if it leads."""
+        return self._proposer.clock_alarm if self.leads else None
 
     def status(self) -> ShardStatus:
         """Say what this replica is doing."""
@@ -376,6 +406,8 @@ class Shard:
             generation=self.data.record.generation,
             queued=self._proposer.queued,
             in_flight=self._proposer.in_flight,
+            admitted=self._proposer.admission.count,
+            admitted_bytes=self._proposer.admission.bytes,
             log_bytes=self._journal.weight,
             stopped=None if self.stopped is None else str(self.stopped),
         )
@@ -445,6 +477,9 @@ class Shard:
     def _send(self, messages: Sequence[Message]) -> None:
         self._proposer.look()
         self._hear_agreed()
+        if self.replica.term != self._led_term and self.replica.leader is not None:
+            self._led_term = self.replica.term
+            self.leaders += 1
         if messages:
             self._peers.send(self.id, messages)
 
@@ -473,6 +508,16 @@ class Shard:
         self._snapshots.needed(self, peers)
 
     # Inside.
+
+    def _first_patience_s(self, first: Configuration) -> float | None:
+        """Return when this replica of a new shard campaigns: each at its own time.
+
+        Another one is the first in each shard of a group, so that leaders are spread.
+        """
+        if self.me not in first.voters:
+            return None
+        turn = (first.voters.index(self.me) - self.id.number) % len(first.voters)
+        return (_FIRST_HEARTBEATS + turn) * self.settings.timing.heartbeat_s
 
     def _hold(self, error: StalledError | FullError) -> None:
         """Keep what is to be applied, and try again in a while; take no proposals until then."""
@@ -574,6 +619,16 @@ def _change_unknown(shard: ShardId) -> OutcomeUnknownError:
         f"whether the members of shard {shard} changed is not known here: look at them on another"
         " node"
     )
+
+
+def _end_change(shard: ShardId, changed: asyncio.Future[int]) -> None:
+    if not changed.done():
+        changed.set_exception(
+            UnansweredInTimeError(
+                f"the members of shard {shard} were about to change when the time was over, and"
+                " may change yet: look at them"
+            )
+        )
 
 
 def _settle_change(

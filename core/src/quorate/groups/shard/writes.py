@@ -9,7 +9,7 @@ from typing import Final
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ The manifest is written at the end: a directory without it is no backup. Its for
 
 import asyncio
 import json
-import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,25 +18,18 @@ from quorate.apply.control import METADATA
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.storage import durably
+from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part, slices
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
 from quorate.storage.data.home import Home
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError, EngineError
-from quorate.storage.families import NODES, SHARDS
+from quorate.storage.families import MEMBERS, NODES, SHARDS
 from quorate.storage.rows import revision_of, stored as stored_row, value_of
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import control_pb2
 
-MANIFEST: Final = "backup.json"
-
 _FORMAT: Final = 1
-_SLICE: Final = 1 << 20
-
-
-class BackupError(Exception):
-    """A backup cannot be made, read or restored; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +58,40 @@ class Backup:
             raise ValueError(f"it lacks or misuses {error}") from None
 
 
+async def parts(
+    shards: Mapping[ShardId, ShardData], *, cluster: bytes, loop: asyncio.AbstractEventLoop
+) -> AsyncGenerator[Part, None]:
+    """Yield the backup of these shards while they go on, the manifest last.
+
+    The copy of a shard takes room on the disk until its last part was taken, or this is closed.
+    Raises `BackupError`, `EngineError` or `OSError`.
+    """
+    manifests: dict[ShardId, Manifest] = {}
+    for shard in sorted(shards, key=lambda each: (each == METADATA, each)):
+        data = shards[shard]
+        if not data.applied:
+            raise BackupError(f"shard {shard} has no state yet: try again when it is formed.")
+        if shard == METADATA:
+            _demand_all(data, shards)
+        await loop.run_in_executor(None, data.flush)
+        checkpoint = data.checkpoint()
+        try:
+            manifests[shard] = await loop.run_in_executor(None, checkpoint.manifest)
+            for file in manifests[shard].files:
+                async for part in _parts_of(checkpoint, folder_of(shard), file, loop):
+                    yield part
+        finally:
+            await loop.run_in_executor(None, checkpoint.release)
+    content = Backup(cluster, manifests).encode()
+    for offset, length in slices(len(content)):
+        yield Part(
+            path=MANIFEST,
+            offset=offset,
+            content=content[offset : offset + length],
+            size=len(content),
+        )
+
+
 async def back_up(
     shards: Mapping[ShardId, ShardData],
     directory: Path,
@@ -76,27 +103,14 @@ async def back_up(
 
     Raises `BackupError`, `EngineError` or `OSError`; what was copied until then stays.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    if any(directory.iterdir()):
-        raise BackupError(f"{directory} is not empty: name a directory that is, or a new one.")
-    manifests: dict[ShardId, Manifest] = {}
-    for shard in sorted(shards, key=lambda each: (each == METADATA, each)):
-        data = shards[shard]
-        if not data.applied:
-            raise BackupError(f"shard {shard} has no state yet: try again when it is formed.")
-        if shard == METADATA:
-            _demand_all(data, shards)
-        await loop.run_in_executor(None, data.flush)
-        checkpoint = data.checkpoint()
-        try:
-            manifests[shard] = await loop.run_in_executor(
-                None, _copy_out, checkpoint, directory / folder_of(shard)
-            )
-        finally:
-            await loop.run_in_executor(None, checkpoint.release)
-    backup = Backup(cluster, manifests)
-    await loop.run_in_executor(None, durably.replace, directory / MANIFEST, backup.encode())
-    return backup
+    target = BackupTarget(directory)
+    try:
+        async with aclosing(parts(shards, cluster=cluster, loop=loop)) as coming:
+            async for part in coming:
+                await loop.run_in_executor(None, target.take, part)
+    finally:
+        target.close()
+    return read(directory)
 
 
 def read(directory: Path) -> Backup:
@@ -149,22 +163,18 @@ def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
             )
 
 
-def _copy_out(checkpoint: Checkpoint, folder: Path) -> Manifest:
-    manifest = checkpoint.manifest()
-    folder.mkdir()
-    for name, size, checksum in manifest.files:
-        found = 0
-        with (folder / name).open("xb") as file:
-            for offset in range(0, size, _SLICE):
-                part = checkpoint.read(name, offset, min(_SLICE, size - offset))
-                found = crc32(part, found)
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        if found != checksum:
-            raise DamagedError(f"{name} of {folder} differs from what was read before: try again.")
-    durably.sync_directory(folder)
-    return manifest
+async def _parts_of(
+    checkpoint: Checkpoint, folder: str, file: SnapshotFile, loop: asyncio.AbstractEventLoop
+) -> AsyncIterator[Part]:
+    found = 0
+    for offset, length in slices(file.size):
+        content = await loop.run_in_executor(None, checkpoint.read, file.name, offset, length)
+        found = crc32(content, found)
+        if offset + length == file.size and found != file.checksum:
+            raise DamagedError(
+                f"{file.name} of {folder} differs from what was read before: try again."
+            )
+        yield Part(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
 
 
 def _restore_shard(folder: Path, shard: ShardId, manifest: Manifest, home: Home, me: Peer) -> None:
@@ -174,8 +184,8 @@ def _restore_shard(folder: Path, shard: ShardId, manifest: Manifest, home: Home,
         try:
             for name, size, _ in manifest.files:
                 with (folder / name).open("rb") as file:
-                    for offset in range(0, size, _SLICE):
-                        incoming.write(name, offset, file.read(min(_SLICE, size - offset)))
+                    for offset, length in slices(size):
+                        incoming.write(name, offset, file.read(length))
             incoming.finish()
             data.install(incoming)
         except Exception:
@@ -193,12 +203,13 @@ def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
     if shard == METADATA:
         for key, stored in data.iterate(SHARDS, b"", None):
             row = control_pb2.ShardRow.FromString(value_of(stored))
-            del row.members[:]
+            del row.members[:], row.replicas[:]
             row.members.add(node=me.node, replica=me.replica)
             value = row.SerializeToString(deterministic=True)
             batch.put(SHARDS, key, stored_row(revision_of(stored), value))
-        for key, _ in data.iterate(NODES, b"", None):
-            batch.delete(NODES, key)
+        for family in (NODES, MEMBERS):
+            for key, _ in data.iterate(family, b"", None):
+                batch.delete(family, key)
     configuration = Configuration.of([Member(me)]).encode()
     data.commit(
         batch,

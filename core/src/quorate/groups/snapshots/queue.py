@@ -22,9 +22,9 @@ from quorate.groups.snapshots.transfer import (
     TransferError,
 )
 from quorate.observe.failpoints import failpoint
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
 from quorate.storage.engine.port import EngineError
-from quorate.storage.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from google.protobuf.message import DecodeError
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.wire import Handshake, MalformedMessageError
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
-from quorate.storage.shard_id import ShardId
 from quorate.v1 import peer_pb2, snapshot_pb2
 
 #: The most files that a snapshot may have.

@@ -16,10 +16,10 @@ from google.protobuf import descriptor_pool, message_factory
 from quorate.apply.entries import index_of, whole
 from quorate.plugin import EmittedEvent, Event, RowEvent
 from quorate.plugin.keys import after
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.events import EventLog, HistoryGoneError, RowChange, StoredEvent
 from quorate.storage.rows import revision_of, value_of
-from quorate.storage.shard_id import ShardId
 
 if TYPE_CHECKING:
     from quorate.groups.shard.shard import Staleness
@@ -51,6 +51,8 @@ class Lost:
     """The feed cannot go on: whoever reads it must list again, because of this."""
 
     reason: str
+    #: A feed of another replica could go on from where this one was.
+    only_here: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +186,14 @@ class LocalFeed:
             cancel()
 
     def _replaced(self) -> None:
-        self._lose(f"the database of shard {self._replica.id} on this node is closed or replaced")
+        self._lose(
+            f"the database of shard {self._replica.id} on this node is closed or replaced",
+            only_here=True,
+        )
         self._wake()
 
-    def _lose(self, reason: str) -> None:
-        self._lost = self._lost or Lost(reason)
+    def _lose(self, reason: str, *, only_here: bool = False) -> None:
+        self._lost = self._lost or Lost(reason, only_here)
         # An iterator holds the old database.
         self._rows = None
 
@@ -239,19 +244,24 @@ def _rows(family: str, view: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[in
 
 
 def _seen(stored: StoredEvent) -> Seen | None:
-    """Return what is told of an event; None of a message whose plugin is gone from this node."""
+    """Return what is told of an event, if anything is."""
     change = stored.change
     if isinstance(change, RowChange):
         family, key, value, previous = change
         return Seen(
             stored.revision, RowEvent(family=family, key=key, value=value, previous=previous)
         )
+    event = emitted(change.type, change.payload)
+    return None if event is None else Seen(stored.revision, event)
+
+
+def emitted(name: str, payload: bytes) -> EmittedEvent | None:
+    """Return the event of a message; None of one whose plugin is gone from this node."""
     try:
-        described = descriptor_pool.Default().FindMessageTypeByName(change.type)
+        described = descriptor_pool.Default().FindMessageTypeByName(name)
     except KeyError:
         return None
-    message = message_factory.GetMessageClass(described).FromString(change.payload)
-    return Seen(stored.revision, EmittedEvent(message=message))
+    return EmittedEvent(message=message_factory.GetMessageClass(described).FromString(payload))
 
 
 def _behind(prefix: bytes) -> bytes | None:

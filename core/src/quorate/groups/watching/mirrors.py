@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
+from quorate.apply.applier import mirrored
 from quorate.apply.control import METADATA, MirrorPosition
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
@@ -19,6 +20,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import Invalid, RowEvent
+from quorate.plugin.catalog import Catalog
 from quorate.v1 import control_pb2
 
 _log = logging.getLogger(__name__)
@@ -31,6 +33,43 @@ FAILED_S: Final = 5.0
 
 #: Opens a watch of one family of the source, behind a token or from its rows on.
 OpenWatch = Callable[[str, bytes], Watch]
+
+
+class Mirrors:
+    """Keeps the copies of every shard of a node that it is given, until it is stopped."""
+
+    def __init__(
+        self, catalog: Catalog, open_watch: OpenWatch, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._catalog: Final = catalog
+        self._open_watch: Final = open_watch
+        self._loop: Final = loop
+        self._keepers: Final[list[MirrorKeeper]] = []
+        #: The id of the cluster; None while nothing is kept.
+        self._cluster: bytes | None = None
+
+    def start(self, cluster: bytes) -> None:
+        """Keep what is given from now on."""
+        self._cluster = cluster
+
+    def keep(self, shard: Shard) -> None:
+        """Keep the copies of one more shard."""
+        if self._cluster is None:
+            return
+        keeper = MirrorKeeper(
+            shard,
+            mirrored(self._catalog, shard.id.group),
+            self._open_watch,
+            cluster=self._cluster,
+            loop=self._loop,
+        )
+        self._keepers.append(keeper)
+        keeper.start()
+
+    async def stop(self) -> None:
+        """Propose no more, for any shard."""
+        self._cluster = None
+        await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
 
 
 class MirrorKeeper:

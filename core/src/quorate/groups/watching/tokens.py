@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from google.protobuf.message import DecodeError
 
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.v1 import token_pb2
 
 

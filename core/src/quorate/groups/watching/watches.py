@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
+from weakref import WeakSet
 
 from quorate.groups.watching.feeds import (
     Feed,
@@ -14,13 +16,14 @@ from quorate.groups.watching.feeds import (
     Lost,
     Page,
     PageLimits,
+    Seen,
     Selection,
     Start,
     WatchedReplica,
 )
 from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin import WatchedEvent
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
@@ -34,12 +37,29 @@ class WatchSettings:
     bookmark_s: float = 10.0
 
 
-class Watch:
-    """Yields rows, then a bookmark, then changes; or, with a token, the changes behind it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """What a watch comes to at once: rows, or all of some commands of one shard, or no event.
 
-    Events of one shard come in the order of their revisions, each once. It ends with an event that
-    says `resync`, and `lost` says why, or when it is closed; it never just skips anything. One
-    reader at a time.
+    Without events it is a bookmark, and the last one of a watch that was lost.
+    """
+
+    #: Behind all of it; empty while rows are listed, and when the watch was lost.
+    token: bytes
+    events: Sequence[Seen] = ()
+    #: That of the events.
+    shard: ShardId | None = None
+    #: How far the watch had come in the shard before; None: the events are rows of the list.
+    behind: int | None = None
+    lost: bool = False
+
+
+class Watch:
+    """Gives rows, then a bookmark, then changes; or, with a token, the changes behind it.
+
+    It is read event by event, or in portions. Events of one shard come in the order of their
+    revisions, each once. It ends with one that says it was lost (`resync`), and `lost` says why, or
+    when it is closed; it never just skips anything. One reader at a time.
     """
 
     def __init__(
@@ -72,6 +92,8 @@ class Watch:
         #: The token that the reader has is older than where the watch is.
         self._moved = False
         self._told_at = clock()
+        #: What the reader of a watch that was lost is told last.
+        self._ended: Portion | None = None
         #: Why the watch ended in a resync.
         self.lost: str | None = None
         if token:
@@ -81,9 +103,23 @@ class Watch:
             self._open_next_list()
 
     @property
+    def closed(self) -> bool:
+        """Whether it was closed or lost: it comes to nothing more."""
+        return self._closed
+
+    @property
     def listed(self) -> bool:
         """Whether every current row was given."""
         return not self._unlisted
+
+    @property
+    def token(self) -> bytes:
+        """Resumes behind every portion so far; empty while rows are listed, and once it is lost."""
+        return b"" if self._unlisted or self.lost is not None else self._token()
+
+    def token_at(self, shard: ShardId, revision: int) -> bytes:
+        """Return the token of a watch that has come so far in one shard, and is here in others."""
+        return self._token({shard: revision})
 
     @property
     def revisions(self) -> Mapping[ShardId, int]:
@@ -112,26 +148,35 @@ class Watch:
         return self
 
     async def __anext__(self) -> WatchedEvent:
-        while True:
-            if self._ready:
-                return self._ready.popleft()
-            if self._closed:
+        while not self._ready:
+            portion = await self.portion()
+            if portion is None:
                 raise StopAsyncIteration
+            self._ready.extend(self._events(portion))
+        return self._ready.popleft()
+
+    async def portion(self) -> Portion | None:
+        """Return what comes next; None at the end."""
+        while not self._closed:
             self._woken = False
-            if self._take():
-                if not self._ready:
-                    # Nothing of it is for this watch: others get their turn before more is read.
-                    self._loop.call_soon(self._wake)
-                    await self._wait(None)
-                continue
-            if self._moved and self._clock() >= self._told_at + self._bookmark_s:
-                self._bookmark()
+            portion, moved = self._take()
+            if portion is not None:
+                return portion
+            if moved:
+                # Nothing of it is for this watch: others get their turn before more is read.
+                self._loop.call_soon(self._wake)
+                await self._wait(None)
+            elif self._moved and self._clock() >= self._told_at + self._bookmark_s:
+                return self._bookmark()
             elif not self._woken:
                 await self._wait(self._bookmark_s if self._moved else None)
+        ended, self._ended = self._ended, None
+        return ended
 
     def close(self) -> None:
         """Give nothing any more; who waits for an event is told the end."""
         self._closed = True
+        self._ended = None
         self._ready.clear()
         self._close_feeds()
         self._wake()
@@ -158,69 +203,79 @@ class Watch:
 
     # What comes.
 
-    def _take(self) -> bool:
-        """Take a page of one shard; False when no shard has anything."""
+    def _take(self) -> tuple[Portion | None, bool]:
+        """Take a page of one shard; the second says whether any had one."""
         for shard in [self._unlisted[0]] if self._unlisted else list(self._feeds):
             page = self._feeds[shard].take()
             if page is None:
                 continue
             if isinstance(page, Lost):
                 self._lose(page.reason)
-            elif self._unlisted:
-                self._take_rows(shard, page)
-            else:
-                # The next page is another shard's, if it has one.
-                self._feeds[shard] = self._feeds.pop(shard)
-                self._take_changes(shard, page)
-            return True
-        return False
+                return None, True
+            if self._unlisted:
+                return self._take_rows(shard, page), True
+            # The next page is another shard's, if it has one.
+            self._feeds[shard] = self._feeds.pop(shard)
+            return self._take_changes(shard, page), True
+        return None, False
 
-    def _take_rows(self, shard: ShardId, page: Page) -> None:
-        for seen in page.events:
-            self._ready.append(WatchedEvent(event=seen.event, revision=seen.revision, token=b""))
+    def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
-            return
+            return Portion(token=b"", events=page.events, shard=shard)
         self._revisions[shard] = page.revision
         self._unlisted.popleft()
-        if self._unlisted:
-            self._open_next_list()
-        else:
-            self._bookmark()
+        if not self._unlisted:
+            return self._bookmark()
+        self._open_next_list()
+        return None
 
-    def _take_changes(self, shard: ShardId, page: Page) -> None:
-        events = page.events
-        token = self._token()
-        for at, seen in enumerate(events, 1):
-            # A token stands behind a whole command, so that none of its events is lost.
-            if at == len(events):
-                self._revisions[shard] = page.revision
-                token = self._token()
-            elif events[at].revision != seen.revision:
-                self._revisions[shard] = seen.revision
-                token = self._token()
-            self._ready.append(WatchedEvent(event=seen.event, revision=seen.revision, token=token))
+    def _take_changes(self, shard: ShardId, page: Page) -> Portion | None:
+        behind = self._revisions[shard]
         self._revisions[shard] = page.revision
-        self._moved = not events
-        if events:
-            self._told_at = self._clock()
+        self._moved = not page.events
+        if not page.events:
+            return None
+        self._told_at = self._clock()
+        return Portion(token=self._token(), events=page.events, shard=shard, behind=behind)
 
-    def _bookmark(self) -> None:
-        token = self._token()
-        revision = max(self._revisions.values())
-        self._ready.append(WatchedEvent(event=None, revision=revision, token=token))
+    def _events(self, portion: Portion) -> Iterator[WatchedEvent]:
+        """Yield what a portion holds, each event with a token of its own."""
+        events, shard, behind = portion.events, portion.shard, portion.behind
+        if shard is None:
+            yield WatchedEvent(
+                event=None,
+                revision=0 if portion.lost else max(self._revisions.values()),
+                token=portion.token,
+                resync=portion.lost,
+            )
+            return
+        token = b"" if behind is None else self._token({shard: behind})
+        for seen, following in zip_longest(events, events[1:]):
+            # A token stands behind a whole command, so that none of its events is lost.
+            if following is None:
+                token = portion.token
+            elif behind is not None and following.revision != seen.revision:
+                token = self._token({shard: seen.revision})
+            yield WatchedEvent(
+                event=seen.event, revision=seen.revision, token=token, shard=shard.number
+            )
+
+    def _bookmark(self) -> Portion:
         self._moved = False
         self._told_at = self._clock()
+        return Portion(token=self._token())
 
-    def _token(self) -> bytes:
+    def _token(self, at: Mapping[ShardId, int] | None = None) -> bytes:
         # A shard that is younger than a restore has a lower generation than the others.
         generations = (feed.generation for feed in self._feeds.values())
         self._generation = max(self._generation, *generations)
-        return WatchToken(self._cluster, self._generation, self._revisions).encode()
+        revisions = {**self._revisions, **at} if at else self._revisions
+        return WatchToken(self._cluster, self._generation, revisions).encode()
 
     def _lose(self, reason: str) -> None:
         _log.info("a watch must list again: %s", reason)
         self.lost = reason
-        self._ready.append(WatchedEvent(event=None, revision=0, token=b"", resync=True))
+        self._ended = Portion(token=b"", lost=True)
         self._closed = True
         self._close_feeds()
 
@@ -265,6 +320,12 @@ class Watches:
         self._loop: Final = loop
         self._clock: Final = clock
         self._settings: Final = settings or WatchSettings()
+        self._made: Final = WeakSet[Watch]()
+
+    @property
+    def open_now(self) -> int:
+        """How many watches are open."""
+        return sum(not watch.closed for watch in self._made)
 
     def open(
         self,
@@ -282,13 +343,11 @@ class Watches:
         at_least = not_before or {}
 
         def open_feed(shard: ShardId, start: Start | None, wake: Callable[[], None]) -> Feed:
-            replica = self._replica(shard)
             revision = at_least.get(shard, 0)
-            if replica is None or replica.stopped is not None:
-                return self._elsewhere.open(shard, selection, start, revision, wake)
-            return LocalFeed(replica, selection, start, revision, wake, self._settings.page)
+            here = self.feed_here(shard, selection, start, revision, wake)
+            return here or self._elsewhere.open(shard, selection, start, revision, wake)
 
-        return Watch(
+        watch = Watch(
             self._cluster,
             shards,
             open_feed,
@@ -297,3 +356,19 @@ class Watches:
             clock=self._clock,
             bookmark_s=self._settings.bookmark_s,
         )
+        self._made.add(watch)
+        return watch
+
+    def feed_here(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> Feed | None:
+        """Return the feed of this node's replica; None where there is none that goes on."""
+        replica = self._replica(shard)
+        if replica is None or replica.stopped is not None:
+            return None
+        return LocalFeed(replica, selection, start, not_before, wake, self._settings.page)

@@ -12,7 +12,7 @@ from quorate.storage.data.digest import Digest
 from quorate.storage.data.home import Home
 from quorate.storage.data.pointer import Pointer
 from quorate.storage.data.record import EMPTY, KEY, AppliedRecord
-from quorate.storage.engine.port import Batch, DamagedError, Engine, EngineError, MemoryUse
+from quorate.storage.engine.port import Batch, DamagedError, Engine, EngineError, FileUse, MemoryUse
 from quorate.storage.families import APPLIED, SYSTEM
 
 _DATA: Final = "data."
@@ -192,6 +192,10 @@ class ShardData:
     def memory(self) -> MemoryUse:
         """Return what the database takes of memory, the node's block cache left aside."""
         return self._engine.memory()
+
+    def files(self) -> FileUse:
+        """Return what the database takes of the disk."""
+        return self._engine.files()
 
     # Snapshots.
 

@@ -19,6 +19,7 @@ from quorate.storage.engine.port import (
     Batch,
     DamagedError,
     EngineError,
+    FileUse,
     MemoryUse,
     StalledError,
 )
@@ -276,6 +277,10 @@ class MemoryEngine:
     def memory(self) -> MemoryUse:
         """Return nothing: the twin is all memory."""
         return MemoryUse(0, 0)
+
+    def files(self) -> FileUse:
+        """Return nothing: the twin has no files."""
+        return FileUse(0, 0)
 
     def flush(self, family: str) -> None:
         """There are no files to move rows into."""

@@ -77,6 +77,15 @@ class MemoryUse(NamedTuple):
     table_readers: int
 
 
+class FileUse(NamedTuple):
+    """How many bytes of files a database has."""
+
+    #: Sorted tables, as far as they are in use.
+    tables: int
+    #: What compactions would have to rewrite to bring the tables in order.
+    pending_compaction: int
+
+
 class Engine(Protocol):
     """An open database.
 
@@ -121,6 +130,9 @@ class Engine(Protocol):
 
     def memory(self) -> MemoryUse:
         """Return what the database takes of memory."""
+
+    def files(self) -> FileUse:
+        """Return what the database takes of the disk, its write-ahead log left aside."""
 
     def flush_wal(self) -> None:
         """Make durable whatever was written before this call; other threads run meanwhile."""

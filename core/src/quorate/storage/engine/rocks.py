@@ -23,6 +23,7 @@ from quorate.storage.engine.port import (
     Batch,
     DamagedError,
     EngineError,
+    FileUse,
     FullError,
     MemoryUse,
     StalledError,
@@ -99,9 +100,10 @@ class RocksEngine:
 
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return a value; None where there is no such key."""
-        store = self._store(family)
         try:
-            value: bytes | None = store.get(key)
+            value: bytes | None = self._stores[family].get(key)
+        except KeyError:
+            raise self._no_family(family) from None
         except Exception as error:
             raise _translated(error, f"read {family} in", self._path) from error
         return value
@@ -156,10 +158,15 @@ class RocksEngine:
     def memory(self) -> MemoryUse:
         """Return what the database takes of memory, the block cache left aside."""
         return MemoryUse(
-            sum(self._property(name, "rocksdb.size-all-mem-tables") for name in self._stores),
-            sum(
-                self._property(name, "rocksdb.estimate-table-readers-mem") for name in self._stores
-            ),
+            self._sum("rocksdb.size-all-mem-tables"),
+            self._sum("rocksdb.estimate-table-readers-mem"),
+        )
+
+    def files(self) -> FileUse:
+        """Return what the database takes of the disk, its write-ahead log left aside."""
+        return FileUse(
+            self._sum("rocksdb.live-sst-files-size"),
+            self._sum("rocksdb.estimate-pending-compaction-bytes"),
         )
 
     def flush_wal(self) -> None:
@@ -223,6 +230,9 @@ class RocksEngine:
             cursor.status()
         except Exception as error:
             raise _translated(error, f"read {family} in", self._path) from error
+
+    def _sum(self, name: str) -> int:
+        return sum(self._property(family, name) for family in self._stores)
 
     def _property(self, family: str, name: str) -> int:
         found = self._store(family).property_int_value(name)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.storage.engine.port import Batch, Engine, EngineError
+from quorate.storage.engine.port import Batch, Engine, EngineError, FileUse, MemoryUse
 from quorate.storage.log.records import Records
 from quorate.storage.log.shard_journal import FAMILY, ShardJournal
 from quorate.storage.log.witness import Witnesses
@@ -30,6 +30,19 @@ class NodeLog:
     def written(self) -> int:
         """The number of the newest write."""
         return self._written
+
+    @property
+    def stalled(self) -> bool:
+        """Tell whether writes wait right now until flushes or compactions have caught up."""
+        return self._engine.stalled
+
+    def memory(self) -> MemoryUse:
+        """Return what the database takes of memory, the node's block cache left aside."""
+        return self._engine.memory()
+
+    def files(self) -> FileUse:
+        """Return what the database takes of the disk."""
+        return self._engine.files()
 
     def journal(self, shard: str, applied: int = 0) -> ShardJournal:
         """Open the journal of a shard, once.

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Final
 
+from quorate.observe.histogram import SECONDS, Histogram
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.node_log import NodeLog
 
@@ -23,6 +25,8 @@ class SyncLoop:
         on_synced: Callable[[int], None],
         on_failed: Callable[[Exception], None],
     ) -> None:
+        #: How long each sync took that did not fail.
+        self.durations: Final = Histogram(SECONDS)
         self._log: Final = log
         self._loop: Final = loop
         self._on_synced: Final = on_synced
@@ -52,8 +56,13 @@ class SyncLoop:
         if self._stopped or sequence == self._synced:
             self._begun = False
             return
-        self._running = self._loop.run_in_executor(self._executor, self._log.sync)
+        self._running = self._loop.run_in_executor(self._executor, self._sync)
         self._running.add_done_callback(lambda done: self._end(sequence, done))
+
+    def _sync(self) -> None:
+        began = perf_counter()
+        self._log.sync()
+        self.durations.observe(perf_counter() - began)
 
     def _end(self, sequence: int, done: asyncio.Future[None]) -> None:
         self._running = None

@@ -4,18 +4,15 @@ import json
 import os
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import grpc
 
@@ -24,16 +21,15 @@ from quorate.consensus.timing import Timing
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.space import MARGIN_BYTES
 from quorate.observe.failpoints import VARIABLE
+from quorate.testing.channels import channel
+from quorate.testing.ports import HeldPort
+from quorate.testing.program import Program
 from quorate.testing.replica_process.logged import entry_of
 from quorate.testing.replica_process.node import SERVICE
 from quorate.testing.replica_process.settings import Settings
-
-#: How long anything may take that a test waits for.
-PATIENCE_S: Final = 30.0
-_POLL_S: Final = 0.005
+from quorate.testing.waiting import PATIENCE_S, until
 
 Answer = dict[str, Any]
-T = TypeVar("T")
 
 
 class Asked:
@@ -62,36 +58,31 @@ class Process:
         self.failpoint = ""
         self.node: Final = settings.node
         self._prefix: Final = tuple(prefix)
-        self._running: subprocess.Popen[bytes] | None = None
+        self._program: Final = Program(self.node, settings.directory.with_suffix(".log"))
         self._channel: grpc.Channel | None = None
 
     @property
     def said(self) -> str:
         """What it wrote to its standard error, in all its lives."""
-        return self._log.read_text()
+        return self._program.said
 
     @property
     def pid(self) -> int:
         """The id of the process; of its prefix if it has one."""
-        return self._alive().pid
+        return self._program.pid
 
     @property
     def runs(self) -> bool:
         """Whether it was started and has not ended."""
-        return self._running is not None and self._running.poll() is None
+        return self._program.runs
 
     def start(self) -> None:
         """Start it, on the directory that it had."""
-        self._log.parent.mkdir(parents=True, exist_ok=True)
         module = [sys.executable, "-m", "quorate.testing.replica_process"]
-        with self._log.open("ab") as log:
-            self._running = subprocess.Popen(
-                [*self._prefix, *module, *self.settings.arguments()],
-                stderr=log,
-                stdout=log,
-                start_new_session=True,
-                env={**os.environ, "GRPC_VERBOSITY": "ERROR", **self._failpoints()},
-            )
+        self._program.start(
+            [*self._prefix, *module, *self.settings.arguments()],
+            {**os.environ, "GRPC_VERBOSITY": "ERROR", **self._failpoints()},
+        )
 
     def kill(self) -> None:
         """Kill it as `kill -9` does."""
@@ -103,16 +94,16 @@ class Process:
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal, such as SIGSTOP."""
-        os.killpg(self._alive().pid, number)
+        self._program.send_signal(number)
 
     def wait(self) -> int:
         """Wait until it ends by itself, and return its exit code."""
-        return self._alive().wait(PATIENCE_S)
+        return self._program.wait()
 
     def close(self) -> None:
         """End it whatever it does."""
-        if self._running is not None:
-            self.kill()
+        self._program.close()
+        self._disconnect()
 
     def ask(self, method: str, content: bytes = b"", timeout_s: float = PATIENCE_S) -> Answer:
         """Ask it; an answer that does not come has the outcome `unreachable`."""
@@ -142,33 +133,23 @@ class Process:
             raise AssertionError(answer)
         return None if answer["value"] is None else bytes.fromhex(answer["value"])
 
-    @property
-    def _log(self) -> Path:
-        return self.settings.directory.with_suffix(".log")
-
     def _failpoints(self) -> dict[str, str]:
         return {VARIABLE: f"{self.failpoint}=kill"} if self.failpoint else {}
 
     def _connected(self) -> grpc.Channel:
         if self._channel is None:
-            self._channel = _channel(self.settings.addresses[self.node])
+            self._channel = channel(self.settings.addresses[self.node])
         return self._channel
 
-    def _alive(self) -> "subprocess.Popen[bytes]":
-        if self._running is None:
-            raise RuntimeError(f"{self.node} was not started")
-        return self._running
-
     def _end(self, number: signal.Signals) -> int:
-        running = self._alive()
-        if running.poll() is None:
-            # A session of its own: whatever runs it goes along.
-            os.killpg(running.pid, number)
-        code = running.wait(PATIENCE_S)
+        code = self._program.end(number)
+        self._disconnect()
+        return code
+
+    def _disconnect(self) -> None:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
-        return code
 
 
 class Cluster:
@@ -194,8 +175,8 @@ class Cluster:
         ways: Callable[[str, str], str] = lambda _, address: address,
     ) -> None:
         everyone = (*nodes, *later)
-        addresses = dict(zip(everyone, free_addresses(len(everyone)), strict=True))
         self._exit: Final = ExitStack()
+        addresses = {node: self._exit.enter_context(HeldPort()).address for node in everyone}
         self.processes: Final[dict[str, Process]] = {}
         for node in everyone:
             settings = Settings(
@@ -356,42 +337,9 @@ class Writer:
             self._error = error
 
 
-def until(find: Callable[[], T | None]) -> T:
-    """Ask until there is an answer; raises `TimeoutError`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (found := find()) is None:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{find.__qualname__} found nothing in {PATIENCE_S} s")
-        time.sleep(_POLL_S)
-    return found
-
-
-def free_addresses(number: int) -> list[str]:
-    """Return loopback addresses with ports that were free just now."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-
-
 def _read(process: Process) -> Answer | None:
     answer = process.ask("Read", timeout_s=2.0)
     return answer if answer["outcome"] == "read" else None
-
-
-def _channel(address: str) -> grpc.Channel:
-    return grpc.insecure_channel(
-        address,
-        options=[
-            ("grpc.use_local_subchannel_pool", 1),
-            ("grpc.initial_reconnect_backoff_ms", 20),
-            ("grpc.min_reconnect_backoff_ms", 20),
-            ("grpc.max_reconnect_backoff_ms", 50),
-            ("grpc.max_receive_message_length", -1),
-            ("grpc.max_send_message_length", -1),
-        ],
-    )
 
 
 def _raw(content: bytes) -> bytes:

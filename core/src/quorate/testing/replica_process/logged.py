@@ -6,8 +6,8 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply.entries import EntryBatch, LoggedCommand, Stamp, encode
-from quorate.groups.routing.slots import slot_of
 from quorate.plugin import CONSTANT_KEY
+from quorate.plugin.slots import slot_of
 
 _SLOTS: Final = (slot_of(CONSTANT_KEY),)
 

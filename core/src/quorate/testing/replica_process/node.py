@@ -31,6 +31,7 @@ from quorate.groups.watching.watches import Watches
 from quorate.node.forming import Forming
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.rocks import Budget, RocksEngine
@@ -38,7 +39,6 @@ from quorate.storage.identity import replica_id
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import FileWitnesses
-from quorate.storage.shard_id import ShardId
 from quorate.testing.replica_process import domain
 from quorate.testing.replica_process.home import first_entry, keep_first_entry
 from quorate.testing.replica_process.logged import core, entry_of

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from quorate.groups.watching.feeds import Selection, Start
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 
 
 class Nowhere:

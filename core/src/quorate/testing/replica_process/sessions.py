@@ -9,8 +9,9 @@ from typing import Final, Generic, Self, TypeVar
 from google.protobuf.message import Message
 
 from quorate.apply.entries import Stamp
-from quorate.testing.replica_process.cluster import Answer, Cluster, Process, until
+from quorate.testing.replica_process.cluster import Answer, Cluster, Process
 from quorate.testing.replica_process.logged import core, entry_of, logged
+from quorate.testing.waiting import until
 from quorate.v1.control_pb2 import OpenSession, OpenSessionReply
 
 C = TypeVar("C", bound=Message)

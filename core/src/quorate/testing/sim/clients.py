@@ -10,8 +10,8 @@ from google.protobuf.message import Message
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import NotProposedError, UnreadableError
-from quorate.groups.routing.slots import slot_of
 from quorate.plugin import Rejected
+from quorate.plugin.slots import slot_of
 from quorate.testing.sim import domain, facts
 from quorate.testing.sim.cluster import Cluster
 from quorate.testing.sim.hosted import Hosted

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.consensus.messages import Peer
-from quorate.groups.routing.slots import even_cut, slots_in
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut, slots_in
 from quorate.testing.sim import domain
 from quorate.testing.sim.disk import Disk
 from quorate.testing.sim.facts import Fact

@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
-from quorate.groups.routing.slots import slot_of
+from quorate.plugin.slots import slot_of
 from quorate.testing.sim import domain
 from quorate.testing.sim.clients import Traffic
 from quorate.testing.sim.hosted import Hosted

@@ -9,7 +9,7 @@ from quorate.consensus.messages import Message, Peer
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.sim import facts
 from quorate.testing.sim.data import LivingHome, ObservedData
 from quorate.testing.sim.journal import ObservedJournal

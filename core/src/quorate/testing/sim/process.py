@@ -15,11 +15,11 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.watching.feeds import Feed, Selection, Start
 from quorate.groups.watching.watches import Watches
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.shard_id import ShardId
 from quorate.testing.sim import facts
 from quorate.testing.sim.data import ObservedData
 from quorate.testing.sim.disk import Disk

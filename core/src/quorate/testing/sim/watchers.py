@@ -6,7 +6,7 @@ from typing import Final
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import RowEvent, WatchedEvent
-from quorate.storage.shard_id import ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.sim import domain, facts
 from quorate.testing.sim.clients import Traffic
 from quorate.testing.sim.hosted import Hosted

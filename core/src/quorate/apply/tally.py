@@ -1,0 +1,25 @@
+"""What the state machine of a shard has done on this node since it was opened."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from quorate.apply.outcomes import AppliedEntry
+from quorate.observe.histogram import SECONDS, Histogram
+
+
+class ApplyTally:
+    """Counts what was applied, and how long the loop stood still for it."""
+
+    __slots__ = ("commands", "entries", "turns")
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self.commands = 0
+        #: How long each turn took, with the write at its end.
+        self.turns: Final = Histogram(SECONDS)
+
+    def turn(self, applied: Sequence[AppliedEntry], took_s: float) -> None:
+        """Count the entries of a turn."""
+        self.entries += len(applied)
+        self.commands += sum([len(entry.outcomes) for entry in applied])
+        self.turns.observe(took_s)

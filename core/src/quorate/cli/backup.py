@@ -1,0 +1,120 @@
+"""`quorate backup`: a copy of every shard of one node, in a directory here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from quorate.cli.asking import ADMIN, ask
+from quorate.cli.deferred import terminal_of
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, failure
+from quorate.storage import durably
+from quorate.v1.admin_pb2 import BackupPart, BackupRequest
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+#: A directory without it is no backup.
+_MANIFEST: Final = "backup.json"
+
+
+@click.command("backup")
+@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--node", help="Copy this node's shards; any node's without it.")
+@click.pass_context
+def command(ctx: click.Context, directory: Path, node: str | None) -> None:
+    """Copy every shard of a node into DIR, which must be empty, while the cluster goes on.
+
+    Each shard is copied as it is at one moment. backup.json is written last: a directory without it
+    is no backup.
+    """
+    from quorate.cli.progress import bytes_copied
+
+    if directory.exists() and any(directory.iterdir()):
+        raise failure(
+            ExitCode.FAILED, f"{directory} is not empty", "name a directory that is, or a new one"
+        )
+    terminal = terminal_of(ctx)
+    with bytes_copied(str(directory)) as copied:
+        files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
+    terminal.tell(
+        f"{files} files, {size} bytes in {directory}",
+        {"dir": str(directory), "files": files, "bytes": size},
+    )
+
+
+async def _copy(
+    client: AsyncClient, node: str | None, directory: Path, copied: Callable[[int], None]
+) -> tuple[int, int]:
+    asked = client.at(node) if node else client
+    parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
+    return await write(parts, directory, copied)
+
+
+async def write(
+    parts: AsyncIterator[BackupPart], directory: Path, copied: Callable[[int], None]
+) -> tuple[int, int]:
+    """Write the files of a backup, the manifest once all others are durable; return files, bytes.
+
+    Raises `Failure` when the stream leaves something out.
+    """
+    files = size = 0
+    manifest = b""
+    async for part in _whole(parts, directory):
+        copied(len(part.content))
+        size += len(part.content)
+        if part.path == _MANIFEST:
+            manifest += part.content
+            continue
+        path = directory / _safe(part.path)
+        if part.offset == 0:
+            files += 1
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(part.content)
+            if part.offset + len(part.content) == part.size:
+                file.flush()
+                os.fsync(file.fileno())
+    for folder in directory.iterdir():
+        durably.sync_directory(folder)
+    durably.replace(directory / _MANIFEST, manifest)
+    return files + 1, size
+
+
+async def _whole(parts: AsyncIterator[BackupPart], directory: Path) -> AsyncIterator[BackupPart]:
+    """Pass on the parts of files that are complete, one after the other, the manifest last."""
+    path, reached, due = "", 0, 0
+    async for part in parts:
+        if reached == due and part.path != path:
+            path, reached = part.path, 0
+        if (part.path, part.offset) != (path, reached):
+            raise _torn(directory, f"after byte {reached} of {path} came another part")
+        reached, due = reached + len(part.content), part.size
+        yield part
+    if path != _MANIFEST or reached != due:
+        raise _torn(directory, "it ended before its manifest")
+
+
+def _safe(path: str) -> Path:
+    """Return where a file goes below the directory; a node has no say over other places."""
+    parts = PurePosixPath(path).parts
+    if not parts or any(part in ("/", "..") for part in parts):
+        raise failure(
+            ExitCode.FAILED,
+            f"the node sent a file {path!r}, which is outside of the directory",
+            "ask another node, and report this as a bug",
+        )
+    return Path(*parts)
+
+
+def _torn(directory: Path, what: str) -> Failure:
+    return failure(
+        ExitCode.FAILED,
+        f"the backup is incomplete: {what}",
+        f"empty {directory}, and call it again",
+    )

@@ -1,0 +1,1 @@
+"""`quorate bench`: what a cluster carries, measured from this machine."""

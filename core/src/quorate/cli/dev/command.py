@@ -1,0 +1,242 @@
+"""`quorate dev`: the command, from the first file to the last process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from quorate.cli.deferred import terminal_of
+from quorate.cli.dev.following import Event, Look, carried, changes
+from quorate.cli.dev.layout import (
+    DEFAULT_NODES,
+    DEFAULT_PORT,
+    MOST_NODES,
+    DevNode,
+    claimed,
+    demand_free_ports,
+    prepare,
+)
+from quorate.cli.dev.processes import NodeProcess
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, Problem, problem
+from quorate.cli.statuses import Statuses
+from quorate.cli.terminal import Terminal
+from quorate.config import split_address
+
+#: How often the nodes are asked, before all are ready and afterwards.
+_STARTING_S: Final = 0.1
+_RUNNING_S: Final = 0.5
+#: A signal that comes so much later is one more.
+_AGAIN_S: Final = 0.5
+#: How a node ends that was told to; by the signal itself when that came before or after its life.
+_IN_ORDER: Final = (0, -signal.SIGTERM, -signal.SIGINT)
+#: How often it is said what a start waits for.
+_TELL_S: Final = 10.0
+
+
+@click.command("dev")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, MOST_NODES),
+    help=f"How many nodes; {DEFAULT_NODES}, or as many as the directory holds.",
+)
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("quorate-dev"),
+    show_default=True,
+    help="Where files, logs and data of the nodes are kept.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    help=f"The gRPC port of the first node; {DEFAULT_PORT}, or what the directory holds. The "
+    "next node has the next port, and HTTP is 100 above.",
+)
+@click.pass_context
+def command(ctx: click.Context, nodes: int | None, directory: Path, port: int | None) -> None:
+    """Run a whole cluster on this machine, with every sound plugin, until Ctrl-C.
+
+    Its data stays in the directory, and the next call goes on with it.
+    """
+    terminal = terminal_of(ctx)
+    terminal.warn_of_broken()
+    plugins = terminal.plugins
+    enabled = [
+        each.plugin.name
+        for each in plugins.declared
+        if not each.plugin.built_in and each.plugin.name not in plugins.broken
+    ]
+    with claimed(directory):
+        cluster = prepare(
+            directory, nodes=nodes, port=port, enabled=enabled, models=plugins.section_models()
+        )
+        demand_free_ports(cluster)
+        terminal.tell(
+            f"{_counted(len(cluster))} in {directory.absolute()}, with the plugins "
+            f"{', '.join(enabled) or 'of the core alone'}",
+            {"event": "starting", "dir": str(directory.absolute()), "plugins": enabled},
+        )
+        asyncio.run(_Development(cluster, terminal).run())
+
+
+class _Development:
+    """The cluster while the command runs."""
+
+    def __init__(self, nodes: Sequence[DevNode], terminal: Terminal) -> None:
+        self._nodes: Final = nodes
+        self._terminal: Final = terminal
+        self._addresses: Final = {node.name: node.address for node in nodes}
+        self._told: Final = asyncio.Event()
+        self._ended: Final[dict[str, int]] = {}
+        self._processes: Final[list[NodeProcess]] = []
+        self._watchers: Final[list[asyncio.Task[None]]] = []
+        self._told_at = 0.0
+        self._ready = False
+
+    async def run(self) -> None:
+        """Start the nodes, follow them until a signal, and end them whatever happened."""
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(each, self._signalled)
+        try:
+            for node in self._nodes:
+                process = await NodeProcess.start(node)
+                self._processes.append(process)
+                self._watchers.append(loop.create_task(self._await_end(process)))
+            following = loop.create_task(self._follow())
+            told = loop.create_task(self._told.wait())
+            try:
+                await asyncio.wait([following, told], return_when=asyncio.FIRST_COMPLETED)
+                if following.done() and not self._told.is_set():
+                    following.result()
+            finally:
+                following.cancel()
+                told.cancel()
+                await asyncio.gather(following, told, return_exceptions=True)
+        finally:
+            await self._stop()
+
+    def _signalled(self) -> None:
+        """End in order at the first signal, and at once at a later one."""
+        now = asyncio.get_running_loop().time()
+        # Whatever passes a signal on may send one Ctrl-C twice.
+        if self._told.is_set() and now > self._told_at + _AGAIN_S:
+            for process in self._processes:
+                process.kill()
+        elif not self._told.is_set():
+            self._told_at = now
+            self._told.set()
+
+    async def _await_end(self, process: NodeProcess) -> None:
+        code = await process.ended()
+        self._ended[process.node.name] = code
+        if self._ready and not self._told.is_set():
+            said = _ended(process, code)
+            again = f"start it again with `quorate serve --config {process.node.config}`"
+            self._tell(Event(f"{said.sentence}\n{again}", {"event": "ended", **said.parts}))
+
+    async def _follow(self) -> None:
+        """Tell when the cluster is ready, and from then on what happens in it."""
+        async with Statuses() as statuses:
+            look = await self._first_look(statuses)
+            while len(self._ended) < len(self._nodes):
+                await asyncio.sleep(_RUNNING_S)
+                now = carried(look, Look.at(await statuses.of(self._addresses)))
+                for event in changes(look, now):
+                    self._tell(event)
+                look = now
+        raise Failure(
+            ExitCode.FAILED,
+            [problem("every node has ended", "read their logs, and start the cluster again")],
+        )
+
+    async def _first_look(self, statuses: Statuses) -> Look:
+        loop = asyncio.get_running_loop()
+        tell_at = loop.time() + _TELL_S
+        while True:
+            if self._ended:
+                raise Failure(
+                    ExitCode.FAILED,
+                    [
+                        _ended(process, self._ended[process.node.name])
+                        for process in self._processes
+                        if process.node.name in self._ended
+                    ],
+                )
+            answers = await statuses.of(self._addresses)
+            look = Look.at(answers)
+            if look.ready:
+                break
+            if loop.time() > tell_at:
+                tell_at = loop.time() + _TELL_S
+                waited_for = ", ".join([*look.silent, *sorted(look.unready)])
+                self._terminal.warn(f"not ready yet: {waited_for}; their logs say why")
+            await asyncio.sleep(_STARTING_S)
+        rows: list[Mapping[str, object]] = [
+            {
+                "node": node.name,
+                "address": node.address,
+                "http": node.http_address,
+                "shards led": look.led_by(node.name),
+            }
+            for node in self._nodes
+        ]
+        self._ready = True
+        if not self._terminal.json:
+            self._terminal.print(rows)
+        self._terminal.tell(
+            f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal looks at it",
+            {"event": "ready", "nodes": rows},
+        )
+        return look
+
+    async def _stop(self) -> None:
+        self._told.set()
+        running = [each for each in self._processes if each.node.name not in self._ended]
+        codes = await asyncio.gather(*(process.stop() for process in self._processes))
+        await asyncio.gather(*self._watchers)
+        ill = [
+            _ended(process, code)
+            for process, code in zip(self._processes, codes, strict=True)
+            if code not in _IN_ORDER and process in running and self._ready
+        ]
+        if ill:
+            raise Failure(ExitCode.FAILED, ill)
+        self._terminal.tell("stopped", {"event": "stopped"})
+
+    def _elsewhere(self) -> str:
+        """Return what another terminal asks this cluster with."""
+        first = split_address(self._nodes[0].address)[1]
+        if first == DEFAULT_PORT:
+            return "quorate status"
+        return f"quorate status --endpoints {','.join(self._addresses.values())}"
+
+    def _tell(self, event: Event) -> None:
+        self._terminal.tell(event.sentence, event.parts)
+
+
+def _counted(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes} nodes"
+
+
+def _ended(process: NodeProcess, code: int) -> Problem:
+    """Say how a node ended, with the end of its log."""
+    node, lines = process.node, process.last_lines()
+    how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+    return Problem(
+        "\n  ".join([f"{node.name} ended with {how}; {node.log} ends with:", *lines]),
+        {
+            "what": f"{node.name} ended with {how}",
+            "fix": f"read {node.log}",
+            "node": node.name,
+            "exit_code": code,
+            "log": lines,
+        },
+    )

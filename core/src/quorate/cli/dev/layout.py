@@ -1,0 +1,195 @@
+"""What the directory of `quorate dev` holds: a file, a log and the data of each node."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import Failure, failure, of_configuration, problem
+from quorate.config import ConfigError, load, split_address
+from quorate.config.sections import HTTP_PORT_DISTANCE
+
+if TYPE_CHECKING:
+    from quorate.config import PluginModels
+
+DEFAULT_NODES: Final = 3
+DEFAULT_PORT: Final = 7401
+#: Beyond it a node's gRPC port would be another one's HTTP port.
+MOST_NODES: Final = HTTP_PORT_DISTANCE
+
+_HOST: Final = "127.0.0.1"
+_HEADER: Final = """\
+`quorate dev` sets the names, the ports, the directory, the members and the enabled plugins here
+whenever it starts. Every other setting that you add is kept.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevNode:
+    """A node of the cluster, and where all that belongs to it is."""
+
+    name: str
+    address: str
+    http_address: str
+    config: Path
+    log: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The cluster that a directory holds already."""
+
+    nodes: int
+    port: int
+
+
+@contextmanager
+def claimed(directory: Path) -> Iterator[None]:
+    """Make the directory if it is not there, and keep other `quorate dev` out of it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    held = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise failure(
+                ExitCode.FAILED,
+                f"another `quorate dev` runs in {directory}",
+                "stop it first, or name another --dir",
+            ) from None
+        yield
+    finally:
+        os.close(held)
+
+
+def prepare(
+    directory: Path,
+    *,
+    nodes: int | None,
+    port: int | None,
+    enabled: Sequence[str],
+    models: PluginModels,
+) -> list[DevNode]:
+    """Bring the files of the nodes up to date, and return the nodes in their order.
+
+    What is not said is as the directory has it, or else the default. Raises `Failure`.
+    """
+    kept = _kept(directory)
+    count = nodes or (kept.nodes if kept else DEFAULT_NODES)
+    if kept and count != kept.nodes:
+        raise failure(
+            ExitCode.USAGE,
+            f"{directory} holds a cluster of {kept.nodes} nodes, and {count} were asked for",
+            f"leave --nodes out, name another --dir, or remove {directory} with all its data",
+        )
+    first = port or (kept.port if kept else DEFAULT_PORT)
+    last = first + count - 1 + HTTP_PORT_DISTANCE
+    if last > 65_535:
+        raise failure(
+            ExitCode.USAGE,
+            f"the last HTTP port would be {last}, beyond 65535",
+            "choose a smaller --port",
+        )
+    members = {f"node{number + 1}": f"{_HOST}:{first + number}" for number in range(count)}
+    for name in members:
+        _write(directory, name, members, enabled)
+    return [_loaded(directory, name, models) for name in members]
+
+
+def demand_free_ports(nodes: Sequence[DevNode]) -> None:
+    """Fail with every port that something else listens on."""
+    busy = [
+        problem(
+            f"{address}, for {use} of {node.name}, is in use",
+            "stop what listens there (another `quorate dev`?), or choose another --port",
+        )
+        for node in nodes
+        for use, address in (("gRPC", node.address), ("HTTP", node.http_address))
+        if _is_busy(address)
+    ]
+    if busy:
+        raise Failure(ExitCode.FAILED, busy)
+
+
+def _kept(directory: Path) -> _Kept | None:
+    """Return what the first node's file says; None for a directory that is empty."""
+    file = directory / "node1.toml"
+    if not file.exists():
+        if any(directory.iterdir()):
+            raise failure(
+                ExitCode.USAGE,
+                f"{directory} holds other things than a cluster of `quorate dev`",
+                "name an empty directory, or one that is not there yet, with --dir",
+            )
+        return None
+    document = _parsed(file)
+    try:
+        return _Kept(len(document["cluster"]["initial_members"]), int(document["node"]["port"]))
+    except (KeyError, TypeError, ValueError):
+        raise failure(
+            ExitCode.CONFIGURATION,
+            f"{file} names no node.port or no cluster.initial_members",
+            f"repair it, or name another --dir, or remove {directory} with all its data",
+        ) from None
+
+
+def _write(directory: Path, name: str, members: Mapping[str, str], enabled: Sequence[str]) -> None:
+    file = directory / f"{name}.toml"
+    document = _parsed(file) if file.exists() else _new()
+    node = document.setdefault("node", tomlkit.table())
+    node["name"] = name
+    node["port"] = split_address(members[name])[1]
+    node["dir"] = str(directory.absolute() / name)
+    cluster = document.setdefault("cluster", tomlkit.table())
+    cluster["initial_members"] = dict(members)
+    plugins = document.setdefault("plugins", tomlkit.table())
+    plugins["enabled"] = [each for each in enabled if each not in plugins.get("retired", ())]
+    file.write_text(tomlkit.dumps(document), encoding="utf-8")
+
+
+def _new() -> Any:
+    document = tomlkit.document()
+    for line in _HEADER.splitlines():
+        document.add(tomlkit.comment(line))
+    return document
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        return tomlkit.parse(file.read_text(encoding="utf-8"))
+    except (TOMLKitError, UnicodeDecodeError) as error:
+        raise failure(ExitCode.CONFIGURATION, f"{file} is no TOML: {error}", "repair it") from error
+
+
+def _loaded(directory: Path, name: str, models: PluginModels) -> DevNode:
+    file = directory / f"{name}.toml"
+    try:
+        settings = load(file, models, {})
+    except ConfigError as error:
+        raise of_configuration(error) from error
+    return DevNode(
+        name=name,
+        address=settings.node.address,
+        http_address=settings.node.http_address,
+        config=file,
+        log=directory / f"{name}.log",
+    )
+
+
+def _is_busy(address: str) -> bool:
+    try:
+        socket.create_server(split_address(address)).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    return False

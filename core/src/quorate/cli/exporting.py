@@ -1,0 +1,67 @@
+"""Finds the `.proto` files that a broker in another language needs, by what they declare."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor import FileDescriptor
+
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import failure
+from quorate.v1 import admin_pb2, command_pb2, watch_pb2
+
+if TYPE_CHECKING:
+    from quorate.plugin.declared import Declared
+
+#: The services that every node has, whatever its plugins.
+_CORE: Final = (admin_pb2, command_pb2, watch_pb2)
+#: Every protobuf compiler brings these.
+_COMPILERS_OWN: Final = "google/protobuf/"
+
+
+def sources_of(plugins: Iterable[Declared]) -> Mapping[str, bytes]:
+    """Return the files of all services, public commands and rows, with what they import.
+
+    They stand in the order of their names, which are their paths as they import each other.
+    Raises `Failure` for a file that its distribution does not bring.
+    """
+    found: dict[str, FileDescriptor] = {}
+    for file in [*(each.DESCRIPTOR for each in _CORE), *_declaring(plugins)]:
+        _take(file, found)
+    return {name: _content(name) for name in sorted(found)}
+
+
+def _declaring(plugins: Iterable[Declared]) -> Iterator[FileDescriptor]:
+    pool = descriptor_pool.Default()
+    for plugin in plugins:
+        names = [service.full_name for service in plugin.services]
+        messages = [each.message for each in plugin.commands if each.public]
+        messages += [family.row for family in plugin.families if family.row is not None]
+        names += [message.DESCRIPTOR.full_name for message in messages]
+        yield from map(pool.FindFileContainingSymbol, names)
+
+
+def _take(file: FileDescriptor, found: dict[str, FileDescriptor]) -> None:
+    if file.name in found or file.name.startswith(_COMPILERS_OWN):
+        return
+    found[file.name] = file
+    for imported in file.dependencies:
+        _take(imported, found)
+
+
+def _content(name: str) -> bytes:
+    """Read the source that lies beside the generated module."""
+    module = name.removesuffix(".proto").replace("/", ".").replace("-", "_") + "_pb2"
+    try:
+        place = importlib.import_module(module).__file__ or ""
+        return Path(place).with_name(Path(name).name).read_bytes()
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise failure(
+            ExitCode.PLUGIN,
+            f"{name} does not lie beside its generated module: {error}",
+            "install a distribution that brings its .proto files, or leave the plugin out",
+        ) from error

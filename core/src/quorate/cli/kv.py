@@ -1,0 +1,292 @@
+"""`quorate kv`: pairs of keys and values, one or a few at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+
+import click
+from google.protobuf.message import Message
+
+from quorate.cli.asking import ask
+from quorate.cli.deferred import terminal_of
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import failure
+from quorate.v1.kv_pb2 import (
+    DeletePair,
+    DeletePairReply,
+    ExistsPairResponse,
+    GetPairRequest,
+    GetPairResponse,
+    KeyedPair,
+    ListPairsRequest,
+    ListPairsResponse,
+    PutPair,
+    PutPairReply,
+    TouchPair,
+    TouchPairReply,
+)
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+M = TypeVar("M", bound=Message)
+
+_SERVICE: Final = "/quorate.v1.KvService"
+_PAGE: Final = 1_000
+
+_hex = click.option(
+    "--hex", "in_hex", is_flag=True, help="Keys and values are given and shown in hex digits."
+)
+_stale = click.option(
+    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
+)
+_file = click.option(
+    "--file",
+    type=click.File("rb"),
+    help="Take the value from a file as it is; - is standard input.",
+)
+_ttl = click.option("--ttl", type=click.FloatRange(min=0.001), metavar="S", help="Seconds to live.")
+_revision = click.option(
+    "--revision",
+    type=click.IntRange(0),
+    help="Refuse unless the pair has this revision.",
+)
+
+
+@click.group("kv")
+def command() -> None:
+    """Read and write pairs of keys and values.
+
+    Both are bytes: given as text they are taken as UTF-8. Keys that are equal up to their first
+    slash share a shard.
+    """
+
+
+@command.command("put")
+@click.argument("key")
+@click.argument("value", required=False)
+@_file
+@_ttl
+@_hex
+@click.pass_context
+def put(
+    ctx: click.Context,
+    key: str,
+    value: str | None,
+    file: BinaryIO | None,
+    ttl: float | None,
+    in_hex: bool,
+) -> None:
+    """Write VALUE under KEY, whatever is there."""
+    pair = PutPair(
+        key=_read(key, "KEY", in_hex), value=_value(value, file, in_hex), ttl_ms=_ms(ttl)
+    )
+    reply = _ask(ctx, "Put", pair, PutPairReply)
+    how = "created" if reply.created else "written"
+    terminal_of(ctx).tell(
+        f"{how} at revision {reply.revision}",
+        {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
+    )
+
+
+@command.command("cas")
+@click.argument("key")
+@click.argument("revision", type=click.IntRange(0))
+@click.argument("value", required=False)
+@_file
+@_ttl
+@_hex
+@click.pass_context
+def cas(
+    ctx: click.Context,
+    key: str,
+    revision: int,
+    value: str | None,
+    file: BinaryIO | None,
+    ttl: float | None,
+    in_hex: bool,
+) -> None:
+    """Write VALUE under KEY if the pair has REVISION; 0: if there is none.
+
+    `quorate kv get --output json` shows the revision of a pair.
+    """
+    pair = PutPair(
+        key=_read(key, "KEY", in_hex),
+        value=_value(value, file, in_hex),
+        ttl_ms=_ms(ttl),
+        expected_revision=revision,
+    )
+    reply = _ask(ctx, "Put", pair, PutPairReply)
+    terminal_of(ctx).tell(
+        f"written at revision {reply.revision}",
+        {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
+    )
+
+
+@command.command("get")
+@click.argument("key")
+@_stale
+@_hex
+@click.pass_context
+def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
+    """Print the value of KEY alone, byte for byte; a line end follows on a terminal only."""
+    request = GetPairRequest(key=_read(key, "KEY", in_hex), stale=stale)
+    response = _ask(ctx, "Get", request, GetPairResponse)
+    if not response.HasField("pair"):
+        raise failure(
+            ExitCode.FAILED,
+            f"there is no pair with the key {key}",
+            "put one with `quorate kv put`, or see `quorate kv list` for the keys that there are",
+        )
+    terminal = terminal_of(ctx)
+    if terminal.json:
+        terminal.print_json(_row(response.pair, in_hex))
+    elif in_hex:
+        click.echo(response.pair.value.hex())
+    else:
+        click.echo(response.pair.value, nl=sys.stdout.isatty())
+
+
+@command.command("exists")
+@click.argument("key")
+@_stale
+@_hex
+@click.pass_context
+def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
+    """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
+    request = GetPairRequest(key=_read(key, "KEY", in_hex), stale=stale)
+    found = _ask(ctx, "Exists", request, ExistsPairResponse).exists
+    terminal_of(ctx).tell(
+        "yes" if found else "no", {"key": _shown(request.key, in_hex), "exists": found}
+    )
+    if not found:
+        ctx.exit(ExitCode.FAILED)
+
+
+@command.command("delete")
+@click.argument("key")
+@_revision
+@_hex
+@click.pass_context
+def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> None:
+    """Delete the pair with KEY; that there is none is no failure."""
+    pair = DeletePair(key=_read(key, "KEY", in_hex), expected_revision=revision)
+    deleted = _ask(ctx, "Delete", pair, DeletePairReply).deleted
+    terminal_of(ctx).tell(
+        "deleted" if deleted else "there was none",
+        {"key": _shown(pair.key, in_hex), "deleted": deleted},
+    )
+
+
+@command.command("touch")
+@click.argument("key")
+@_revision
+@_hex
+@click.pass_context
+def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> None:
+    """Start the time to live of the pair with KEY anew."""
+    pair = TouchPair(key=_read(key, "KEY", in_hex), expected_revision=revision)
+    expires_at_ms = _ask(ctx, "Touch", pair, TouchPairReply).expires_at_ms
+    terminal_of(ctx).tell(
+        f"expires at {expires_at_ms} ms of the shard's time",
+        {"key": _shown(pair.key, in_hex), "expires_at_ms": expires_at_ms},
+    )
+
+
+@command.command("list")
+@click.argument("prefix", default="")
+@click.option("--after", help="Begin behind this key.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=_PAGE,
+    show_default=True,
+    help="Show at most so many pairs.",
+)
+@click.option("--keys-only", is_flag=True, help="Leave the values out.")
+@_stale
+@_hex
+@click.pass_context
+def list_pairs(
+    ctx: click.Context,
+    prefix: str,
+    after: str | None,
+    limit: int,
+    keys_only: bool,
+    stale: bool,
+    in_hex: bool,
+) -> None:
+    """List the pairs whose keys begin with PREFIX, in the order of the keys."""
+    request = ListPairsRequest(
+        prefix=_read(prefix, "PREFIX", in_hex),
+        keys_only=keys_only,
+        stale=stale,
+    )
+    if after is not None:
+        # The smallest key that is larger.
+        request.start = _read(after, "--after", in_hex) + b"\0"
+    pairs, more = ask(ctx, lambda client: _pages(client, request, limit))
+    terminal = terminal_of(ctx)
+    terminal.print(_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
+    if more:
+        last = pairs[-1].key
+        told = last.hex() if in_hex else last.decode(errors="replace")
+        terminal.warn(f"there are more than {limit}; go on with --after {told}")
+
+
+async def _pages(
+    client: AsyncClient, request: ListPairsRequest, limit: int
+) -> tuple[list[KeyedPair], bool]:
+    """Read page by page; also tell whether there is more than was asked for."""
+    pairs: list[KeyedPair] = []
+    while True:
+        request.page_size = min(_PAGE, limit - len(pairs))
+        page = await client.call(f"{_SERVICE}/List", request, ListPairsResponse)
+        pairs += page.pairs
+        if not page.next_page_token or len(pairs) >= limit:
+            return pairs, bool(page.next_page_token)
+        request.page_token = page.next_page_token
+
+
+def _ask(ctx: click.Context, method: str, request: Message, response: type[M]) -> M:
+    return ask(ctx, lambda client: client.call(f"{_SERVICE}/{method}", request, response))
+
+
+def _row(pair: KeyedPair, in_hex: bool, *, with_value: bool = True) -> Mapping[str, object]:
+    value = {"value": _shown(pair.value, in_hex)} if with_value else {}
+    return {
+        "key": _shown(pair.key, in_hex),
+        **value,
+        "revision": pair.revision,
+        "created_revision": pair.created_revision,
+        "ttl_ms": pair.ttl_ms,
+    }
+
+
+def _read(text: str, name: str, in_hex: bool) -> bytes:
+    if not in_hex:
+        return text.encode(errors="surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise failure(
+            ExitCode.USAGE,
+            f"{name} {text!r} is not written in hex digits",
+            "write two of 0-9 and a-f for each byte, or leave --hex out",
+        ) from None
+
+
+def _value(text: str | None, file: BinaryIO | None, in_hex: bool) -> bytes:
+    if (text is None) == (file is None):
+        raise click.UsageError("Give either VALUE or --file.")
+    return file.read() if file is not None else _read(text or "", "VALUE", in_hex)
+
+
+def _shown(value: bytes, in_hex: bool) -> str | bytes:
+    return value.hex() if in_hex else value
+
+
+def _ms(seconds: float | None) -> int:
+    return 0 if seconds is None else round(seconds * 1_000)

@@ -1,0 +1,128 @@
+"""`quorate member`: the nodes of a cluster, and where its leaders are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from quorate.cli.asking import ADMIN, ask
+from quorate.cli.cluster_view import name_of
+from quorate.cli.deferred import terminal_of
+from quorate.v1.admin_pb2 import (
+    AddMemberRequest,
+    MemberProgress,
+    RemoveMemberRequest,
+    TransferLeaderRequest,
+    TransferLeaderResponse,
+)
+
+if TYPE_CHECKING:
+    from quorate.cli.terminal import Terminal
+    from quorate.client import AsyncClient
+
+
+@click.group("member")
+def command() -> None:
+    """List, add, remove and replace nodes; move the leaders of shards."""
+
+
+@command.command("list")
+@click.pass_context
+def list_members(ctx: click.Context) -> None:
+    """List the nodes of the cluster with the shards that they hold and lead."""
+    topology = ask(ctx, lambda client: client.topology())
+    terminal_of(ctx).print(
+        {
+            "node": node.node,
+            "address": node.address,
+            "shards": [name_of(shard) for shard in topology.shards if node.node in shard.nodes],
+            "leads": [name_of(shard) for shard in topology.shards if node.node == shard.leader],
+        }
+        for node in topology.nodes
+    )
+
+
+@command.command("add")
+@click.argument("name")
+@click.argument("address")
+@click.pass_context
+def add(ctx: click.Context, name: str, address: str) -> None:
+    """Add the running node NAME at ADDRESS, host:port of its gRPC, to every shard.
+
+    Start it first, with an empty directory and with [cluster] join in its file. Called again after
+    an interruption, it goes on where it was.
+    """
+    terminal = terminal_of(ctx)
+    ask(ctx, lambda client: _add(client, terminal, name, address))
+
+
+@command.command("remove")
+@click.argument("name")
+@click.pass_context
+def remove(ctx: click.Context, name: str) -> None:
+    """Take the node NAME out of every shard, whether it runs or not.
+
+    Called again after an interruption, it goes on where it was.
+    """
+    terminal = terminal_of(ctx)
+    ask(ctx, lambda client: _remove(client, terminal, name))
+
+
+@command.command("replace")
+@click.argument("name")
+@click.argument("address")
+@click.pass_context
+def replace(ctx: click.Context, name: str, address: str) -> None:
+    """Remove the node NAME, whose data is lost, and add the one at ADDRESS under its name.
+
+    Start the new one first, with an empty directory and with [cluster] join in its file.
+    """
+    terminal = terminal_of(ctx)
+
+    async def replaced(client: AsyncClient) -> None:
+        await _remove(client, terminal, name)
+        await _add(client, terminal, name, address)
+
+    ask(ctx, replaced)
+
+
+@command.command("transfer")
+@click.argument("shard")
+@click.argument("node")
+@click.pass_context
+def transfer(ctx: click.Context, shard: str, node: str) -> None:
+    """Let NODE lead SHARD, such as metadata/0; the answer comes once it does."""
+    request = TransferLeaderRequest(shard=shard, node=node)
+    ask(
+        ctx,
+        lambda client: client.call(f"{ADMIN}/TransferLeader", request, TransferLeaderResponse),
+    )
+    terminal_of(ctx).tell(f"{node} leads {shard}", {"shard": shard, "leader": node})
+
+
+async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str) -> None:
+    request = AddMemberRequest(node=name, address=address)
+    async for progress in client.stream(f"{ADMIN}/AddMember", request, MemberProgress):
+        _tell(terminal, progress)
+    terminal.tell(f"{name} is a member", {"node": name, "member": True})
+
+
+async def _remove(client: AsyncClient, terminal: Terminal, name: str) -> None:
+    request = RemoveMemberRequest(node=name)
+    async for progress in client.stream(f"{ADMIN}/RemoveMember", request, MemberProgress):
+        _tell(terminal, progress)
+    terminal.tell(f"{name} is no member", {"node": name, "member": False})
+
+
+def _tell(terminal: Terminal, progress: MemberProgress) -> None:
+    terminal.tell(
+        f"{progress.shards_done} of {progress.shards_total} shards done; "
+        f"{progress.shard}: {progress.step}",
+        {
+            "shard": progress.shard,
+            "step": progress.step,
+            "shards_done": progress.shards_done,
+            "shards_total": progress.shards_total,
+        },
+    )

@@ -1,0 +1,166 @@
+"""`quorate watch`: the rows of a family, and then every change, a line each."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import click
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError, Message
+
+from quorate.cli.asking import follow
+from quorate.cli.deferred import terminal_of
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import failure
+from quorate.client import ChangeKind
+from quorate.client.watching import ALIASES
+from quorate.plugin import keys
+
+if TYPE_CHECKING:
+    from quorate.cli.installed import InstalledPlugins
+    from quorate.cli.terminal import Terminal
+    from quorate.client import AsyncClient, WatchedChange
+
+Kinds = Mapping[str, type[Message]]
+
+
+@click.command("watch")
+@click.argument("family")
+@click.option("--prefix", default="", help="Only keys that begin with this text.")
+@click.option("--hex", "in_hex", is_flag=True, help="The prefix is given in hex digits.")
+@click.option("--token", default="", help="Go on behind an event that was shown in JSON.")
+@click.option("--changes-only", is_flag=True, help="Leave out the rows that are there.")
+@click.pass_context
+def command(
+    ctx: click.Context, family: str, prefix: str, in_hex: bool, token: str, changes_only: bool
+) -> None:
+    """Show the rows of FAMILY and every change of them until Ctrl-C, a line each.
+
+    kv stands for the pairs. Rows are shown as the installed plugins declare them. In JSON each
+    line is an object, with a token from which a later watch goes on.
+    """
+    terminal = terminal_of(ctx)
+    # What stands behind an alias is shown by the client as what its users put there.
+    shown = _Shown(terminal, {} if family in ALIASES else _kinds(terminal.plugins))
+    start = _bytes_of(prefix, in_hex)
+    resumed = _token(token)
+
+    async def watch(client: AsyncClient) -> None:
+        async for change in client.watch(
+            family, prefix=start, token=resumed, changes_only=changes_only
+        ):
+            shown.tell(change)
+
+    follow(ctx, watch)
+
+
+class _Shown:
+    """How changes are told."""
+
+    def __init__(self, terminal: Terminal, kinds: Kinds) -> None:
+        self._terminal: Final = terminal
+        self._kinds: Final = kinds
+
+    def tell(self, change: WatchedChange) -> None:
+        """Write one line."""
+        kind = str(change.kind)
+        if change.kind is ChangeKind.RESYNC:
+            self._terminal.tell(
+                f"{kind}: {change.reason}; all rows follow",
+                {"kind": kind, "reason": change.reason},
+            )
+            return
+        key = _key(change.key)
+        parts: dict[str, object] = {
+            "kind": kind,
+            "family": change.family,
+            "key": key,
+            "revision": change.revision,
+            "shard": change.shard,
+            "token": base64.urlsafe_b64encode(change.token).decode(),
+        }
+        told = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
+        if change.kind is not ChangeKind.DELETED:
+            parts["value"] = self._value(change.family, change.value)
+            told = f"{told} = {_line(parts['value'])}"
+        if change.previous:
+            parts["previous"] = self._value(change.family, change.previous)
+            told = f"{told} (was {_line(parts['previous'])})"
+        self._terminal.tell(told, parts)
+
+    def _value(self, family: str, value: bytes) -> object:
+        """Return a row by the names of its fields; bytes of which no plugin tells are text."""
+        kind = self._kinds.get(family)
+        if kind is None:
+            return _text(value)
+        try:
+            return MessageToDict(kind.FromString(value), preserving_proto_field_name=True)
+        except DecodeError:
+            return _text(value)
+
+
+def _kinds(plugins: InstalledPlugins) -> Kinds:
+    """Return the types of rows by family, as far as sound plugins declare them."""
+    return {
+        family.name: family.row
+        for plugin in plugins.declared
+        if plugin.plugin.name not in plugins.broken
+        for family in plugin.families
+        if family.row is not None
+    }
+
+
+def _key(key: bytes) -> str | list[str | int]:
+    """Return a key as text, or as the parts that were packed into it, or in hex digits."""
+    if (text := _printable(key)) is not None:
+        return text
+    try:
+        parts = keys.unpack(key)
+    except ValueError:
+        return key.hex()
+    return [_text(part) if isinstance(part, bytes) else part for part in parts]
+
+
+def _text(value: bytes) -> str:
+    text = _printable(value)
+    return value.hex() if text is None else text
+
+
+def _printable(value: bytes) -> str | None:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
+def _line(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _bytes_of(prefix: str, in_hex: bool) -> bytes:
+    if not in_hex:
+        return prefix.encode(errors="surrogateescape")
+    try:
+        return bytes.fromhex(prefix)
+    except ValueError:
+        raise failure(
+            ExitCode.USAGE,
+            f"--prefix {prefix!r} is not written in hex digits",
+            "write two of 0-9 and a-f for each byte, or leave --hex out",
+        ) from None
+
+
+def _token(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise failure(
+            ExitCode.USAGE,
+            f"--token {text!r} is no token",
+            "copy the token of a line that `quorate watch --output json` wrote",
+        ) from None

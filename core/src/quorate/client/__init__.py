@@ -1,0 +1,40 @@
+"""The Python client: `async with connect(...) as q` or `with Client(...) as q`."""
+
+from quorate.client.asynchronous import AsyncClient, connect
+from quorate.client.brokers import Registration
+from quorate.client.errors import (
+    ClosedError,
+    DeadlineError,
+    InvalidError,
+    OutcomeUnknownError,
+    QuorateError,
+    RejectedError,
+    UnansweredError,
+    UnavailableError,
+)
+from quorate.client.kv import KeyValue, Page
+from quorate.client.synchronous import Client
+from quorate.client.twins import Blocking, blocking, iterating
+from quorate.client.watching import ChangeKind, WatchedChange
+
+__all__ = [
+    "AsyncClient",
+    "Blocking",
+    "ChangeKind",
+    "Client",
+    "ClosedError",
+    "DeadlineError",
+    "InvalidError",
+    "KeyValue",
+    "OutcomeUnknownError",
+    "Page",
+    "QuorateError",
+    "Registration",
+    "RejectedError",
+    "UnansweredError",
+    "UnavailableError",
+    "WatchedChange",
+    "blocking",
+    "connect",
+    "iterating",
+]

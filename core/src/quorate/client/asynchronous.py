@@ -1,0 +1,221 @@
+"""The client: one object for a whole cluster, used by any number of coroutines at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, Self, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.client.attempts import Attempts
+from quorate.client.brokers import Brokers
+from quorate.client.calls import Calls, NodeCalls
+from quorate.client.commands import Commands
+from quorate.client.connections import Connections
+from quorate.client.endpoints import endpoints_of
+from quorate.client.errors import ClosedError, InvalidError
+from quorate.client.failures import AttemptError
+from quorate.client.kv import Kv
+from quorate.client.lanes import Lanes
+from quorate.client.sessions import Sessions
+from quorate.client.topology import Topology
+from quorate.client.vocabulary import Vocabulary, installed_commands
+from quorate.client.watching import WatchedChange, Watching
+from quorate.v1.admin_pb2 import TopologyResponse
+from quorate.v1.batch_pb2 import BatchReply
+
+R = TypeVar("R", bound=Message)
+
+#: How long a call may take that says nothing of its own.
+TIMEOUT_S: Final = 30.0
+
+
+class AsyncClient:
+    """A cluster, as a broker sees it. It belongs to one event loop.
+
+    No call is without a deadline. Whatever fails raises a `QuorateError`.
+    """
+
+    def __init__(
+        self,
+        endpoints: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        exactly_once: bool = False,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        if timeout_s <= 0:
+            raise InvalidError("timeout_s", f"must be more than 0, not {timeout_s}")
+        self._timeout_s: Final = timeout_s
+        self._connections: Final = Connections()
+        self._topology: Final = Topology(endpoints_of(endpoints), self._connections)
+        self._calls: Final = Calls(self._topology, self._connections)
+        self._sessions: Final = Sessions(self._calls) if exactly_once else None
+        self._lanes: Final = Lanes(self._connections)
+        self._commands: Final = Commands(
+            installed_commands() if vocabulary is None else vocabulary,
+            self._topology,
+            self._lanes,
+            self._sessions,
+        )
+        self._watching: Final = Watching(self._topology, self._connections)
+        self._began = False
+        self._closed = False
+        #: Pairs of keys and values.
+        self.kv: Final = Kv(self)
+        #: The brokers of the cluster.
+        self.brokers: Final = Brokers(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def execute(
+        self, command: Message, reply: type[R], *, timeout_s: float | None = None
+    ) -> R:
+        """Carry out a public command of any installed plugin, and return its reply.
+
+        Commands under way at the same time share calls. With `exactly_once` one that was carried
+        out and whose answer is not kept is answered with an empty `reply`.
+        """
+        deadline = self._deadline(timeout_s)
+        if not self._began:
+            await self._begin(deadline)
+        return await self._commands.execute(command, reply, deadline)
+
+    async def execute_all(
+        self, batches: Sequence[Message], *, timeout_s: float | None = None
+    ) -> BatchReply:
+        """Carry out batch commands side by side, and answer their items as those of one batch."""
+        deadline = self._deadline(timeout_s)
+        if not self._began:
+            await self._begin(deadline)
+        return await self._commands.execute_all(batches, deadline)
+
+    async def call(
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        *,
+        group: str | None = None,
+        shard_key: bytes | None = None,
+        read: bool = False,
+        timeout_s: float | None = None,
+    ) -> R:
+        """Call a unary method of any service, `/package.Service/Method`, and return its answer.
+
+        It goes to the leader of the shard of `shard_key` in `group`, else to any node. With `read`
+        it is tried again also when an attempt was lost on the way.
+        """
+        deadline = self._deadline(timeout_s)
+        if group is not None and not self._began:
+            await self._begin(deadline)
+        return await self._calls.call(
+            method,
+            request,
+            response,
+            deadline,
+            kind="read" if read else "write",
+            group=group,
+            shard_key=shard_key,
+        )
+
+    async def stream(
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        *,
+        group: str | None = None,
+        shard_key: bytes | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[R, None]:
+        """Call a method that streams its answers, and yield them; nothing is tried again.
+
+        Without `timeout_s` it lasts for as long as the node gives answers.
+        """
+        if group is not None and not self._began:
+            await self._begin(self._deadline(timeout_s))
+        answers = self._calls.stream(
+            method, request, response, timeout_s, group=group, shard_key=shard_key
+        )
+        async for answer in answers:
+            yield answer
+
+    async def watch(
+        self,
+        family: str | Sequence[str],
+        *,
+        prefix: str | bytes = b"",
+        token: bytes = b"",
+        changes_only: bool = False,
+        marks: bool = False,
+    ) -> AsyncGenerator[WatchedChange, None]:
+        """Yield the current rows of families of one group, and then every change of them.
+
+        It goes on by itself when connections or nodes are lost. What was missed all the same is
+        told by a change of kind `RESYNC`, behind which the rows are given again. With a `token` it
+        goes on behind an earlier change; with `changes_only` the current rows are left out; with
+        `marks` it also tells when all rows were given, and when only the token has moved.
+        """
+        names = [family] if isinstance(family, str) else list(family)
+        start = prefix.encode() if isinstance(prefix, str) else prefix
+        changes = self._watching.watch(names, start, token, changes_only=changes_only, marks=marks)
+        async for change in changes:
+            yield change
+
+    async def topology(self, *, timeout_s: float | None = None) -> TopologyResponse:
+        """Ask where the shards of the cluster are."""
+        deadline = self._deadline(timeout_s)
+        attempts = Attempts(self._topology, deadline, "read")
+        while True:
+            try:
+                told = await self._topology.fresh(deadline - asyncio.get_running_loop().time())
+            except AttemptError as failure:
+                await attempts.after(failure)
+            else:
+                self._began = True
+                return told
+
+    def at(self, node: str) -> NodeCalls:
+        """Return calls to the node of that name and no other."""
+        return NodeCalls(node, self._topology, self._connections, self._timeout_s)
+
+    async def close(self) -> None:
+        """End sessions, calls and connections; calls that are under way raise `ClosedError`."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._sessions is not None:
+            await self._sessions.close()
+        await self._lanes.close()
+        await self._topology.close()
+        await self._connections.close()
+
+    async def _begin(self, deadline: float) -> None:
+        await self.topology(timeout_s=deadline - asyncio.get_running_loop().time())
+
+    def _deadline(self, timeout_s: float | None) -> float:
+        if self._closed:
+            raise ClosedError
+        if timeout_s is None:
+            timeout_s = self._timeout_s
+        return asyncio.get_running_loop().time() + timeout_s
+
+
+def connect(
+    endpoints: str | None = None,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    exactly_once: bool = False,
+) -> AsyncClient:
+    """Return a client of a cluster, for `async with`.
+
+    `endpoints` is `host:port,host:port` of some nodes; without it, the variable QUORATE_ENDPOINTS
+    and then the addresses of `quorate dev` count. Nothing is asked before the first call.
+    """
+    return AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once)

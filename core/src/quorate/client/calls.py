@@ -1,0 +1,118 @@
+"""Calls of single methods: sent to the right node, and tried again while that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.client.attempts import Attempts, Kind
+from quorate.client.connections import Connections
+from quorate.client.failures import AttemptError
+from quorate.client.topology import Topology
+from quorate.plugin.slots import slot_of
+
+R = TypeVar("R", bound=Message)
+
+
+class Calls:
+    """Asks nodes, one call at a time."""
+
+    def __init__(self, topology: Topology, connections: Connections) -> None:
+        self._topology: Final = topology
+        self._connections: Final = connections
+
+    async def call(
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        deadline: float,
+        *,
+        kind: Kind,
+        group: str | None = None,
+        shard_key: bytes | None = None,
+    ) -> R:
+        """Return the answer of the leader of a shard, or else of any node."""
+        loop = asyncio.get_running_loop()
+        attempts: Attempts | None = None
+        while True:
+            address = self._address(group, shard_key)
+            try:
+                return await self._connections.to(address).call(
+                    method, request, response, deadline - loop.time()
+                )
+            except AttemptError as failure:
+                attempts = attempts or Attempts(self._topology, deadline, kind)
+                await attempts.after(failure, address)
+
+    async def stream(
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        timeout_s: float | None,
+        *,
+        group: str | None = None,
+        shard_key: bytes | None = None,
+    ) -> AsyncGenerator[R, None]:
+        """Yield the answers of one node; it is not tried again."""
+        address = self._address(group, shard_key)
+        answers = self._connections.to(address).stream(method, request, response, timeout_s)
+        try:
+            async for answer in answers:
+                yield answer
+        except AttemptError as failure:
+            self._avoid(failure, address)
+            raise failure.error from None
+
+    def _address(self, group: str | None, shard_key: bytes | None) -> str:
+        if group is not None:
+            place = self._topology.place(group, slot_of(shard_key or b""))
+            if place is not None and place.address:
+                return place.address
+        return self._topology.any_address()
+
+    def _avoid(self, failure: AttemptError, address: str) -> None:
+        if failure.unreachable:
+            self._topology.avoid(address)
+
+
+class NodeCalls:
+    """Calls to one node, whatever it leads; none of them is tried again."""
+
+    def __init__(
+        self, node: str, topology: Topology, connections: Connections, timeout_s: float
+    ) -> None:
+        self._node: Final = node
+        self._topology: Final = topology
+        self._connections: Final = connections
+        self._timeout_s: Final = timeout_s
+
+    async def call(
+        self, method: str, request: Message, response: type[R], *, timeout_s: float | None = None
+    ) -> R:
+        """Return the node's answer."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (self._timeout_s if timeout_s is None else timeout_s)
+        try:
+            address = await self._topology.address_of(self._node, deadline - loop.time())
+            return await self._connections.to(address).call(
+                method, request, response, deadline - loop.time()
+            )
+        except AttemptError as failure:
+            raise failure.error from None
+
+    async def stream(
+        self, method: str, request: Message, response: type[R], *, timeout_s: float | None = None
+    ) -> AsyncGenerator[R, None]:
+        """Yield the node's answers; without `timeout_s` for as long as it gives any."""
+        try:
+            address = await self._topology.address_of(self._node, self._timeout_s)
+            answers = self._connections.to(address).stream(method, request, response, timeout_s)
+            async for answer in answers:
+                yield answer
+        except AttemptError as failure:
+            raise failure.error from None

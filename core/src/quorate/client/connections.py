@@ -1,0 +1,144 @@
+"""Connections to nodes: one for each address, made when it is first needed, and reused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any, Final, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from quorate.client import failures
+from quorate.client.errors import ClosedError
+
+R = TypeVar("R", bound=Message)
+
+#: What a node takes by default, and what stands around it.
+_MESSAGE_BYTES: Final = 17 << 20
+_OPTIONS: Final = [
+    ("grpc.max_send_message_length", _MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", _MESSAGE_BYTES),
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    # A node that stands still is noticed while a call waits for it.
+    ("grpc.keepalive_time_ms", 2_000),
+    ("grpc.keepalive_timeout_ms", 3_000),
+    ("grpc.http2.max_pings_without_data", 0),
+]
+#: So long a node may take to accept a connection.
+CONNECT_S: Final = 1.0
+
+_READY: Final = grpc.ChannelConnectivity.READY
+_FAILED: Final = frozenset(
+    {grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN}
+)
+
+
+class Connection:
+    """The way to one node."""
+
+    def __init__(self, address: str) -> None:
+        self.address: Final = address
+        self._channel: Final = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._closed = False
+
+    async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
+        """Ask once; raises `AttemptError`, which says whether anything can have been done."""
+        timeout_s = await self.stands(timeout_s)
+        calling = self._channel.unary_unary(
+            method, type(request).SerializeToString, response.FromString
+        )
+        try:
+            answer: R = await calling(request, timeout=timeout_s)
+        except grpc.aio.AioRpcError as error:
+            raise failures.of_rpc(self.address, error) from None
+        except grpc.aio.UsageError:
+            raise ClosedError from None
+        except asyncio.CancelledError:
+            raise self._end() from None
+        return answer
+
+    async def stream(
+        self, method: str, request: Message, response: type[R], timeout_s: float | None
+    ) -> AsyncGenerator[R, None]:
+        """Ask once, and yield what is answered; raises `AttemptError`."""
+        await self.stands(CONNECT_S if timeout_s is None else timeout_s)
+        calling: Any = self._channel.unary_stream(
+            method, type(request).SerializeToString, response.FromString
+        )
+        answers = calling(request, timeout=timeout_s)
+        try:
+            async for answer in answers:
+                yield answer
+        except grpc.aio.AioRpcError as error:
+            raise failures.of_rpc(self.address, error) from None
+        except grpc.aio.UsageError:
+            raise ClosedError from None
+        except asyncio.CancelledError:
+            raise self._end() from None
+        finally:
+            answers.cancel()
+
+    async def close(self) -> None:
+        """End it, and every call on it."""
+        self._closed = True
+        await self._channel.close(None)
+
+    async def stands(self, timeout_s: float) -> float:
+        """Wait until the connection stands, and return what is left of the time.
+
+        Raises `AttemptError` when the node cannot be reached: nothing was sent.
+        """
+        if self._closed:
+            raise ClosedError
+        state = self._channel.get_state(try_to_connect=True)
+        if state is _READY:
+            return timeout_s
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            async with asyncio.timeout(min(timeout_s, CONNECT_S)):
+                while state is not _READY:
+                    await self._channel.wait_for_state_change(state)
+                    state = self._channel.get_state(try_to_connect=True)
+                    if state in _FAILED:
+                        raise failures.unreachable(self.address, "the connection was refused")
+        except TimeoutError:
+            raise failures.unreachable(self.address, "no connection in time") from None
+        except grpc.aio.UsageError:
+            raise ClosedError from None
+        return timeout_s - (loop.time() - begun)
+
+    def _end(self) -> BaseException:
+        """Tell a caller that was cancelled from a channel that was closed beneath it."""
+        task = asyncio.current_task()
+        if self._closed and not (task is not None and task.cancelling()):
+            return ClosedError()
+        return asyncio.CancelledError()
+
+
+class Connections:
+    """Every connection of a client."""
+
+    def __init__(self) -> None:
+        self._known: Final[dict[str, Connection]] = {}
+        self._closed = False
+
+    def to(self, address: str) -> Connection:
+        """Return the connection to an address."""
+        known = self._known.get(address)
+        if known is None:
+            if self._closed:
+                raise ClosedError
+            known = self._known[address] = Connection(address)
+        return known
+
+    async def close(self) -> None:
+        """End all of them."""
+        self._closed = True
+        known = list(self._known.values())
+        self._known.clear()
+        await asyncio.gather(*(each.close() for each in known))

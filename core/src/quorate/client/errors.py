@@ -1,0 +1,55 @@
+"""How a call ends when it does not succeed, told apart by what its caller may do."""
+
+from typing import Final
+
+
+class QuorateError(Exception):
+    """What every failed call of the client raises."""
+
+
+class InvalidError(QuorateError):
+    """What was sent cannot be right, whatever the rows say; nothing was done. Send another."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field: Final = field
+        self.reason: Final = reason
+
+
+class RejectedError(QuorateError):
+    """The cluster refused: `code` says why, and trying again without a change is useless.
+
+    `code` is a canonical gRPC status (`NOT_FOUND`) or a reason of a plugin (`REVISION_MISMATCH`).
+    """
+
+    def __init__(self, code: str, message: str = "") -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.code: Final = code
+        self.message: Final = message
+
+
+class UnavailableError(QuorateError):
+    """Nothing was done, now or later: trying again is safe."""
+
+
+class DeadlineError(UnavailableError, TimeoutError):
+    """The time was over before anything was done: trying again is safe."""
+
+
+class OutcomeUnknownError(QuorateError):
+    """It may have been done, or may still be: read before trying again.
+
+    A client with `exactly_once=True` tries again by itself, and raises this only at the deadline,
+    or when the session has expired meanwhile.
+    """
+
+
+class UnansweredError(OutcomeUnknownError, TimeoutError):
+    """The time was over after it was sent: it may have been done, or may still be."""
+
+
+class ClosedError(QuorateError):
+    """The client is closed: make another one."""
+
+    def __init__(self) -> None:
+        super().__init__("the client is closed; make another one with connect() or Client()")

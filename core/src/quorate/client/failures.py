@@ -1,0 +1,155 @@
+"""What a failed attempt says about trying again: read from gRPC's rich errors."""
+
+from typing import Any, Final, Literal, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError, Message
+from google.rpc import error_details_pb2, status_pb2
+
+from quorate.client.errors import (
+    DeadlineError,
+    InvalidError,
+    OutcomeUnknownError,
+    QuorateError,
+    RejectedError,
+    UnansweredError,
+    UnavailableError,
+)
+
+M = TypeVar("M", bound=Message)
+
+#: `safe`: nothing was done. `unknown`: it may have been. `never`: it was refused.
+Retry = Literal["safe", "unknown", "never"]
+
+SESSION_EXPIRED: Final = "SESSION_EXPIRED"
+
+_DETAILS_KEY: Final = "grpc-status-details-bin"
+_INVALID: Final = "INVALID"
+_NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
+_TIMED_OUT: Final[int] = grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
+#: Without a word of the server these mean that the connection broke while it was asked.
+_BROKEN: Final = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.INTERNAL,
+    }
+)
+
+
+class AttemptError(Exception):
+    """One attempt failed: whether the next one is safe, where to go, and what to raise if not."""
+
+    def __init__(
+        self,
+        retry: Retry,
+        error: QuorateError,
+        *,
+        leader: str = "",
+        shard: str = "",
+        delay_s: float = 0.0,
+        unreachable: bool = False,
+    ) -> None:
+        super().__init__(str(error))
+        self.retry: Final = retry
+        self.error: Final = error
+        #: The node that leads `shard`, as far as the asked one knows.
+        self.leader: Final = leader
+        self.shard: Final = shard
+        #: No attempt before this time has passed.
+        self.delay_s: Final = delay_s
+        #: The node did not answer: another one may.
+        self.unreachable: Final = unreachable
+
+    @property
+    def expired_session(self) -> bool:
+        """Whether the session of a stamped command is not known any more."""
+        return isinstance(self.error, RejectedError) and self.error.code == SESSION_EXPIRED
+
+
+def unreachable(address: str, why: str) -> AttemptError:
+    """Return the failure to reach a node: nothing was sent."""
+    return AttemptError(
+        "safe",
+        UnavailableError(
+            f"{address} does not answer ({why}); start the node, or name the endpoints of one that "
+            "runs"
+        ),
+        unreachable=True,
+    )
+
+
+def of_status(status: status_pb2.Status) -> AttemptError:
+    """Read what a node says about a call, or about one command of it."""
+    told = _detail(status, error_details_pb2.ErrorInfo)
+    advice = told.metadata.get("retry", "")
+    if not advice:
+        return AttemptError("never", _refusal(status, told.reason))
+    timed_out = status.code == _TIMED_OUT
+    if advice != "safe":
+        unknown = UnansweredError if timed_out else OutcomeUnknownError
+        return AttemptError("unknown", unknown(status.message))
+    delay = _detail(status, error_details_pb2.RetryInfo).retry_delay
+    shard = _detail(status, error_details_pb2.ResourceInfo)
+    return AttemptError(
+        "safe",
+        (DeadlineError if timed_out else UnavailableError)(status.message),
+        leader=told.metadata.get("leader", ""),
+        shard=shard.resource_name if shard.resource_type == "shard" else "",
+        delay_s=delay.ToMilliseconds() / 1_000,
+    )
+
+
+def of_rpc(address: str, error: grpc.aio.AioRpcError) -> AttemptError:
+    """Read a failed call that had been sent."""
+    details = _details_of(error)
+    if details is not None:
+        return of_status(details)
+    code, text = error.code(), error.details() or ""
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return AttemptError(
+            "unknown",
+            UnansweredError(
+                f"{address} did not answer in time; it may be done, so read before trying again"
+            ),
+            unreachable=True,
+        )
+    if code in _BROKEN:
+        return AttemptError(
+            "unknown",
+            OutcomeUnknownError(
+                f"the connection to {address} was lost before the answer ({text}); it may be done, "
+                "so read before trying again"
+            ),
+            unreachable=True,
+        )
+    return AttemptError("never", RejectedError(code.name, f"{address}: {text}"))
+
+
+def _details_of(error: grpc.aio.AioRpcError) -> status_pb2.Status | None:
+    metadata: Any = error.trailing_metadata()
+    for key, value in metadata or ():
+        if key == _DETAILS_KEY and isinstance(value, bytes):
+            try:
+                return status_pb2.Status.FromString(value)
+            except DecodeError:
+                return None
+    return None
+
+
+def _refusal(status: status_pb2.Status, reason: str) -> QuorateError:
+    violations = _detail(status, error_details_pb2.BadRequest).field_violations
+    if reason == _INVALID and violations:
+        return InvalidError(violations[0].field, violations[0].description)
+    code = reason or _NAMES.get(status.code, "UNKNOWN")
+    return RejectedError(code, status.message.removeprefix(f"{code}: "))
+
+
+def _detail(status: status_pb2.Status, kind: type[M]) -> M:
+    found = kind()
+    for each in status.details:
+        if each.Unpack(found):
+            break
+    return found

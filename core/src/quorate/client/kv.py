@@ -1,0 +1,351 @@
+"""Pairs: keys and values of the domain `kv`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.client.twins import Blocking, blocking, iterating
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.kv_pb2 import (
+    CommitPairs,
+    CommitPairsReply,
+    DeletePair,
+    DeletePairReply,
+    DeletePairs,
+    ExistsPairResponse,
+    GetPairRequest,
+    GetPairResponse,
+    GetPairsRequest,
+    GetPairsResponse,
+    KeyedPair,
+    ListPairsRequest,
+    ListPairsResponse,
+    PairComparison,
+    PairOperation,
+    PutPair,
+    PutPairReply,
+    PutPairs,
+    TouchPair,
+    TouchPairReply,
+)
+
+if TYPE_CHECKING:
+    from quorate.client.asynchronous import AsyncClient
+
+#: A key; a text stands for its UTF-8.
+Key = str | bytes
+
+M = TypeVar("M", bound=Message)
+
+#: The group of the pairs.
+GROUP: Final = "metadata"
+#: The most that one command of a larger batch holds, and that one read asks for.
+_MOST: Final = 1_000
+_MOST_BYTES: Final = 1 << 20
+
+_SERVICE: Final = "/quorate.v1.KvService/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyValue:
+    """A pair as it was read."""
+
+    key: bytes
+    #: Empty when only keys were asked for.
+    value: bytes
+    #: That of the command that wrote the value.
+    revision: int
+    created_revision: int
+    #: Zero: it stays until it is deleted.
+    ttl_ms: int
+    #: How old this may be; 0 unless a stale read was asked for, and -1 when that is not known.
+    age_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some pairs in the order of their keys."""
+
+    pairs: tuple[KeyValue, ...]
+    #: Gets the next page; empty after the last one.
+    next_page_token: bytes
+    age_ms: int = 0
+
+
+class Kv:
+    """Reads and writes pairs. Reads are linearizable unless they are allowed to be stale."""
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+
+    # Writes.
+
+    async def put(
+        self,
+        key: Key,
+        value: bytes,
+        *,
+        ttl_ms: int = 0,
+        expected_revision: int | None = None,
+        timeout_s: float | None = None,
+    ) -> PutPairReply:
+        """Write a pair; return its revision, and whether it is new.
+
+        With `expected_revision` it is refused with REVISION_MISMATCH unless the pair has that
+        revision; 0: unless there is none.
+        """
+        command = PutPair(
+            key=_bytes(key), value=value, ttl_ms=ttl_ms, expected_revision=expected_revision
+        )
+        return await self._q.execute(command, PutPairReply, timeout_s=timeout_s)
+
+    async def delete(
+        self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
+    ) -> bool:
+        """Delete a pair; tell whether there was one."""
+        command = DeletePair(key=_bytes(key), expected_revision=expected_revision)
+        return (await self._q.execute(command, DeletePairReply, timeout_s=timeout_s)).deleted
+
+    async def touch(
+        self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
+    ) -> int:
+        """Start a pair's time to live anew; return when it ends, in the shard's logical time."""
+        command = TouchPair(key=_bytes(key), expected_revision=expected_revision)
+        return (await self._q.execute(command, TouchPairReply, timeout_s=timeout_s)).expires_at_ms
+
+    async def commit(
+        self,
+        operations: Sequence[PutPair | DeletePair | TouchPair],
+        *,
+        expected: Mapping[str, int] | Mapping[bytes, int] | None = None,
+        timeout_s: float | None = None,
+    ) -> int:
+        """Carry out all operations or none, and return the revision of what they put.
+
+        `expected` has the revisions that pairs must have; 0: that they are absent. All keys share
+        what stands before their first `/`.
+        """
+        command = CommitPairs(
+            comparisons=[
+                PairComparison(key=_bytes(key), expected_revision=revision)
+                for key, revision in (expected or {}).items()
+            ],
+            operations=[_operation(each) for each in operations],
+        )
+        return (await self._q.execute(command, CommitPairsReply, timeout_s=timeout_s)).revision
+
+    async def put_many(
+        self,
+        pairs: Mapping[str, bytes] | Mapping[bytes, bytes] | Iterable[PutPair],
+        *,
+        ttl_ms: int = 0,
+        timeout_s: float | None = None,
+    ) -> BatchReply:
+        """Write many pairs; the reply names those that were refused by their positions.
+
+        Pairs of one shard that go in one command are written together; others one after the other.
+        `ttl_ms` is that of pairs given as a mapping.
+        """
+        if isinstance(pairs, Mapping):
+            pairs = [
+                PutPair(key=_bytes(key), value=value, ttl_ms=ttl_ms) for key, value in pairs.items()
+            ]
+        batches = [PutPairs(pairs=part) for part in _parts(pairs)]
+        return await self._q.execute_all(batches, timeout_s=timeout_s)
+
+    async def delete_many(
+        self, keys: Iterable[Key], *, timeout_s: float | None = None
+    ) -> BatchReply:
+        """Delete many pairs; each reply in the reply is a `DeletePairReply`."""
+        parts = _parts(DeletePair(key=_bytes(key)) for key in keys)
+        batches = [DeletePairs(pairs=part) for part in parts]
+        return await self._q.execute_all(batches, timeout_s=timeout_s)
+
+    # Reads.
+
+    async def get(
+        self,
+        key: Key,
+        *,
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> KeyValue | None:
+        """Return a pair; None when there is none."""
+        request = GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
+        response = await self._read("Get", request, GetPairResponse, request.key, timeout_s)
+        return _found(response, response.age_ms)
+
+    async def exists(
+        self,
+        key: Key,
+        *,
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> bool:
+        """Tell whether there is a pair."""
+        request = GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
+        response = await self._read("Exists", request, ExistsPairResponse, request.key, timeout_s)
+        return response.exists
+
+    async def get_many(
+        self,
+        keys: Iterable[Key],
+        *,
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> list[KeyValue | None]:
+        """Return the pairs of keys in their order; None for each that there is not."""
+        wanted = [_bytes(key) for key in keys]
+        found: list[KeyValue | None] = []
+        for first in range(0, len(wanted), _MOST):
+            part = wanted[first : first + _MOST]
+            request = GetPairsRequest(keys=part, stale=stale, min_revision=min_revision)
+            response = await self._read("GetBatch", request, GetPairsResponse, part[0], timeout_s)
+            found += [_found(each, response.age_ms) for each in response.responses]
+        return found
+
+    async def list(
+        self,
+        prefix: Key = b"",
+        *,
+        start: Key = b"",
+        end: Key = b"",
+        keys_only: bool = False,
+        page_size: int = 0,
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[KeyValue, None]:
+        """Yield the pairs with a prefix and in start <= key < end, in the order of their keys."""
+        pages = self.scan(
+            prefix,
+            start=start,
+            end=end,
+            keys_only=keys_only,
+            page_size=page_size,
+            stale=stale,
+            min_revision=min_revision,
+            timeout_s=timeout_s,
+        )
+        async for page in pages:
+            for pair in page.pairs:
+                yield pair
+
+    async def scan(
+        self,
+        prefix: Key = b"",
+        *,
+        start: Key = b"",
+        end: Key = b"",
+        keys_only: bool = False,
+        page_size: int = 0,
+        page_token: bytes = b"",
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[Page, None]:
+        """Yield the same page by page; each page is a view of its own, and has `timeout_s`."""
+        request = ListPairsRequest(
+            prefix=_bytes(prefix),
+            start=_bytes(start),
+            end=_bytes(end),
+            page_size=page_size,
+            page_token=page_token,
+            keys_only=keys_only,
+            stale=stale,
+            min_revision=min_revision,
+        )
+        while True:
+            response = await self._read(
+                "List", request, ListPairsResponse, request.prefix or request.start, timeout_s
+            )
+            age_ms = response.age_ms
+            yield Page(
+                pairs=tuple(_pair(each, age_ms) for each in response.pairs),
+                next_page_token=response.next_page_token,
+                age_ms=age_ms,
+            )
+            if not response.next_page_token:
+                return
+            request.page_token = response.next_page_token
+
+    async def _read(
+        self,
+        method: str,
+        request: Message,
+        response: type[M],
+        key: bytes,
+        timeout_s: float | None,
+    ) -> M:
+        return await self._q.call(
+            _SERVICE + method,
+            request,
+            response,
+            group=GROUP,
+            shard_key=key.partition(b"/")[0],
+            read=True,
+            timeout_s=timeout_s,
+        )
+
+
+class SyncKv(Blocking[Kv]):
+    """The same, without `await`."""
+
+    put = blocking(Kv.put)
+    delete = blocking(Kv.delete)
+    touch = blocking(Kv.touch)
+    commit = blocking(Kv.commit)
+    put_many = blocking(Kv.put_many)
+    delete_many = blocking(Kv.delete_many)
+    get = blocking(Kv.get)
+    exists = blocking(Kv.exists)
+    get_many = blocking(Kv.get_many)
+    list = iterating(Kv.list)
+    scan = iterating(Kv.scan)
+
+
+def _bytes(key: Key) -> bytes:
+    return key.encode() if isinstance(key, str) else key
+
+
+def _operation(step: PutPair | DeletePair | TouchPair) -> PairOperation:
+    if isinstance(step, PutPair):
+        return PairOperation(put=step)
+    if isinstance(step, DeletePair):
+        return PairOperation(delete=step)
+    return PairOperation(touch=step)
+
+
+def _parts(items: Iterable[M]) -> Iterator[Sequence[M]]:
+    part: list[M] = []
+    size = 0
+    for item in items:
+        size += item.ByteSize()
+        if part and (len(part) == _MOST or size > _MOST_BYTES):
+            yield part
+            part, size = [], item.ByteSize()
+        part.append(item)
+    if part:
+        yield part
+
+
+def _found(response: GetPairResponse, age_ms: int) -> KeyValue | None:
+    return _pair(response.pair, age_ms) if response.HasField("pair") else None
+
+
+def _pair(pair: KeyedPair, age_ms: int) -> KeyValue:
+    return KeyValue(
+        key=pair.key,
+        value=pair.value,
+        revision=pair.revision,
+        created_revision=pair.created_revision,
+        ttl_ms=pair.ttl_ms,
+        age_ms=age_ms,
+    )

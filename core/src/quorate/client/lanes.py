@@ -1,0 +1,283 @@
+"""Commands on their way to nodes: what is under way at the same time shares a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from quorate.client import failures
+from quorate.client.connections import Connections
+from quorate.client.errors import (
+    ClosedError,
+    DeadlineError,
+    InvalidError,
+    OutcomeUnknownError,
+    UnansweredError,
+)
+from quorate.client.failures import AttemptError
+from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
+from quorate.v1.entry_pb2 import Stamp
+
+#: The most that one call carries; a larger command goes alone.
+MOST_COMMANDS: Final = 1_000
+MOST_BYTES: Final = 1 << 20
+#: So many calls of a lane are under way; what comes meanwhile waits for one of them to end.
+CALLS: Final = 2
+
+#: A node is given this share of the time, so that what it says comes in time.
+_NODE_SHARE: Final = 0.9
+_LATEST_MARGIN_S: Final = 0.25
+#: What a command has beside its payload, about.
+_HEAD_BYTES: Final = 64
+
+_METHOD: Final = "/quorate.v1.CommandService/Execute"
+
+
+class Sent:
+    """A command in a lane, and whoever waits for its answer."""
+
+    __slots__ = ("answer", "deadline", "name", "payload", "stamp")
+
+    def __init__(
+        self,
+        name: str,
+        payload: bytes,
+        stamp: Stamp | None,
+        deadline: float,
+        answer: asyncio.Future[CommandReply],
+    ) -> None:
+        self.name: Final = name
+        self.payload: Final = payload
+        self.stamp: Final = stamp
+        self.deadline: Final = deadline
+        self.answer: Final = answer
+
+
+class Part:
+    """What one call carries."""
+
+    __slots__ = ("commands", "left")
+
+    def __init__(self, commands: Sequence[Sent]) -> None:
+        self.commands: Final = commands
+        #: It may have reached the node.
+        self.left = False
+
+
+class Lane:
+    """The way of commands to one node.
+
+    A command leaves at once when fewer than `CALLS` calls are under way, together with all that
+    came in the same turn of the loop.
+    """
+
+    def __init__(
+        self, address: str, connections: Connections, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._address: Final = address
+        self._connections: Final = connections
+        self._loop: Final = loop
+        self._most = MOST_COMMANDS
+        self._waiting: list[Sent] = []
+        self._under_way: Final[dict[asyncio.Task[None], Part]] = {}
+        self._flushing = False
+        self._closed = False
+        #: When the first deadline passes, and what looks at it.
+        self._first = float("inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def send(
+        self, name: str, payload: bytes, stamp: Stamp | None, deadline: float
+    ) -> asyncio.Future[CommandReply]:
+        """Take a command; its future ends in the reply, or in `AttemptError`."""
+        answer: asyncio.Future[CommandReply] = self._loop.create_future()
+        if self._closed:
+            answer.set_exception(ClosedError())
+            return answer
+        self._waiting.append(Sent(name, payload, stamp, deadline, answer))
+        if deadline < self._first:
+            self._look_at(deadline)
+        if not self._flushing and len(self._under_way) < CALLS:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+        return answer
+
+    async def close(self) -> None:
+        """Take nothing more, and fail what is under way."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        calls = list(self._under_way)
+        for sent in (
+            *self._waiting,
+            *(each for part in self._under_way.values() for each in part.commands),
+        ):
+            if not sent.answer.done():
+                sent.answer.set_exception(ClosedError())
+        self._waiting = []
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        while self._waiting and len(self._under_way) < CALLS and not self._closed:
+            part = Part(self._next())
+            if part.commands:
+                call = self._loop.create_task(self._call(part))
+                self._under_way[call] = part
+                call.add_done_callback(self._ended)
+
+    def _next(self) -> list[Sent]:
+        """Take what fits into one call; whoever gave up meanwhile is left out."""
+        part: list[Sent] = []
+        size = taken = 0
+        for sent in self._waiting:
+            size += len(sent.payload) + _HEAD_BYTES
+            if part and (len(part) == self._most or size > MOST_BYTES):
+                break
+            taken += 1
+            if not sent.answer.done():
+                part.append(sent)
+        del self._waiting[:taken]
+        return part
+
+    def _ended(self, call: asyncio.Task[None]) -> None:
+        del self._under_way[call]
+        if self._waiting and not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    async def _call(self, part: Part) -> None:
+        try:
+            connection = self._connections.to(self._address)
+            await connection.stands(
+                max(sent.deadline for sent in part.commands) - self._loop.time()
+            )
+            part.left = True
+            now = self._loop.time()
+            request, latest_s = ExecuteRequest(), 0.001
+            for sent in part.commands:
+                left_s = sent.deadline - now
+                if left_s > latest_s:
+                    latest_s = left_s
+                node_s = max(left_s * _NODE_SHARE, left_s - _LATEST_MARGIN_S)
+                command = request.commands.add(
+                    type=sent.name, payload=sent.payload, timeout_ms=max(1, int(node_s * 1_000))
+                )
+                if sent.stamp is not None:
+                    command.stamp.CopyFrom(sent.stamp)
+            response = await connection.call(_METHOD, request, ExecuteResponse, latest_s)
+        except AttemptError as failure:
+            self._failed(part, failure)
+        except ClosedError as error:
+            _fail(part, error)
+        else:
+            count = len(response.answers)
+            if count != len(part.commands):
+                self._failed(part, _miscounted(self._address, count, len(part.commands)))
+                return
+            for sent, answer in zip(part.commands, response.answers, strict=True):
+                if sent.answer.done():
+                    continue
+                if answer.HasField("reply"):
+                    sent.answer.set_result(answer.reply)
+                else:
+                    sent.answer.set_exception(failures.of_status(answer.status))
+
+    def _failed(self, part: Part, failure: AttemptError) -> None:
+        if isinstance(failure.error, InvalidError) and len(part.commands) > 1:
+            # It is about the call and no command of it: this node takes smaller ones.
+            self._most = len(part.commands) // 2
+            self._waiting[:0] = part.commands
+        else:
+            _fail(part, failure)
+
+    def _look_at(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._first = deadline
+        self._timer = self._loop.call_at(deadline, self._expire)
+
+    def _expire(self) -> None:
+        """Fail whatever has no time left, sent or not."""
+        now = self._loop.time()
+        first = float("inf")
+        waiting = [sent for sent in self._waiting if not sent.answer.done()]
+        for sent in waiting:
+            if sent.deadline <= now:
+                sent.answer.set_exception(_not_sent(self._address))
+            else:
+                first = min(first, sent.deadline)
+        self._waiting = [sent for sent in waiting if not sent.answer.done()]
+        for part in self._under_way.values():
+            for sent in part.commands:
+                if sent.answer.done():
+                    continue
+                if sent.deadline <= now:
+                    end = _unanswered if part.left else _not_sent
+                    sent.answer.set_exception(end(self._address))
+                else:
+                    first = min(first, sent.deadline)
+        self._first, self._timer = float("inf"), None
+        if first < float("inf"):
+            self._look_at(first)
+
+
+def _fail(part: Part, error: Exception) -> None:
+    for sent in part.commands:
+        if not sent.answer.done():
+            sent.answer.set_exception(error)
+
+
+def _not_sent(address: str) -> AttemptError:
+    return AttemptError(
+        "safe",
+        DeadlineError(f"the time was over before {address} was asked; nothing was done"),
+        unreachable=True,
+    )
+
+
+def _unanswered(address: str) -> AttemptError:
+    return AttemptError(
+        "unknown",
+        UnansweredError(
+            f"{address} did not answer in time; it may be done, so read before trying again"
+        ),
+        unreachable=True,
+    )
+
+
+def _miscounted(address: str, answers: int, commands: int) -> AttemptError:
+    return AttemptError(
+        "unknown",
+        OutcomeUnknownError(
+            f"{address} gave {answers} answers to {commands} commands; they may be done, so read "
+            "before trying again, and run the same release here and there"
+        ),
+    )
+
+
+class Lanes:
+    """A lane to each node."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections: Final = connections
+        self._known: Final[dict[str, Lane]] = {}
+        self._closed = False
+
+    def to(self, address: str) -> Lane:
+        """Return the lane to an address."""
+        lane = self._known.get(address)
+        if lane is None:
+            if self._closed:
+                raise ClosedError
+            loop = asyncio.get_running_loop()
+            lane = self._known[address] = Lane(address, self._connections, loop)
+        return lane
+
+    async def close(self) -> None:
+        """Close all of them."""
+        self._closed = True
+        await asyncio.gather(*(lane.close() for lane in self._known.values()))

@@ -1,0 +1,61 @@
+"""The client for code that does not await."""
+
+from __future__ import annotations
+
+from typing import Final, Self
+
+from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
+from quorate.client.brokers import SyncBrokers
+from quorate.client.calls import NodeCalls
+from quorate.client.kv import SyncKv
+from quorate.client.twins import Blocking, LoopThread, blocking, iterating
+
+
+class SyncNodeCalls(Blocking[NodeCalls]):
+    """Calls to one node."""
+
+    call = blocking(NodeCalls.call)
+    stream = iterating(NodeCalls.stream)
+
+
+class Client(Blocking[AsyncClient]):
+    """A cluster, for any number of threads at a time.
+
+    A thread of its own runs an `AsyncClient`; a call waits for it. In a thread that runs an event
+    loop such a call stops that loop until it is answered: use `connect` there.
+    """
+
+    def __init__(
+        self,
+        endpoints: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        exactly_once: bool = False,
+    ) -> None:
+        q = AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once)
+        super().__init__(LoopThread(), q)
+        #: Pairs of keys and values.
+        self.kv: Final = SyncKv(self.thread, q.kv)
+        #: The brokers of the cluster.
+        self.brokers: Final = SyncBrokers(self.thread, q.brokers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    execute = blocking(AsyncClient.execute)
+    execute_all = blocking(AsyncClient.execute_all)
+    call = blocking(AsyncClient.call)
+    stream = iterating(AsyncClient.stream)
+    watch = iterating(AsyncClient.watch)
+    topology = blocking(AsyncClient.topology)
+
+    def at(self, node: str) -> SyncNodeCalls:
+        """Return calls to the node of that name and no other."""
+        return SyncNodeCalls(self.thread, self.asynchronous.at(node))
+
+    def close(self) -> None:
+        """End everything; calls of other threads that are under way raise `ClosedError`."""
+        self.thread.close(self.asynchronous.close)

@@ -1,0 +1,202 @@
+"""Where the shards are and who leads them, as far as this client knows."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from quorate.client.connections import Connections
+from quorate.client.errors import ClosedError, InvalidError, UnavailableError
+from quorate.client.failures import AttemptError
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import SLOTS, slots_in
+from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
+
+#: What is older is asked for again beside the next call.
+_FRESH_S: Final = 2.0
+#: So long one node may take to tell.
+_ANSWER_S: Final = 1.0
+#: A node that did not answer is asked last for so long.
+_AVOID_S: Final = 1.0
+
+_METHOD: Final = "/quorate.v1.AdminService/Topology"
+
+
+class Place:
+    """One shard, and which node leads it."""
+
+    __slots__ = ("address", "hinted", "leader", "shard", "term", "version")
+
+    def __init__(self, told: ShardPlace) -> None:
+        self.shard: Final = ShardId(told.group, told.number)
+        self.version: Final = told.version
+        self.leader = told.leader
+        self.term = told.term
+        #: Of the leader; empty while none is known.
+        self.address = ""
+        #: The leader is what a node said that does not lead: newer than what is being asked.
+        self.hinted = False
+
+
+class Topology:
+    """The nodes and shards of a cluster: asked for when needed, corrected by what nodes say."""
+
+    def __init__(self, endpoints: Sequence[str], connections: Connections) -> None:
+        self._endpoints: Final = tuple(endpoints)
+        self._connections: Final = connections
+        self._addresses: dict[str, str] = {}
+        self._places: dict[ShardId, Place] = {}
+        self._owners: dict[str, list[Place | None]] = {}
+        self._cluster_id = b""
+        self._asking: asyncio.Task[TopologyResponse] | None = None
+        self._fresh_until = 0.0
+        self._avoided: Final[dict[str, float]] = {}
+        # Clients that start together do not all ask the same node.
+        self._turn: Final = itertools.count(random.randrange(SLOTS))
+        self._closed = False
+
+    # Where to send.
+
+    def owners(self, group: str) -> Sequence[Place | None] | None:
+        """Return who holds each slot of a group; None while nothing is known of the group."""
+        if asyncio.get_running_loop().time() > self._fresh_until:
+            self._ask()
+        return self._owners.get(group)
+
+    def place(self, group: str, slot: int) -> Place | None:
+        """Return the shard of a slot, if it is known."""
+        owners = self.owners(group)
+        return owners[slot] if owners is not None else None
+
+    def any_address(self) -> str:
+        """Return the address of one node after the other, those that do not answer last."""
+        return self._in_turn()[0]
+
+    async def address_of(self, node: str, timeout_s: float) -> str:
+        """Return the address of a node; raises `InvalidError` for one that is not known."""
+        if node not in self._addresses:
+            await self.fresh(timeout_s)
+        address = self._addresses.get(node)
+        if address is None:
+            known = ", ".join(sorted(self._addresses)) or "none"
+            raise InvalidError("node", f"{node!r} is no node of the cluster; there are: {known}")
+        return address
+
+    # What is known.
+
+    async def fresh(self, timeout_s: float) -> TopologyResponse:
+        """Ask, and return what is told; raises `AttemptError` when no node answers in time."""
+        asking = self._ask()
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.shield(asking)
+        except TimeoutError:
+            raise AttemptError("safe", _silent(self._endpoints)) from None
+        except asyncio.CancelledError:
+            if asking.cancelled() and self._closed:
+                raise ClosedError from None
+            raise
+
+    def doubt(self) -> None:
+        """Ask again beside the next call: something has moved."""
+        self._fresh_until = 0.0
+
+    def avoid(self, address: str) -> None:
+        """Ask a node last for a while: it did not answer."""
+        self._avoided[address] = asyncio.get_running_loop().time() + _AVOID_S
+        for place in self._places.values():
+            if place.address == address:
+                place.address = ""
+        self.doubt()
+
+    def follow(self, shard: str, leader: str) -> bool:
+        """Take a hint to the leader of a shard; tell whether that is news."""
+        for place in self._places.values():
+            if str(place.shard) == shard and leader in self._addresses:
+                address = self._addresses[leader]
+                news = place.address != address
+                place.leader, place.address, place.hinted = leader, address, True
+                return news
+        return False
+
+    async def close(self) -> None:
+        """Ask no more."""
+        self._closed = True
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.gather(self._asking, return_exceptions=True)
+
+    # How it is found out.
+
+    def _ask(self) -> asyncio.Task[TopologyResponse]:
+        if self._closed:
+            raise ClosedError
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.get_running_loop().create_task(self._find_out())
+            self._asking.add_done_callback(_look_at)
+        return self._asking
+
+    async def _find_out(self) -> TopologyResponse:
+        # Nobody asks again before this has ended, however it ends.
+        loop = asyncio.get_running_loop()
+        self._fresh_until = loop.time() + _FRESH_S
+        failed: AttemptError | None = None
+        for address in self._in_turn():
+            try:
+                told = await self._connections.to(address).call(
+                    _METHOD, TopologyRequest(), TopologyResponse, _ANSWER_S
+                )
+            except AttemptError as error:
+                failed = error
+                if error.unreachable:
+                    self._avoided[address] = loop.time() + _AVOID_S
+            else:
+                self._learn(told)
+                return told
+        self._fresh_until = loop.time() + _FRESH_S
+        raise failed or AttemptError("safe", _silent(self._endpoints))
+
+    def _learn(self, told: TopologyResponse) -> None:
+        earlier = self._places if told.cluster_id == self._cluster_id else {}
+        self._cluster_id = told.cluster_id
+        self._addresses = {each.node: each.address for each in told.nodes}
+        self._places = {}
+        self._owners = {}
+        for each in told.shards:
+            place = Place(each)
+            known = earlier.get(place.shard)
+            # A node that was left behind does not know the leader of a later term.
+            if known is not None and (
+                known.term > place.term or (known.hinted and known.term == place.term)
+            ):
+                place.leader, place.term = known.leader, known.term
+            place.address = self._addresses.get(place.leader, "")
+            self._places[place.shard] = place
+            owners = self._owners.setdefault(each.group, [None] * SLOTS)
+            for slot in slots_in(each.slots):
+                holder = owners[slot]
+                if holder is None or holder.version < place.version:
+                    owners[slot] = place
+
+    def _in_turn(self) -> list[str]:
+        known = [*dict.fromkeys((*self._addresses.values(), *self._endpoints))]
+        turn = next(self._turn) % len(known)
+        now = asyncio.get_running_loop().time()
+        return sorted(
+            known[turn:] + known[:turn], key=lambda address: self._avoided.get(address, 0.0) > now
+        )
+
+
+def _silent(endpoints: Iterable[str]) -> UnavailableError:
+    return UnavailableError(
+        f"no node answers at {', '.join(endpoints)}; start the cluster, or name other endpoints"
+    )
+
+
+def _look_at(asking: asyncio.Task[TopologyResponse]) -> None:
+    """Take note of a failure: whoever waits is told, and nobody need wait."""
+    if not asking.cancelled():
+        asking.exception()

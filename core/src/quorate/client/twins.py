@@ -1,0 +1,149 @@
+"""The twin of the asynchronous client for code that does not await, and the twins of helpers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    contextmanager,
+    suppress,
+)
+from functools import wraps
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
+
+from quorate.client.errors import ClosedError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class LoopThread:
+    """A thread with an event loop, in which coroutines of other threads run."""
+
+    def __init__(self) -> None:
+        self._loop: Final = asyncio.new_event_loop()
+        self._thread: Final = threading.Thread(
+            target=self._loop.run_forever, name="quorate-client", daemon=True
+        )
+        self._closing: Final = threading.Lock()
+        self._closed = False
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        """Wait for a coroutine; raises `ClosedError` once this has been closed."""
+        if self._closed or threading.current_thread() is self._thread:
+            coroutine.close()
+            if self._closed:
+                raise ClosedError
+            raise RuntimeError("the thread of a client cannot wait for itself; use AsyncClient")
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise ClosedError from None
+        except BaseException:
+            # An interrupt from the keyboard, say: nobody waits for it any more.
+            future.cancel()
+            raise
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a last coroutine, end all others, and end the thread."""
+        with self._closing:
+            if self._closed:
+                return
+            try:
+                self.run(last())
+            finally:
+                self._closed = True
+                asyncio.run_coroutine_threadsafe(_end_others(), self._loop).result()
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
+
+
+async def _end_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+class Blocking(Generic[T]):
+    """Something whose methods wait for those of its asynchronous twin.
+
+    A twin is written down method by method, and keeps their signatures:
+
+        class SyncGreetings(Blocking[Greetings]):
+            say_hello = blocking(Greetings.say_hello)
+    """
+
+    def __init__(self, thread: LoopThread, asynchronous: T) -> None:
+        self.thread: Final = thread
+        self.asynchronous: Final = asynchronous
+
+
+def blocking(
+    method: Callable[Concatenate[T, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Blocking[T], P], R]:
+    """Return the method that waits for the answer of this one."""
+
+    @wraps(method)
+    def wait(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.thread.run(method(self.asynchronous, *args, **kwargs))
+
+    return wait
+
+
+def iterating(
+    method: Callable[Concatenate[T, P], AsyncGenerator[R, None]],
+) -> Callable[Concatenate[Blocking[T], P], Iterator[R]]:
+    """Return the method that waits for one answer of this one after the other."""
+
+    @wraps(method)
+    def wait(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        answers = method(self.asynchronous, *args, **kwargs)
+        try:
+            while True:
+                found = self.thread.run(_following(answers))
+                if not found:
+                    return
+                yield found[0]
+        finally:
+            with suppress(ClosedError):
+                self.thread.run(_close(answers))
+
+    return wait
+
+
+def entering(
+    method: Callable[Concatenate[T, P], AbstractAsyncContextManager[R]],
+) -> Callable[Concatenate[Blocking[T], P], AbstractContextManager[R]]:
+    """Return the method for `with` where this one is for `async with`."""
+
+    @wraps(method)
+    @contextmanager
+    def enter(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        entered = AsyncExitStack()
+        context = method(self.asynchronous, *args, **kwargs)
+        try:
+            yield self.thread.run(entered.enter_async_context(context))
+        finally:
+            self.thread.run(entered.aclose())
+
+    return enter
+
+
+async def _close(answers: AsyncGenerator[Any, None]) -> None:
+    await answers.aclose()
+
+
+async def _following(answers: AsyncGenerator[R, None]) -> tuple[R] | tuple[()]:
+    async for answer in answers:
+        return (answer,)
+    return ()

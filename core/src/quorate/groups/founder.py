@@ -1,0 +1,143 @@
+"""Proposes what is missing of this node's shards: what it declares, new shards, their slots."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final
+
+from google.protobuf.message import Message
+
+from quorate.apply.control import METADATA
+from quorate.groups.founding import declared_alike, missing_shards
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.shard.shard import Shard
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
+from quorate.storage.families import NODES
+from quorate.storage.rows import value_of
+from quorate.v1.control_pb2 import (
+    AdoptSlots,
+    CreateShards,
+    NodeDeclaration,
+    ReportDeclaration,
+    ShardRow,
+)
+
+_log = logging.getLogger(__name__)
+
+_RETRY_S: Final = 0.5
+
+#: Replicates one of core's own commands on a shard, wherever its leader is.
+Submit = Callable[[ShardId, Message], Awaitable[object]]
+
+
+class Founder:
+    """Looks, whenever it is told to, and proposes each thing once at a time.
+
+    What fails is tried again by itself. `rows` are those of `core.shards`, as they came to this
+    node, and `shards` its replicas, of which `metadata` is one.
+    """
+
+    def __init__(
+        self,
+        declaration: NodeDeclaration,
+        metadata: Shard,
+        shards: Callable[[], Iterable[Shard]],
+        rows: Callable[[], Mapping[ShardId, ShardRow]],
+        submit: Submit,
+        *,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        #: Why the leader of metadata/0 creates no shards, which an operator has to mend.
+        self.difference: str | None = None
+        self._declaration: Final = declaration
+        self._metadata: Final = metadata
+        self._shards: Final = shards
+        self._rows: Final = rows
+        self._submit: Final = submit
+        self._loop: Final = loop
+        #: What of metadata/0 was looked at: what is declared and created follows from it alone.
+        self._seen: object = None
+        self._proposing: Final[dict[object, asyncio.Task[None]]] = {}
+        self._retry: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def look(self) -> None:
+        """Propose what is missing anywhere."""
+        metadata = self._metadata
+        seen = metadata.applier.cluster_changes, metadata.leads, metadata.configuration
+        if seen != self._seen:
+            self._seen = seen
+            if self._declared(self._declaration.node) != self._declaration:
+                self._propose(METADATA, ReportDeclaration(declaration=self._declaration))
+            if metadata.leads:
+                self._create()
+            else:
+                self.difference = None
+        for shard in self._shards():
+            self.look_at(shard)
+
+    def look_at(self, shard: Shard) -> None:
+        """Propose the slots of a shard that is led here and does not know them."""
+        if not shard.leads:
+            return
+        row = self._rows().get(shard.id)
+        if row is not None:
+            wanted = AdoptSlots(version=row.version, slots=row.slots)
+        elif shard is self._metadata:
+            # Before it has a row: nodes can be registered while shards cannot be created yet.
+            wanted = AdoptSlots(version=1, slots=even_cut(1)[0])
+        else:
+            return
+        if shard.applier.slots.version < wanted.version:
+            self._propose(shard.id, wanted)
+
+    async def close(self) -> None:
+        """Propose nothing any more."""
+        self._closed = True
+        if self._retry is not None:
+            self._retry.cancel()
+        proposing = list(self._proposing.values())
+        for task in proposing:
+            task.cancel()
+        await asyncio.gather(*proposing, return_exceptions=True)
+
+    def _create(self) -> None:
+        """Create the shards that are declared and do not exist, once all voters say the same."""
+        configuration = self._metadata.configuration
+        if configuration is None:
+            return
+        voters = configuration.voters
+        groups, difference = declared_alike({peer: self._declared(peer.node) for peer in voters})
+        if difference != self.difference:
+            self.difference = difference
+            if difference is not None:
+                _log.warning("no shards are created: %s", difference)
+        missing = missing_shards(groups, self._rows(), voters)
+        if missing:
+            self._propose(METADATA, CreateShards(shards=missing))
+
+    def _declared(self, node: str) -> NodeDeclaration | None:
+        row = self._metadata.data.get(NODES, node.encode())
+        return None if row is None else NodeDeclaration.FromString(value_of(row))
+
+    def _propose(self, shard: ShardId, message: Message) -> None:
+        key = (shard, type(message))
+        if key not in self._proposing and not self._closed:
+            self._proposing[key] = self._loop.create_task(self._proposed(key, shard, message))
+
+    async def _proposed(self, key: object, shard: ShardId, message: Message) -> None:
+        try:
+            await self._submit(shard, message)
+        except (NotProposedError, OutcomeUnknownError, Rejected) as error:
+            _log.debug("%s on shard %s: %s", message.DESCRIPTOR.full_name, shard, error)
+        finally:
+            del self._proposing[key]
+            if self._retry is None and not self._closed:
+                self._retry = self._loop.call_later(_RETRY_S, self._try_again)
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self._seen = None
+        self.look()

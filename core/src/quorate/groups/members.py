@@ -1,0 +1,243 @@
+"""How a shard comes to have a member, or to have it no more: step by step, at its leader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from quorate.apply.control import METADATA
+from quorate.apply.members import OTHER_REPLICA, check_goes_on
+from quorate.consensus.membership import Configuration, Member
+from quorate.consensus.messages import Peer
+from quorate.consensus.refusals import NotLeaderError, RefusedError
+from quorate.consensus.status import FollowerStatus, ReplicaStatus
+from quorate.groups.founder import Submit
+from quorate.groups.refusals import NoLeaderError, NotProposedError
+from quorate.groups.shard.shard import Shard
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.families import MEMBERS
+from quorate.storage.rows import value_of
+from quorate.v1.control_pb2 import FinishMemberChange, MemberRow
+
+#: Why a step is refused.
+NO_MAJORITY: Final = "NO_MAJORITY"
+SILENT: Final = "SILENT"
+
+#: A newcomer that its leader has not heard for so long is not waited for.
+_SILENT_S: Final = 10.0
+#: A voter that the leader has not heard for so long does not count as living.
+_ELECTIONS: Final = 2
+
+CATCHING_UP: Final = "catching up"
+LEARNER: Final = "learner"
+VOTER: Final = "voter"
+TRANSFERRED: Final = "leadership transferred"
+REMOVED: Final = "removed"
+WAITING: Final = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is to become of a node in a shard."""
+
+    node: str
+    #: The replica that is to vote; None: the node is to go.
+    replica: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedStep:
+    """What one node asks of another that leads a shard."""
+
+    shard: ShardId
+    goal: Goal
+    #: Of the change that metadata/0 knows of; 0: only say whether it could be done.
+    number: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """What was done, and whether nothing is left to do."""
+
+    told: str
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a leader is to do next."""
+
+    told: str
+    #: Nothing is left to do behind it.
+    done: bool = False
+    #: What its members are to be.
+    configuration: Configuration | None = None
+    #: Whom it is to hand leadership to.
+    heir: str | None = None
+
+
+class StepPort(Protocol):
+    """Asks other nodes to take a step."""
+
+    async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
+        """Have another node take a step with `MemberSteps.accept`, and raise what that raises.
+
+        Raises `NotProposedError` when nothing was sent, and `OutcomeUnknownError` when no answer
+        came: the step may have been taken.
+        """
+
+
+def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: float) -> Step:
+    """Return what the leader of a shard does next for a goal.
+
+    A voter counts as living when it was heard within `patience_s`. Raises `Rejected` for what must
+    not be done: it names the shard.
+    """
+    configuration = status.configuration
+    if configuration is None or status.configuration_index > status.commit:
+        return Step(told=WAITING)
+    there = configuration.peer_of(goal.node)
+    shard_in = _Shard(shard, status, configuration, patience_s)
+    if goal.replica is None:
+        return Step(told=REMOVED, done=True) if there is None else shard_in.without(there)
+    wanted = Peer(goal.node, goal.replica)
+    if there not in (None, wanted):
+        raise Rejected(
+            OTHER_REPLICA,
+            f"shard {shard} has {there} as a member, and {goal.node} has another directory now;"
+            f" `quorate member replace {goal.node} ADDRESS` takes the old one out first",
+        )
+    if wanted in configuration.voters:
+        return Step(told=VOTER, done=True)
+    return shard_in.with_learner(wanted) if there is None else shard_in.with_voter(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    id: ShardId
+    status: ReplicaStatus
+    configuration: Configuration
+    patience_s: float
+
+    def with_learner(self, newcomer: Peer) -> Step:
+        # What could not be finished is not begun.
+        self._check_majority([*self.configuration.voters, newcomer], newcomer)
+        members = [*self.configuration.members, Member(newcomer, voter=False)]
+        return Step(told=LEARNER, configuration=Configuration.of(members))
+
+    def with_voter(self, learner: Peer) -> Step:
+        follower = self._follower(learner)
+        if follower is None or follower.heard_ago_s > _SILENT_S:
+            raise Rejected(
+                SILENT,
+                f"the leader of shard {self.id} hears nothing of {learner.node}; see that it runs,"
+                " and that it can be reached at the address that it was added with, then call"
+                " again",
+            )
+        if follower.mode != "replicate":
+            return Step(told=f"{CATCHING_UP}, {self.status.last - follower.match} entries to go")
+        self._check_majority([*self.configuration.voters, learner], learner)
+        others = [each for each in self.configuration.members if each.peer != learner]
+        return Step(
+            told=VOTER, done=True, configuration=Configuration.of([*others, Member(learner)])
+        )
+
+    def without(self, leaving: Peer) -> Step:
+        stay = [each for each in self.configuration.members if each.peer != leaving]
+        voters = [each.peer for each in stay if each.voter]
+        if not voters:
+            raise Rejected(
+                NO_MAJORITY,
+                f"{leaving.node} is the last voter of shard {self.id}; add another node first",
+            )
+        self._check_majority(voters)
+        if leaving == self.status.leader:
+            return Step(told=TRANSFERRED, heir=self._heir(voters))
+        return Step(told=REMOVED, done=True, configuration=Configuration.of(stay))
+
+    def _check_majority(self, voters: Sequence[Peer], newcomer: Peer | None = None) -> None:
+        """Raise `Rejected` when too few of these voters are alive to decide anything."""
+        dead = [each.node for each in voters if each != newcomer and not self._lives(each)]
+        if len(voters) - len(dead) <= len(voters) // 2:
+            raise Rejected(
+                NO_MAJORITY,
+                f"shard {self.id} would have {len(voters)} voters, of which {', '.join(dead)} do"
+                " not answer its leader: nothing could be written any more; start them first, or"
+                " remove them first",
+            )
+
+    def _lives(self, peer: Peer) -> bool:
+        if peer == self.status.leader:
+            return True
+        follower = self._follower(peer)
+        return follower is not None and follower.heard_ago_s < self.patience_s
+
+    def _heir(self, voters: Sequence[Peer]) -> str:
+        def lacks(peer: Peer) -> tuple[bool, int, str]:
+            follower = self._follower(peer)
+            return not self._lives(peer), -(follower.match if follower else 0), peer.node
+
+        return min(voters, key=lacks).node
+
+    def _follower(self, peer: Peer) -> FollowerStatus | None:
+        return next((each for each in self.status.followers if each.peer == peer), None)
+
+
+class MemberSteps:
+    """Takes the steps of the shards that this node leads.
+
+    Each is taken for the change that metadata/0 knows under the number that is given: one that has
+    ended, or that another one took the place of, changes nothing any more.
+    """
+
+    def __init__(self, get: Callable[[ShardId], Shard | None], submit: Submit) -> None:
+        self._get: Final = get
+        self._submit: Final = submit
+
+    async def accept(self, asked: AskedStep) -> StepTaken:
+        """Take one step towards the goal, and say which.
+
+        Raises `NoLeaderError` where the shard is not led, `Rejected`, `NotProposedError` and
+        `OutcomeUnknownError`.
+        """
+        shard, goal = asked.shard, asked.goal
+        local = self._led(shard)
+        if asked.number:
+            await self._check_goes_on(asked)
+            local = self._led(shard)
+        patience_s = _ELECTIONS * local.settings.timing.election_max_s
+        step = next_step(shard, goal, local.replica.status(), patience_s=patience_s)
+        if not asked.number:
+            return StepTaken(step.told, step.done and step.configuration is None)
+        try:
+            if step.heir is not None:
+                local.transfer(step.heir)
+            elif step.configuration is not None:
+                await local.change_membership(step.configuration, asked.timeout_s)
+        except NotLeaderError as error:
+            raise NoLeaderError(shard, error.leader) from error
+        except RefusedError as error:
+            return StepTaken(f"{WAITING}: {error}")
+        if step.done and goal.replica is None and shard == METADATA:
+            # Whoever asked may be the one that has just left, and cannot say it itself any more.
+            await self._submit(METADATA, FinishMemberChange(node=goal.node, number=asked.number))
+        return StepTaken(step.told, step.done)
+
+    def _led(self, shard: ShardId) -> Shard:
+        found = self._get(shard)
+        if found is None or not found.leads:
+            raise NoLeaderError(shard, None if found is None else found.leader)
+        return found
+
+    async def _check_goes_on(self, asked: AskedStep) -> None:
+        metadata = self._get(METADATA)
+        if metadata is None:
+            raise NotProposedError(f"there is no replica of {METADATA} here; nothing was changed")
+        # What is proposed behind this barrier is seen by every change that takes this one's place.
+        await metadata.read_barrier(asked.timeout_s)
+        stored = metadata.data.get(MEMBERS, asked.goal.node.encode())
+        row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
+        check_goes_on(row, asked.goal.node, asked.number)

@@ -1,0 +1,83 @@
+"""The commands of one stream: those of a shard come into its log in the order of the stream."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from quorate.groups.alarm import Alarm
+from quorate.groups.refusals import NotProposedInTimeError
+from quorate.groups.routing.carrying import Call, Carrier
+from quorate.groups.routing.parcels import Answered, Parcel, Proposal
+from quorate.plugin.shard_id import ShardId
+
+#: Makes the parcels of a command; one that cannot be right is answered, and there are none.
+Place = Callable[[Proposal, Answered], Sequence[Parcel]]
+
+
+class Lanes:
+    """A lane a shard, in which one run of commands is under way at a time.
+
+    What comes meanwhile is the next run: the more comes, the more goes at once. So a run may be
+    tried again, while its deadlines last, without anything overtaking it.
+    """
+
+    def __init__(
+        self, place: Place, carrier: Carrier, loop: asyncio.AbstractEventLoop, *, caller: str
+    ) -> None:
+        self._place: Final = place
+        self._carrier: Final = carrier
+        self._loop: Final = loop
+        self._call: Final = Call(caller=caller, ordered=True)
+        self._waiting: Final[dict[ShardId, deque[Parcel]]] = {}
+        self._running: Final[set[asyncio.Task[None]]] = set()
+        self._patience: Final = Alarm(loop, loop.time, self._expire)
+
+    def put(self, proposal: Proposal, answered: Answered) -> None:
+        """Let a command follow those that were put before; it is answered once, maybe at once."""
+        for parcel in self._place(proposal, answered):
+            shard = parcel.share.shard
+            lane = self._waiting.get(shard)
+            if lane is None:
+                lane = self._waiting[shard] = deque()
+                # All that is put in this turn of the loop comes into its first run.
+                running = self._loop.create_task(self._run(shard, lane))
+                self._running.add(running)
+                running.add_done_callback(self._running.discard)
+            lane.append(parcel)
+            if parcel.order.deadline < self._patience.due:
+                self._patience.by(parcel.order.deadline)
+
+    async def close(self) -> None:
+        """Propose nothing more. What was proposed goes on, and nothing is answered any more."""
+        self._patience.stop()
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def _run(self, shard: ShardId, lane: deque[Parcel]) -> None:
+        while lane:
+            await self._carrier.carry(shard, self._carrier.next_run(lane), self._call)
+        del self._waiting[shard]
+
+    def _expire(self, now: float) -> float | None:
+        """End what waits behind a run for too long."""
+        again: float | None = None
+        for lane in self._waiting.values():
+            waiting = list(lane)
+            lane.clear()
+            for parcel in waiting:
+                deadline = parcel.order.deadline
+                if deadline > now:
+                    lane.append(parcel)
+                    again = deadline if again is None else min(again, deadline)
+                    continue
+                parcel.end(
+                    NotProposedInTimeError(
+                        f"{parcel.logged.type} waited behind others of its stream for shard "
+                        f"{parcel.share.shard} until its deadline, and was not proposed: try again"
+                    )
+                )
+        return again

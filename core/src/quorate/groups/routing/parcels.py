@@ -1,0 +1,148 @@
+"""Commands under way: each in one parcel a shard, and answered once all of them have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from google.protobuf.message import DecodeError, Message
+
+from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.outcomes import Outcome
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.routing.proposing import Result
+from quorate.plugin import Invalid, Rejected, SessionRef
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.splitting import Share, ShareReply, join, refused
+from quorate.v1.batch_pb2 import BatchReply
+
+#: The code of an item that may or may not have been carried out.
+OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
+
+
+class Proposal(NamedTuple):
+    """A command of a caller who proposes many."""
+
+    message: Message
+    #: On the loop's clock; see `Groups.deadline`.
+    deadline: float
+    session: SessionRef | None = None
+
+
+class Answer(NamedTuple):
+    """What a command came to."""
+
+    #: The serialized reply: `quorate.v1.BatchReply` of a batch, b"" of a handler without one.
+    reply: bytes
+    #: The revision that each shard gave to it: what `min_revision` takes.
+    revisions: Mapping[ShardId, int]
+    #: It was carried out before, and its answer is not kept: there is no reply.
+    forgotten: bool = False
+
+
+#: Called once with what a command came to, or with why it came to nothing.
+Answered = Callable[[Answer | Exception], None]
+
+
+class Order:
+    """A command under way. What of it fails stands in the place of its outcome."""
+
+    __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "stamp")
+
+    def __init__(
+        self, deadline: float, stamp: Stamp | None, answered: Answered, *, parts: int, batch: bool
+    ) -> None:
+        #: On the loop's clock.
+        self.deadline: Final = deadline
+        self.stamp: Final = stamp
+        self._answered: Final = answered
+        self._batch: Final = batch
+        self._open = parts
+        self._settled: list[tuple[Share, Result]] = []
+
+    def divide(self, parts: int) -> None:
+        """Take note that a parcel goes on as so many."""
+        self._open += parts - 1
+
+    def settle(self, share: Share, result: Result) -> None:
+        """Take what became of a share, and answer when it was the last one."""
+        self._settled.append((share, result))
+        self._open -= 1
+        if self._open:
+            return
+        try:
+            answer = self._joined() if self._batch else answered(share.shard, result)
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            self._answered(error)
+        else:
+            self._answered(answer)
+
+    def _joined(self) -> Answer:
+        failures = [part for _, part in self._settled if isinstance(part, Exception)]
+        if failures and len(failures) == len(self._settled):
+            unknown = [each for each in failures if isinstance(each, OutcomeUnknownError)]
+            raise (unknown or failures)[0]
+        for each in failures:
+            if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
+                raise each
+        for share, part in self._settled:
+            # Only an operation of a session is forgotten, and that is never split.
+            if isinstance(part, Outcome) and part.forgotten:
+                return answered(share.shard, part)
+        try:
+            replies = [_share_reply(share, part) for share, part in self._settled]
+            reply = join(replies)
+        except (ValueError, DecodeError) as error:
+            raise Rejected("INTERNAL", f"a batch was applied and ill answered: {error}") from error
+        revisions = {each.share.shard: each.revision for each in replies if each.revision}
+        return Answer(reply.SerializeToString(), revisions)
+
+
+class Parcel:
+    """What of a command goes to one shard."""
+
+    __slots__ = ("logged", "order", "share")
+
+    def __init__(self, order: Order, share: Share, *, slotless: bool = False) -> None:
+        self.order: Final = order
+        self.share: Final = share
+        message = share.command
+        self.logged: Final = LoggedCommand(
+            message.DESCRIPTOR.full_name,
+            message.SerializeToString(),
+            share.slots,
+            order.stamp,
+            slotless,
+        )
+
+    def end(self, result: Result) -> None:
+        """Take what became of it."""
+        self.order.settle(self.share, result)
+
+
+def answered(shard: ShardId, result: Result) -> Answer:
+    """Return the answer to a command that went to one shard; raises what it ended with."""
+    if isinstance(result, Exception):
+        raise result
+    if result.refusal is not None:
+        raise Rejected(result.refusal.code, result.refusal.message)
+    return Answer(result.reply, {shard: result.revision}, result.forgotten)
+
+
+def _share_reply(share: Share, part: Result) -> ShareReply:
+    if isinstance(part, Outcome):
+        if part.refusal is None:
+            reply = BatchReply.FromString(part.reply)
+        else:
+            reply = refused(share, part.refusal.code, part.refusal.message)
+        return ShareReply(share=share, revision=part.revision, reply=reply)
+    return ShareReply(share=share, revision=0, reply=refused(share, _code(part), str(part)))
+
+
+def _code(failure: Exception) -> str:
+    match failure:
+        case OutcomeUnknownError():
+            return OUTCOME_UNKNOWN
+        case NotProposedError() | Rejected():
+            return failure.code
+    return "INVALID_ARGUMENT"

@@ -1,0 +1,114 @@
+"""How many commands come into a shard that is led here: in their order, in as few calls as fit."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.groups.refusals import ExhaustedError
+from quorate.groups.routing.local import LocalShard
+from quorate.plugin import Invalid
+
+#: What became of a command; an exception where there is no outcome.
+Result = Outcome | Exception
+
+#: About how many bytes of commands share an entry. All of it is applied in one turn of the loop.
+ENTRY_BYTES: Final = 256 << 10
+
+
+class Timed(NamedTuple):
+    """A command, and how long it may take."""
+
+    command: LoggedCommand
+    timeout_s: float
+
+
+class _Begun(NamedTuple):
+    """What a shard said to so many of the commands."""
+
+    ended: "asyncio.Future[tuple[Outcome, ...]] | Exception"
+    commands: int
+
+
+async def propose_in_order(
+    shard: LocalShard, commands: Sequence[Timed], term: int | None = None
+) -> list[Result]:
+    """Propose commands, and return what became of each.
+
+    One that the shard does not take does not keep it from taking the others. But once there is no
+    room for a command, those behind it are not offered: the room that is left would go to whoever
+    comes last.
+    """
+    begun = [
+        part for timeout_s, run in _runs(commands) for part in _offer(shard, run, timeout_s, term)
+    ]
+    futures = [part.ended for part in begun if not isinstance(part.ended, Exception)]
+    answers = iter(await _all(futures))
+    results: list[Result] = []
+    for part in begun:
+        answer = part.ended if isinstance(part.ended, Exception) else next(answers)
+        if isinstance(answer, Exception):
+            results += [answer] * part.commands
+        else:
+            results += answer
+    return results
+
+
+def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand]]]:
+    """Cut where the time to answer changes, and where an entry is full."""
+    for timeout_s, timed in groupby(commands, key=lambda each: each.timeout_s):
+        run: list[LoggedCommand] = []
+        size = 0
+        for command, _ in timed:
+            size += len(command.payload)
+            if run and size > ENTRY_BYTES:
+                yield timeout_s, run
+                run, size = [], len(command.payload)
+            run.append(command)
+        yield timeout_s, run
+
+
+def _offer(
+    shard: LocalShard, run: Sequence[LoggedCommand], timeout_s: float, term: int | None
+) -> list[_Begun]:
+    """Hand commands to a shard, in smaller parts when it does not take them all at once."""
+    begun: list[_Begun] = []
+    place, most = 0, len(run)
+    while place < len(run):
+        part = run[place : place + most]
+        try:
+            begun.append(_Begun(shard.propose(part, term=term, timeout_s=timeout_s), len(part)))
+        except (ExhaustedError, Invalid) as error:
+            if len(part) > 1:
+                most = (len(part) + 1) // 2
+                continue
+            if isinstance(error, ExhaustedError):
+                begun.append(_Begun(error, len(run) - place))
+                break
+            begun.append(_Begun(error, 1))
+            most = len(run)
+        except Exception as error:  # noqa: BLE001 - what is under way is waited for all the same
+            begun.append(_Begun(error, len(run) - place))
+            break
+        place += len(part)
+    return begun
+
+
+async def _all(
+    futures: Sequence["asyncio.Future[tuple[Outcome, ...]]"],
+) -> Sequence[tuple[Outcome, ...] | Exception]:
+    if not futures:
+        return ()
+    if len(futures) == 1:
+        try:
+            return (await futures[0],)
+        except Exception as error:  # noqa: BLE001 - it stands in the place of the answer
+            return (error,)
+    ended: list[tuple[Outcome, ...] | Exception] = []
+    for answer in await asyncio.gather(*futures, return_exceptions=True):
+        if isinstance(answer, BaseException) and not isinstance(answer, Exception):
+            raise answer
+        ended.append(answer)
+    return ended

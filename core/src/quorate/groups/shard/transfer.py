@@ -1,0 +1,62 @@
+"""Hands the leadership of a shard to a node that somebody has named."""
+
+import asyncio
+from typing import Final
+
+from quorate.consensus.progress import Mode
+from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
+from quorate.groups.pause import pause
+from quorate.groups.refusals import NoLeaderError
+from quorate.groups.shard.shard import Shard
+
+_LOOK_S: Final = 0.02
+
+
+async def transfer(
+    shard: Shard, node: str, loop: asyncio.AbstractEventLoop, timeout_s: float
+) -> None:
+    """Return once a voter leads a shard that this node leads now.
+
+    A voter that is far behind is not tried: no write is taken while it would catch up. Raises
+    `NoLeaderError` where this node does not lead, and `TransferRefusedError`.
+    """
+    if shard.leader is not None and shard.leader.node == node:
+        return
+    deadline = loop.time() + timeout_s
+    _check(shard, node)
+    try:
+        shard.transfer(node)
+    except NotLeaderError as error:
+        raise NoLeaderError(shard.id, error.leader) from None
+    # The replica gives a transfer up after an election timeout, and takes writes again.
+    patience = loop.time() + shard.settings.timing.election_max_s
+    while shard.leader is None or shard.leader.node != node:
+        now = loop.time()
+        if shard.stopped is not None or now >= deadline or (shard.leads and now >= patience):
+            raise TransferRefusedError(f"{_standing(shard, node)}; look at both, and try again")
+        if shard.leader is not None and not shard.leads:
+            raise TransferRefusedError(
+                f"{shard.leader.node} was elected to lead shard {shard.id} meanwhile; ask there"
+            )
+        await pause(loop, _LOOK_S)
+
+
+def _check(shard: Shard, node: str) -> None:
+    """Refuse a follower whose log is not known to agree, or that has fallen silent."""
+    patience_s = shard.settings.timing.election_max_s
+    for each in shard.status().replica.followers:
+        ready = each.mode == Mode.REPLICATE.value and each.heard_ago_s <= patience_s
+        if each.peer.node == node and not ready:
+            raise TransferRefusedError(f"{_standing(shard, node)}; try again when it has caught up")
+
+
+def _standing(shard: Shard, node: str) -> str:
+    """Say how far behind a voter is."""
+    status = shard.status().replica
+    for each in status.followers:
+        if each.peer.node == node:
+            return (
+                f"{node} does not lead shard {shard.id}: it holds the log up to index"
+                f" {each.match} of {status.last}, and was heard of {each.heard_ago_s:.1f} s ago"
+            )
+    return f"{node} does not lead shard {shard.id}, and this node knows no more of it"

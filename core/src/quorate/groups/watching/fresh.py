@@ -1,0 +1,114 @@
+"""Watches that begin at what was answered before they were asked for, wherever the shards are."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from quorate.apply.entries import whole
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.watching.feeds import Feed, Selection, Start
+from quorate.groups.watching.tokens import WatchToken
+from quorate.groups.watching.watches import Watch, Watches
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.shard_data import ShardData
+
+
+class Mark(NamedTuple):
+    """A revision of a shard that every write is within which was answered before it was asked."""
+
+    revision: int
+    generation: int
+
+
+class MarkedReplica(Protocol):
+    """What a mark needs of a replica here; a `Shard` is one."""
+
+    @property
+    def data(self) -> ShardData:
+        """Its database."""
+
+    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+        """Return an index, applied here, that every write answered before is within."""
+
+
+class MarkPort(Protocol):
+    """Asks other nodes for the marks of shards that have no replica here."""
+
+    async def mark(self, shard: ShardId, timeout_s: float) -> Mark:
+        """Return a mark of a shard; raises `UnreadableError`."""
+
+
+class FreshWatches:
+    """Opens watches behind a token, or behind a read barrier of each of their shards."""
+
+    def __init__(
+        self,
+        cluster: bytes,
+        watches: Watches,
+        replica: Callable[[ShardId], MarkedReplica | None],
+        elsewhere: MarkPort,
+        *,
+        timeout_s: float,
+    ) -> None:
+        #: The id of the cluster that tokens are given for.
+        self.cluster: Final = cluster
+        self._watches: Final = watches
+        self._replica: Final = replica
+        self._elsewhere: Final = elsewhere
+        self._timeout_s: Final = timeout_s
+
+    async def open(
+        self,
+        selection: Selection,
+        shards: Sequence[ShardId],
+        token: bytes = b"",
+        *,
+        changes_only: bool = False,
+        timeout_s: float | None = None,
+    ) -> Watch:
+        """Watch behind a token; without one from rows on that hold every write answered before.
+
+        With `changes_only` the rows are left out: it begins behind those writes. Raises
+        `UnreadableError` when a shard cannot be asked in time, and `InvalidTokenError`.
+        """
+        if token:
+            return self._watches.open(selection, shards, token)
+        wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
+        found = await asyncio.gather(*(self._mark(shard, wait_s) for shard in shards))
+        revisions = {shard: mark.revision for shard, mark in zip(shards, found, strict=True)}
+        if not changes_only:
+            return self._watches.open(selection, shards, not_before=revisions)
+        generation = max(mark.generation for mark in found)
+        token = WatchToken(self.cluster, generation, revisions).encode()
+        return self._watches.open(selection, shards, token)
+
+    def feed_here(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> Feed:
+        """Open the feed of this node's replica for another node; raises `UnreadableError`."""
+        feed = self._watches.feed_here(shard, selection, start, not_before, wake)
+        if feed is None:
+            raise _absent(shard)
+        return feed
+
+    async def mark_here(self, shard: ShardId, timeout_s: float) -> Mark:
+        """Return a mark of this node's replica for another node; raises `UnreadableError`."""
+        replica = self._replica(shard)
+        if replica is None:
+            raise _absent(shard)
+        index = await replica.read_barrier(min(timeout_s, self._timeout_s))
+        return Mark(whole(index), replica.data.record.generation)
+
+    async def _mark(self, shard: ShardId, timeout_s: float) -> Mark:
+        if self._replica(shard) is None:
+            return await self._elsewhere.mark(shard, timeout_s)
+        return await self.mark_here(shard, timeout_s)
+
+
+def _absent(shard: ShardId) -> UnreadableError:
+    return UnreadableError(f"this node has no replica of shard {shard}; ask a node that has one")

@@ -1,0 +1,249 @@
+"""Adds nodes to the cluster and removes them, shard by shard; each call goes on where one ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+from google.protobuf.message import DecodeError
+from pydantic import TypeAdapter, ValidationError
+
+from quorate.apply.control import METADATA
+from quorate.config.sections import Name, split_address
+from quorate.consensus.formation import Introduction
+from quorate.consensus.messages import Peer
+from quorate.consensus.peer.network import IntroductionRefusedError
+from quorate.groups.founding import difference_of
+from quorate.groups.groups import Groups
+from quorate.groups.members import (
+    NO_MAJORITY,
+    SILENT,
+    AskedStep,
+    Goal,
+    MemberSteps,
+    StepPort,
+    StepTaken,
+)
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.pause import Pause, pause
+from quorate.groups.refusals import (
+    NoLeaderError,
+    NotProposedError,
+    OutcomeUnknownError,
+    UnreadableError,
+)
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.families import MEMBERS
+from quorate.v1.admin_pb2 import MemberProgress
+from quorate.v1.control_pb2 import (
+    MEMBER_CHANGE_ADD,
+    MEMBER_CHANGE_REMOVE,
+    BeginMemberChange,
+    BeginMemberChangeReply,
+    FinishMemberChange,
+)
+from quorate.v1.node_pb2 import NodeIntroduction
+
+#: How long one step may take, and how long it is tried again while none succeeds.
+_STEP_S: Final = 5.0
+_PATIENCE_S: Final = 15.0
+#: How long a newcomer may take to answer: it may just be starting.
+_MEET_S: Final = 5.0
+#: How often it is looked at what takes its time.
+_LOOK_S: Final = 0.1
+
+_NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
+
+#: What can pass by itself, or when another node is asked.
+_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
+
+
+class Members:
+    """Implements `quorate.rpc.admin_service.Members`.
+
+    `introduce(node, address)` asks a node at an address who it is, and `first_entry` is that of
+    this node's cluster.
+    """
+
+    def __init__(
+        self,
+        me: Peer,
+        shards: NodeShards,
+        groups: Groups,
+        steps: MemberSteps,
+        elsewhere: StepPort,
+        *,
+        introduce: Callable[[str, str], Awaitable[Introduction]],
+        first_entry: Callable[[], bytes],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._me: Final = me
+        self._shards: Final = shards
+        self._groups: Final = groups
+        self._steps: Final = steps
+        self._elsewhere: Final = elsewhere
+        self._introduce: Final = introduce
+        self._first_entry: Final = first_entry
+        self._loop: Final = loop
+
+    async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
+        """Make a node that is running a voter of every shard, metadata/0 first."""
+        _check_name(node)
+        try:
+            split_address(address)
+        except ValueError as error:
+            raise Invalid("address", str(error)) from None
+        newcomer = await self._meet(node, address)
+        goal = Goal(node, newcomer.replica)
+        for shard in self._left(goal, frozenset()):
+            await self._preview(shard, goal)
+        number = await self._begin(
+            BeginMemberChange(
+                node=node,
+                change=MEMBER_CHANGE_ADD,
+                address=address,
+                replica=newcomer.replica,
+            )
+        )
+        async for progress in self._go(goal, number):
+            yield progress
+        await self._groups.propose_control(METADATA, FinishMemberChange(node=node, number=number))
+
+    async def remove(self, node: str) -> AsyncIterator[MemberProgress]:
+        """Take a node out of every shard, metadata/0 last, whose leader forgets it then."""
+        _check_name(node)
+        goal = Goal(node, None)
+        gone = [(await self._preview(each, goal)).done for each in self._left(goal, frozenset())]
+        if all(gone) and not self._is_known(node):
+            raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
+        number = await self._begin(BeginMemberChange(node=node, change=MEMBER_CHANGE_REMOVE))
+        async for progress in self._go(goal, number):
+            yield progress
+
+    # Before anything is changed.
+
+    async def _meet(self, node: str, address: str) -> Peer:
+        """Return who answers at an address; raises `Rejected` for whom this cluster cannot take."""
+        waiting = Pause(self._loop)
+        deadline = self._loop.time() + _MEET_S
+        why = ""
+        while True:
+            try:
+                answer = await self._introduce(node, address)
+            except IntroductionRefusedError as error:
+                why = str(error)
+            else:
+                why = f"{node}: it has found no cluster to join yet"
+                if answer.first_entry:
+                    break
+            if not await waiting.until(deadline):
+                raise Rejected(
+                    SILENT,
+                    f"{node} cannot be added ({why}); start it with [cluster] join and the token of"
+                    f" this cluster, see that {address} reaches it from every node, and call again",
+                )
+        if answer.first_entry != self._first_entry():
+            raise Rejected(
+                "OTHER_CLUSTER",
+                f"{node} at {address} belongs to another cluster; give it an empty node.dir, and"
+                " the nodes of this cluster in [cluster] join",
+            )
+        self._check_plugins(node, answer)
+        return answer.peer
+
+    def _check_plugins(self, node: str, answer: Introduction) -> None:
+        try:
+            declared = NodeIntroduction.FromString(answer.about).declaration
+        except DecodeError:
+            declared = NodeIntroduction().declaration
+        difference = difference_of(self._shards.declaration, declared)
+        if difference is not None:
+            raise Rejected("OTHER_PLUGINS", f"{node} cannot be added: {difference}")
+
+    async def _preview(self, shard: ShardId, goal: Goal) -> StepTaken:
+        try:
+            return await self._carry(shard, goal, 0)
+        except _PASSING as error:
+            raise Rejected(
+                NO_MAJORITY,
+                f"shard {shard} has no leader that answers, so its members cannot change; see that"
+                f" a majority of its nodes runs ({error})",
+            ) from error
+
+    def _is_known(self, node: str) -> bool:
+        """Whether anything is left of a node that no shard has."""
+        metadata = self._shards.get(METADATA)
+        return metadata is not None and (
+            metadata.data.get(MEMBERS, node.encode()) is not None
+            or any(each.node == node for each in self._shards.declarations())
+        )
+
+    async def _begin(self, change: BeginMemberChange) -> int:
+        answer = await self._groups.propose_control(METADATA, change)
+        return BeginMemberChangeReply.FromString(answer.reply).number
+
+    # Changing.
+
+    async def _go(self, goal: Goal, number: int) -> AsyncIterator[MemberProgress]:
+        done: frozenset[ShardId] = frozenset()
+        # Looked at again each time: shards may have been created meanwhile.
+        while left := self._left(goal, done):
+            shard, total = left[0], len(done) + len(left)
+            told = ""
+            while True:
+                taken = await self._carry(shard, goal, number)
+                if taken.done:
+                    done |= {shard}
+                if taken.told != told:
+                    told = taken.told
+                    yield MemberProgress(
+                        shard=str(shard), step=told, shards_done=len(done), shards_total=total
+                    )
+                if taken.done:
+                    break
+                await pause(self._loop, _LOOK_S)
+
+    def _left(self, goal: Goal, done: frozenset[ShardId]) -> list[ShardId]:
+        """Return the shards that are not done in the order in which they change."""
+        removes = goal.replica is None
+        left = [each for each in self._shards.slot_map.all() if each not in done]
+        return sorted(left, key=lambda shard: ((shard == METADATA) is removes, shard))
+
+    async def _carry(self, shard: ShardId, goal: Goal, number: int) -> StepTaken:
+        """Have the leader of a shard take a step, wherever it is."""
+        waiting = Pause(self._loop)
+        deadline = self._loop.time() + _PATIENCE_S
+        asked = AskedStep(shard=shard, goal=goal, number=number, timeout_s=_STEP_S)
+        hint: Peer | None = None
+        while True:
+            try:
+                return await self._attempt(asked, hint, waiting.count)
+            except _PASSING as error:
+                hint = error.leader if isinstance(error, NoLeaderError) else None
+                if not await waiting.until(deadline):
+                    raise NotProposedError(
+                        f"the leader of shard {shard} did not change its members within"
+                        f" {_PATIENCE_S:g} s ({error}); what was done so far stays: call again, and"
+                        " it goes on"
+                    ) from error
+
+    async def _attempt(self, asked: AskedStep, hint: Peer | None, attempt: int) -> StepTaken:
+        local = self._shards.get(asked.shard)
+        if local is not None and local.leads:
+            return await self._steps.accept(asked)
+        known = hint or (local.leader if local is not None else None)
+        if known is not None and known.node != self._me.node:
+            return await self._elsewhere.change_member(known.node, asked)
+        others = self._shards.slot_map.others(asked.shard, self._me.node)
+        if not others:
+            raise NoLeaderError(asked.shard)
+        return await self._elsewhere.change_member(others[attempt % len(others)], asked)
+
+
+def _check_name(node: str) -> None:
+    try:
+        _NAME.validate_python(node)
+    except ValidationError as error:
+        raise Invalid("node", f"{error.errors()[0]['msg']}: it is the name of a node") from None

@@ -1,0 +1,117 @@
+"""What a node answers over HTTP: its metrics, whether it lives, and whether it is ready."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from http import HTTPStatus
+from time import perf_counter
+from typing import Final, TypeVar
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+
+from quorate.observe.http import Answer, HttpServer
+
+T = TypeVar("T")
+
+#: A loop that does not turn for so long is not alive.
+LIVE_WITHIN_S: Final = 2.0
+_METRICS_WITHIN_S: Final = 5.0
+#: So long metrics are read at a time, before others get their turn.
+_TURN_S: Final = 0.001
+
+
+class Probes:
+    """Asks the node's loop from the threads of callers.
+
+    `missing` says what a node that is not ready waits for; it is called on the loop.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        registry: CollectorRegistry,
+        missing: Callable[[], Sequence[str]],
+    ) -> None:
+        self._loop: Final = loop
+        self._registry: Final = registry
+        self._missing: Final = missing
+        self._server: HttpServer | None = None
+
+    def start(self, host: str, port: int) -> int:
+        """Listen, and return the port; raises `OSError` where that cannot be."""
+        paths = {"/metrics": self._metrics, "/livez": self._livez, "/readyz": self._readyz}
+        self._server = HttpServer(host, port, paths)
+        return self._server.port
+
+    async def stop(self) -> None:
+        """Answer no more."""
+        if self._server is not None:
+            await self._loop.run_in_executor(None, self._server.close)
+
+    def _metrics(self) -> Answer:
+        # They are read on the loop, where they change, and written down beside it.
+        found = self._ask(self._read, _METRICS_WITHIN_S)
+        if found is None:
+            return _silent(_METRICS_WITHIN_S)
+        return Answer(HTTPStatus.OK, generate_latest(_Read(found)), CONTENT_TYPE_LATEST)
+
+    def _livez(self) -> Answer:
+        alive = self._ask(self._turns, LIVE_WITHIN_S)
+        return Answer(HTTPStatus.OK, b"alive\n") if alive else _silent(LIVE_WITHIN_S)
+
+    def _readyz(self) -> Answer:
+        missing = self._ask(self._waited_for, LIVE_WITHIN_S)
+        if missing is None:
+            return _silent(LIVE_WITHIN_S)
+        if missing:
+            text = "".join(f"{each}\n" for each in missing)
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, text.encode())
+        return Answer(HTTPStatus.OK, b"ready\n")
+
+    def _ask(self, question: Callable[[], Coroutine[None, None, T]], within_s: float) -> T | None:
+        """Return what the loop answers; None when it does not do so in time."""
+        asking = question()
+        try:
+            asked = asyncio.run_coroutine_threadsafe(asking, self._loop)
+        except RuntimeError:
+            # The loop was closed.
+            asking.close()
+            return None
+        try:
+            return asked.result(within_s)
+        except TimeoutError:
+            asked.cancel()
+            return None
+
+    # On the loop.
+
+    async def _read(self) -> Sequence[Metric]:
+        found: list[Metric] = []
+        turn_ends = perf_counter() + _TURN_S
+        for metric in self._registry.collect():
+            found.append(metric)
+            if perf_counter() >= turn_ends:
+                await asyncio.sleep(0)
+                turn_ends = perf_counter() + _TURN_S
+        return found
+
+    async def _turns(self) -> bool:
+        return True
+
+    async def _waited_for(self) -> Sequence[str]:
+        return self._missing()
+
+
+class _Read:
+    """Implements Prometheus' `Collector` with what was read before."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics: Final = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def _silent(for_s: float) -> Answer:
+    text = f"the node's loop did not answer for {for_s:g} s\n"
+    return Answer(HTTPStatus.SERVICE_UNAVAILABLE, text.encode())

@@ -1,0 +1,185 @@
+"""What a node says of itself and of its cluster to operators."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from quorate.apply.control import METADATA
+from quorate.config import Settings
+from quorate.control.runner import Runner
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.shard.shard import Shard
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
+from quorate.v1 import admin_pb2
+from quorate.v1.control_pb2 import ShardRow
+
+
+class NodeReports:
+    """Implements `quorate.rpc.admin_service.Reports`, whatever the node is doing.
+
+    `cluster` is empty until the node belongs to one; `addresses` are those of all nodes that are
+    known, also of some that may be members no more.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        shards: NodeShards,
+        runner: Runner,
+        *,
+        version: str,
+        addresses: Callable[[], Mapping[str, str]],
+        cluster: Callable[[], bytes],
+        ready: Callable[[], bool],
+        started_at_ms: int,
+    ) -> None:
+        self._settings: Final = settings
+        self._catalog: Final = catalog
+        self._shards: Final = shards
+        self._runner: Final = runner
+        self._version: Final = version
+        self._addresses: Final = addresses
+        self._cluster: Final = cluster
+        self._ready: Final = ready
+        self._started_at_ms: Final = started_at_ms
+
+    def topology(self) -> admin_pb2.TopologyResponse:
+        """Return where the shards of the cluster are, as far as this node knows."""
+        places = list(self._places())
+        return admin_pb2.TopologyResponse(
+            cluster_id=self._cluster(), nodes=self._nodes(places), shards=places
+        )
+
+    def status(self) -> admin_pb2.NodeStatusResponse:
+        """Return what this node is doing."""
+        node = self._settings.node
+        return admin_pb2.NodeStatusResponse(
+            node=node.name,
+            address=self._addresses().get(node.name, node.address),
+            http_address=node.http_address,
+            version=self._version,
+            cluster_id=self._cluster(),
+            started_at_ms=self._started_at_ms,
+            ready=self._ready(),
+            plugins=[
+                admin_pb2.PluginVersion(
+                    name=name, version=each.plugin.version, built_in=each.plugin.built_in
+                )
+                for name, each in self._catalog.declared.items()
+            ],
+            shards=[_replica(shard) for shard in _in_order(self._shards)],
+            broken=[
+                admin_pb2.BrokenReplica(shard=str(shard), error=str(error))
+                for shard, error in sorted(self._shards.broken.items())
+            ],
+            controllers=[
+                admin_pb2.ControllerReport(
+                    name=each.name,
+                    shard=str(each.shard),
+                    term=each.term,
+                    state=each.state,
+                    runs=each.runs,
+                    failures=each.failures,
+                    error=each.error,
+                )
+                for each in self._runner.status()
+            ],
+            paused=self._runner.paused,
+            # A shortage of the one disk is every shard's.
+            alarms=dict.fromkeys(self._alarms()),
+        )
+
+    def _alarms(self) -> Iterator[str]:
+        caution = self._settings.timing.caution
+        if caution is not None:
+            yield caution
+        if self._shards.difference is not None:
+            yield f"no shards are created: {self._shards.difference}"
+        for shard in _in_order(self._shards):
+            if shard.shortage is not None:
+                yield shard.shortage
+            if shard.clock_alarm is not None:
+                yield f"shard {shard.id}: {shard.clock_alarm}"
+
+    # Where things are.
+
+    def _nodes(self, places: list[admin_pb2.ShardPlace]) -> list[admin_pb2.NodeAddress]:
+        """Return the members of the cluster whose addresses are known.
+
+        Before there are members, what the file names is all there is.
+        """
+        known = self._addresses()
+        members = {node for place in places for node in place.nodes} or set(known)
+        return [
+            admin_pb2.NodeAddress(node=node, address=known[node])
+            for node in sorted(members & known.keys())
+        ]
+
+    def _places(self) -> Iterator[admin_pb2.ShardPlace]:
+        rows = {ShardId(row.group, row.number): row for row in self._shards.rows()}
+        here = {shard.id: shard for shard in self._shards.all()}
+        if METADATA in here:
+            # Until its row is written, all slots of its group are its own.
+            rows.setdefault(METADATA, ShardRow(slots=even_cut(1)[0]))
+        for shard in sorted({*rows, *here}):
+            row, replica = rows.get(shard), here.get(shard)
+            configuration = None if replica is None else replica.configuration
+            if configuration is not None:
+                peers = configuration.peers
+            else:
+                peers = () if row is None else self._shards.slot_map.members(shard)
+            leader = None if replica is None else replica.leader
+            yield admin_pb2.ShardPlace(
+                group=shard.group,
+                number=shard.number,
+                slots=b"" if row is None else row.slots,
+                version=0 if row is None else row.version,
+                nodes=[peer.node for peer in peers],
+                leader="" if leader is None else leader.node,
+                term=0 if replica is None else replica.term,
+            )
+
+
+def _in_order(shards: NodeShards) -> list[Shard]:
+    return sorted(shards.all(), key=lambda shard: (shard.id != METADATA, shard.id))
+
+
+def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
+    status = shard.status()
+    replica, configuration = status.replica, status.replica.configuration
+    return admin_pb2.ReplicaReport(
+        shard=str(shard.id),
+        role=replica.role,
+        term=replica.term,
+        leader="" if replica.leader is None else replica.leader.node,
+        first_index=replica.first,
+        last_index=replica.last,
+        synced_index=replica.synced,
+        commit_index=replica.commit,
+        applied_index=shard.applied,
+        revision=status.revision,
+        now_ms=status.now_ms,
+        generation=status.generation,
+        queued=status.queued,
+        in_flight=status.in_flight,
+        log_bytes=status.log_bytes,
+        age_ms=shard.staleness().age_ms,
+        stopped=status.stopped,
+        members=[
+            admin_pb2.MemberReport(node=each.peer.node, replica=each.peer.replica, voter=each.voter)
+            for each in (() if configuration is None else configuration.members)
+        ],
+        followers=[
+            admin_pb2.FollowerReport(
+                node=each.peer.node,
+                mode=each.mode,
+                match_index=each.match,
+                next_index=each.next,
+                heard_ago_ms=round(each.heard_ago_s * 1_000),
+            )
+            for each in replica.followers
+        ],
+        commands_applied=shard.applier.tally.commands,
+    )

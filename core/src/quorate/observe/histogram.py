@@ -1,0 +1,37 @@
+"""Counts of values by size, cheap enough for the paths that every write takes."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+#: Upper ends of buckets, each within its bucket: durations in seconds, counts, and sizes in bytes.
+SECONDS: Final = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+COUNTS: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0)
+BYTES: Final = tuple(float(256 * 4**power) for power in range(9))
+
+
+class Histogram:
+    """One thread observes; others may read meanwhile, and see each value once it is counted."""
+
+    __slots__ = ("_bounds", "_counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds: Final = tuple(bounds)
+        self._counts: Final = [0] * (len(bounds) + 1)
+        #: The sum of all values.
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def buckets(self) -> Iterator[tuple[float, int]]:
+        """Give the upper end of each bucket with the count of the values up to it."""
+        below = 0
+        for bound, count in zip((*self._bounds, float("inf")), list(self._counts), strict=True):
+            below += count
+            yield bound, below

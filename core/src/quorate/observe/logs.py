@@ -1,0 +1,83 @@
+"""What a node logs, as one line an event: for people, or as JSON for machines."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Final, Literal, TextIO
+
+Form = Literal["text", "json"]
+Level = Literal["debug", "info", "warning", "error"]
+
+#: What every record has; all else of it is a field that the place gave which logged it.
+_USUAL: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+
+
+def configure(form: Form, level: Level, node: str, stream: TextIO | None = None) -> None:
+    """Log to a stream, standard error if none is given, from a level on; warnings go there too."""
+    out = logging.StreamHandler(sys.stderr if stream is None else stream)
+    out.setFormatter(JsonLines(node) if form == "json" else TextLines(node))
+    logging.basicConfig(level=level.upper(), handlers=[out], force=True)
+    logging.captureWarnings(True)
+
+
+class TextLines(logging.Formatter):
+    """`time LEVEL logger: message key=value ...`; what would break the line is written as JSON."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__()
+        self._node: Final = node
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        fields = {"node": self._node, **_fields(record)}
+        if traceback := _traceback(self, record):
+            fields["traceback"] = traceback
+        told = "".join(f" {name}={_plain(value)}" for name, value in fields.items())
+        message = record.getMessage()
+        if not message.isprintable():
+            message = json.dumps(message)
+        return f"{_time(record)} {record.levelname} {record.name}: {message}{told}"
+
+
+class JsonLines(logging.Formatter):
+    """An object a line, with `time`, `level`, `logger`, `node` and `message` first."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__()
+        self._node: Final = node
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        told = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "node": self._node,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if traceback := _traceback(self, record):
+            told["traceback"] = traceback
+        return json.dumps(told, default=str)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _USUAL}
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
+    if not record.exc_info:
+        return record.exc_text
+    return formatter.formatException(record.exc_info)
+
+
+def _plain(value: object) -> str:
+    text = str(value)
+    plain = text and text.isprintable() and not set(text) & set(' "=')
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _time(record: logging.LogRecord) -> str:
+    at = datetime.fromtimestamp(record.created, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,49 @@
+"""How late an event loop comes to what is due: the time for which it stood still."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+
+from quorate.observe.histogram import SECONDS, Histogram
+
+_EVERY_S: Final = 0.1
+#: The longest stop is told of so many of the newest samples, a minute at the least.
+_REMEMBERED: Final = 600
+
+
+class LoopLag:
+    """Wakes up ten times a second while it runs."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = perf_counter
+    ) -> None:
+        self.late: Final = Histogram(SECONDS)
+        self._loop: Final = loop
+        # The loop's own clock stands still within a turn.
+        self._clock: Final = clock
+        self._newest: Final = deque[float](maxlen=_REMEMBERED)
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def longest_s(self) -> float:
+        """The longest time for which the loop stood still in the last minute."""
+        return max(self._newest, default=0.0)
+
+    def start(self) -> None:
+        """Begin."""
+        self._due = self._clock() + _EVERY_S
+        self._timer = self._loop.call_later(_EVERY_S, self._woken)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _woken(self) -> None:
+        late_s = max(0.0, self._clock() - self._due)
+        self.late.observe(late_s)
+        self._newest.append(late_s)
+        self.start()

@@ -1,0 +1,48 @@
+"""The slots of a group: where a shard key hashes to, and how a shard's slots are written down.
+
+A bitmap is 128 bytes; slot `s` is the bit `1 << (s & 7)` of byte `s >> 3`.
+"""
+
+import zlib
+from collections.abc import Iterable
+from typing import Final
+
+SLOTS: Final = 1_024
+BITMAP_BYTES: Final = SLOTS // 8
+
+
+def slot_of(shard_key: bytes) -> int:
+    """Return the slot of a shard key; it is the same in every group, for ever."""
+    return zlib.crc32(shard_key) % SLOTS
+
+
+def even_cut(shards: int) -> tuple[bytes, ...]:
+    """Return the bitmap of each shard of a new group."""
+    if not 1 <= shards <= SLOTS:
+        raise ValueError(f"a group has 1 to {SLOTS} shards, not {shards}")
+    owned: list[list[int]] = [[] for _ in range(shards)]
+    for slot in range(SLOTS):
+        owned[slot * shards // SLOTS].append(slot)
+    return tuple(map(bitmap_of, owned))
+
+
+def bitmap_of(slots: Iterable[int]) -> bytes:
+    """Return the bitmap that holds these slots and no others."""
+    bitmap = bytearray(BITMAP_BYTES)
+    for slot in slots:
+        if not 0 <= slot < SLOTS:
+            raise ValueError(f"a group has slots 0 to {SLOTS - 1}, and no slot {slot}")
+        bitmap[slot >> 3] |= 1 << (slot & 7)
+    return bytes(bitmap)
+
+
+def slots_in(bitmap: bytes) -> list[int]:
+    """Return the slots that a bitmap holds, in their order."""
+    if len(bitmap) != BITMAP_BYTES:
+        raise ValueError(f"a bitmap of slots has {BITMAP_BYTES} bytes, not {len(bitmap)}")
+    left, slots = int.from_bytes(bitmap, "little"), []
+    while left:
+        lowest = left & -left
+        slots.append(lowest.bit_length() - 1)
+        left ^= lowest
+    return slots

@@ -1,0 +1,172 @@
+"""How a batch command is split over shards, and how the answers are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+
+from quorate.plugin.declarations import Command, Items
+from quorate.plugin.outcomes import Invalid
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one shard carries out of a command."""
+
+    shard: ShardId
+    command: Message
+    #: Every slot that it touches, in order.
+    slots: tuple[int, ...]
+    #: The positions of its items in the request; of a command that is no batch, none.
+    positions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareReply:
+    """What one shard answered to its share of a batch command; `revision` 0: it was not applied."""
+
+    share: Share
+    revision: int
+    reply: BatchReply
+
+
+def split(
+    command: Command[Any],
+    message: Message,
+    holder: Callable[[int], ShardId],
+    *,
+    key_bytes: int | None = None,
+) -> list[Share]:
+    """Cut a batch command into one command a shard, in the order of the shards.
+
+    `holder` gives the shard of a slot. Raises `Invalid` for an item whose key is longer than
+    `key_bytes`, and for a batch that names one key twice when its items say what their key is.
+    """
+    items: Items[Any, Any] | None = command.items
+    if items is None:
+        raise ValueError(f"command {message.DESCRIPTOR.full_name} is no batch")
+    requested: Sequence[Any] = items.get(message)
+    if items.key is not None:
+        _check_keys([items.key(item) for item in requested], key_bytes, message, requested)
+    named = [items.shard_key(item) for item in requested]
+    if key_bytes is not None and named and len(max(named, key=len)) > key_bytes:
+        _check_lengths(named, key_bytes, items_field(message, requested))
+    slots = list(map(slot_of, named))
+    holders = {slot: holder(slot) for slot in set(slots)}
+    shards = set(holders.values())
+    if len(shards) == 1:
+        [shard] = shards
+        whole = Share(
+            shard=shard,
+            command=message,
+            slots=tuple(sorted(holders)),
+            positions=tuple(range(len(slots))),
+        )
+        return [whole]
+    positions: dict[ShardId, list[int]] = {}
+    for position, slot in enumerate(slots):
+        positions.setdefault(holders[slot], []).append(position)
+    return [
+        Share(
+            shard=shard,
+            command=items.make(message, [requested[position] for position in found]),
+            slots=tuple(sorted(slot for slot, holding in holders.items() if holding == shard)),
+            positions=tuple(found),
+        )
+        for shard, found in sorted(positions.items())
+    ]
+
+
+def within(share: Share, part: Share) -> Share:
+    """Return what became of a part when its share was cut again, by the positions of the request.
+
+    A share that is no batch is never cut, and has no positions.
+    """
+    positions = tuple(share.positions[position] for position in part.positions)
+    return Share(shard=part.shard, command=part.command, slots=part.slots, positions=positions)
+
+
+def join(answers: Sequence[ShareReply]) -> BatchReply:
+    """Return the answer to the whole batch, its items in the order of the request.
+
+    Raises `ValueError` for a share that was not answered item by item.
+    """
+    refusals: dict[int, ItemRefusal] = {}
+    replies: dict[int, bytes] = {}
+    for answer in answers:
+        positions = answer.share.positions
+        _check_answer(answer)
+        for refusal in answer.reply.refusals:
+            position = positions[refusal.item]
+            refusals[position] = ItemRefusal(
+                item=position, code=refusal.code, message=refusal.message
+            )
+        replies.update(zip(positions, answer.reply.replies, strict=False))
+    total = sum(len(answer.share.positions) for answer in answers)
+    applied = sorted((each.share.shard.number, each.revision) for each in answers if each.revision)
+    return BatchReply(
+        items=total,
+        refusals=[refusals[position] for position in sorted(refusals)],
+        replies=[replies.get(position, b"") for position in range(total)] if replies else [],
+        revisions=[ShardRevision(shard=shard, revision=revision) for shard, revision in applied],
+    )
+
+
+def refused(share: Share, code: str, message: str) -> BatchReply:
+    """Return the answer to a share that was refused as a whole: each of its items is refused."""
+    count = len(share.positions)
+    return BatchReply(
+        items=count,
+        refusals=[ItemRefusal(item=item, code=code, message=message) for item in range(count)],
+    )
+
+
+def items_field(message: Message, items: Sequence[Any]) -> str:
+    """Return the field that holds the items of a batch; "items" when they are of no single one."""
+    return next((field.name for field, value in message.ListFields() if value == items), "items")
+
+
+def _check_keys(
+    named: Sequence[bytes], key_bytes: int | None, message: Message, items: Sequence[Any]
+) -> None:
+    # Most batches are right: the field is looked for only when one is not.
+    if key_bytes is not None and named and len(max(named, key=len)) > key_bytes:
+        _check_lengths(named, key_bytes, items_field(message, items))
+    if len(set(named)) == len(named):
+        return
+    field = items_field(message, items)
+    seen: set[bytes] = set()
+    for position, key in enumerate(named):
+        if key in seen:
+            raise Invalid(
+                f"{field}[{position}]", f"item {position} names the key {key!r} a second time"
+            )
+        seen.add(key)
+
+
+def _check_lengths(named: Sequence[bytes], key_bytes: int, field: str) -> None:
+    for position, key in enumerate(named):
+        if len(key) > key_bytes:
+            raise Invalid(
+                f"{field}[{position}]",
+                f"item {position} has a key of {len(key)} bytes, and {key_bytes} are the most "
+                "(limits.key_bytes)",
+            )
+
+
+def _check_answer(answer: ShareReply) -> None:
+    count, reply = len(answer.share.positions), answer.reply
+    name = answer.share.command.DESCRIPTOR.full_name
+    if reply.items != count:
+        raise ValueError(f"{name} answered {reply.items} items of {count}: set BatchReply.items")
+    if reply.replies and len(reply.replies) != count:
+        raise ValueError(f"{name} gave {len(reply.replies)} replies for {count} items")
+    stray = [refusal.item for refusal in reply.refusals if refusal.item >= count]
+    if stray:
+        raise ValueError(f"{name} refused item {stray[0]} of a share of {count} items")

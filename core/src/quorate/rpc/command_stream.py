@@ -1,0 +1,110 @@
+"""One stream of commands: what is read of it, what waits for its answer, and what is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
+
+from quorate.config.sections import LimitsSection
+from quorate.groups.groups import Answer
+from quorate.groups.routing.parcels import Answered
+from quorate.v1.command_pb2 import Command, CommandAnswer, NumberedAnswer, StreamResponse
+
+#: About how many bytes of answers go into one message.
+RESPONSE_BYTES: Final = 1 << 20
+
+#: Hands on the commands of a message, each with what its answer is given to.
+Put = Callable[[Iterable[tuple[Command, Answered]]], None]
+#: Makes the answer to a command, as its client gets it.
+Tell = Callable[[Command, Answer | Exception], CommandAnswer]
+Write = Callable[[StreamResponse], Awaitable[None]]
+
+
+class _Ended(NamedTuple):
+    number: int
+    size: int
+    command: Command
+    answer: Answer | Exception
+
+
+class CommandStream:
+    """Reads no further while as much as `[limits]` allows waits to be answered and written.
+
+    A message counts as a whole: the last one that is read may exceed the bounds.
+    """
+
+    def __init__(self, put: Put, tell: Tell, limits: LimitsSection) -> None:
+        self._put: Final = put
+        self._tell: Final = tell
+        self._limits: Final = limits
+        self._numbered = 0
+        #: What was read, and is not written.
+        self._open = 0
+        self._open_bytes = 0
+        self._ended: Final[deque[_Ended]] = deque()
+        self._over = False
+        #: Set when there is something new for the reader, or for the writer.
+        self._room: Final = asyncio.Event()
+        self._news: Final = asyncio.Event()
+
+    async def read(self, messages: AsyncIterator[Iterable[Command]]) -> None:
+        """Put the commands of all messages; raises what reading them does."""
+        try:
+            async for commands in messages:
+                self._take(commands)
+                while not self._has_room():
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            self._over = True
+            self._news.set()
+
+    async def write(self, write: Write) -> None:
+        """Write answers as they come, many in a message, until all that was read is answered."""
+        while True:
+            while self._ended:
+                response, count, size = self._next_response()
+                await write(response)
+                self._open -= count
+                self._open_bytes -= size
+                self._room.set()
+            if self._over and not self._open:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def _take(self, commands: Iterable[Command]) -> None:
+        taken: list[tuple[Command, Answered]] = []
+        for command in commands:
+            size = len(command.payload)
+            end = partial(self._end, self._numbered, size, command)
+            taken.append((command, end))
+            self._numbered += 1
+            self._open += 1
+            self._open_bytes += size
+        self._put(taken)
+
+    def _end(self, number: int, size: int, command: Command, answer: Answer | Exception) -> None:
+        self._ended.append(_Ended(number, size, command, answer))
+        self._news.set()
+
+    def _has_room(self) -> bool:
+        limits = self._limits
+        return self._open < limits.stream_commands and self._open_bytes < limits.stream_bytes
+
+    def _next_response(self) -> tuple[StreamResponse, int, int]:
+        """Return a message of answers, and what it answers in commands and bytes."""
+        answers: list[NumberedAnswer] = []
+        room, size = RESPONSE_BYTES, 0
+        while self._ended and room > 0:
+            ended = self._ended.popleft()
+            told = NumberedAnswer(
+                number=ended.number, answer=self._tell(ended.command, ended.answer)
+            )
+            answers.append(told)
+            size += ended.size
+            room -= told.ByteSize()
+        return StreamResponse(answers=answers), len(answers), size

@@ -1,0 +1,395 @@
+"""Feeds between nodes: what a shard's replica gives to the watches of a node that has none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
+from typing import Final, Protocol
+
+import grpc.aio
+
+from quorate.groups.pause import Pause
+from quorate.groups.refusals import ReadTimeoutError, UnreadableError
+from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start, emitted
+from quorate.groups.watching.fresh import Mark
+from quorate.plugin import Invalid, RowEvent
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.v1 import node_pb2, node_pb2_grpc, watch_pb2
+
+_log = logging.getLogger(__name__)
+
+#: How often a reader is told how old the replica's state may be, and how far it has come, while
+#: there is nothing for it.
+WORD_S: Final = 1.0
+_CONNECT_S: Final = 2.0
+_FOREVER: Final = float("inf")
+
+
+# The side that has the replica.
+
+
+class OpenFeed(Protocol):
+    """Opens a feed of a replica here; raises `UnreadableError` where there is none."""
+
+    def __call__(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> Feed:
+        """Begin behind `start`, or without one with the rows, at `not_before` or later."""
+
+
+async def serve(
+    requests: AsyncIterable[node_pb2.FeedRequest], open_feed: OpenFeed
+) -> AsyncGenerator[node_pb2.FeedResponse, None]:
+    """Yield a page for each request, as soon as there is one, and now and then word before it.
+
+    A feed that only another replica could carry on ends in `UnreadableError`.
+    """
+    asked = aiter(requests)
+    first = await anext(asked, None)
+    if first is None or not first.HasField("start"):
+        raise Invalid("start", "it is missing; the first request says what is wanted")
+    woken = asyncio.Event()
+    begin = first.start
+    feed = open_feed(
+        _shard(begin.shard),
+        {family.name: family.prefix for family in begin.families},
+        Start(begin.behind.generation, begin.behind.revision) if begin.HasField("behind") else None,
+        begin.not_before,
+        woken.set,
+    )
+    following = begin.HasField("behind")
+    try:
+        request: node_pb2.FeedRequest | None = first
+        while request is not None:
+            taken: Page | Lost | None = None
+            async for taken in _taken(feed, woken, following):
+                yield _response(feed, taken)
+            if isinstance(taken, Lost):
+                return
+            following = following or (taken is not None and not taken.listing)
+            request = await anext(asked, None)
+    finally:
+        feed.close()
+
+
+async def _taken(
+    feed: Feed, woken: asyncio.Event, following: bool
+) -> AsyncIterator[Page | Lost | None]:
+    """Yield None now and then, and at last what comes next.
+
+    Pages without a change are no answer by themselves: the last of them is, after a while.
+    """
+    loop = asyncio.get_running_loop()
+    due, moved = loop.time() + WORD_S, None
+    while True:
+        woken.clear()
+        taken = feed.take()
+        if isinstance(taken, Lost) and taken.only_here:
+            raise UnreadableError(taken.reason)
+        if isinstance(taken, Page) and following and not taken.events:
+            moved = taken
+            # Others get their turn before more is read.
+            await asyncio.sleep(0)
+        elif taken is not None:
+            yield taken
+            return
+        else:
+            await _set_until(woken, due)
+        if loop.time() >= due:
+            yield moved
+            if moved is not None:
+                return
+            due = loop.time() + WORD_S
+
+
+async def _set_until(event: asyncio.Event, due: float) -> None:
+    try:
+        async with asyncio.timeout_at(due):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _response(feed: Feed, taken: Page | Lost | None) -> node_pb2.FeedResponse:
+    age_ms = feed.age_ms()
+    response = node_pb2.FeedResponse(
+        generation=feed.generation, age_ms=-1 if age_ms is None else age_ms
+    )
+    if isinstance(taken, Lost):
+        response.lost = taken.reason
+    elif taken is not None:
+        page = response.page
+        page.SetInParent()
+        page.events.extend(map(_sent, taken.events))
+        page.revision = taken.revision
+        page.listing = taken.listing
+    return response
+
+
+def _sent(seen: Seen) -> node_pb2.FeedEvent:
+    event = seen.event
+    if isinstance(event, RowEvent):
+        return node_pb2.FeedEvent(
+            revision=seen.revision,
+            name=event.family,
+            key=event.key,
+            value=event.value,
+            previous=event.previous,
+        )
+    return node_pb2.FeedEvent(
+        revision=seen.revision,
+        name=event.message.DESCRIPTOR.full_name,
+        value=event.message.SerializeToString(deterministic=True),
+        emitted=True,
+    )
+
+
+def _shard(text: str) -> ShardId:
+    try:
+        return ShardId.parse(text)
+    except ValueError as error:
+        raise Invalid("start.shard", str(error)) from None
+
+
+# The side that has none.
+
+
+class NodeFeeds:
+    """Implements `FeedPort` and `MarkPort` over the channels to the nodes.
+
+    `replicas` says which nodes to ask for a shard, the best one first.
+    """
+
+    def __init__(
+        self,
+        channels: NodeChannels,
+        replicas: Callable[[ShardId], Sequence[str]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._channels: Final = channels
+        self._replicas: Final = replicas
+        self._loop: Final = loop
+        self._running: Final[set[asyncio.Task[None]]] = set()
+
+    def open(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> RemoteFeed:
+        """Begin behind `start`, or without one with the rows, at `not_before` or later."""
+        feed = RemoteFeed(
+            self._channels, self._replicas, shard, selection, start, not_before, wake, self._loop
+        )
+        self._running.add(feed.running)
+        feed.running.add_done_callback(self._running.discard)
+        return feed
+
+    async def mark(self, shard: ShardId, timeout_s: float) -> Mark:
+        """Return a mark of a shard; raises `UnreadableError`."""
+        deadline = self._loop.time() + timeout_s
+        pause = Pause(self._loop)
+        failure = f"no node is known to have a replica of shard {shard}"
+        while True:
+            for node in self._replicas(shard):
+                try:
+                    return await self._mark_on(node, shard, deadline - self._loop.time())
+                except NoWayError as error:
+                    failure = str(error)
+                except grpc.aio.AioRpcError as error:
+                    failure = f"{node} gave no answer: {error.details()}"
+            if not await pause.until(deadline):
+                raise ReadTimeoutError(
+                    f"the deadline passed before the newest revision of shard {shard} was known; "
+                    f"the last reason was: {failure}"
+                )
+
+    async def stop(self) -> None:
+        """End every feed."""
+        running = list(self._running)
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _mark_on(self, node: str, shard: ShardId, timeout_s: float) -> Mark:
+        way = await self._channels.way(node, timeout_s)
+        asked = node_pb2.MarkRequest(shard=str(shard), timeout_ms=round(timeout_s * 1_000))
+        stub = node_pb2_grpc.NodeServiceStub(way.channel)
+        answer = await stub.Mark(asked, timeout=timeout_s, metadata=way.metadata)
+        return Mark(answer.revision, answer.generation)
+
+
+class RemoteFeed:
+    """Implements `Feed` over another node's replica, one page ahead of its reader.
+
+    When the way breaks it goes on from where it was, on whatever node it finds; only a list that
+    was begun is lost with its node.
+    """
+
+    def __init__(
+        self,
+        channels: NodeChannels,
+        replicas: Callable[[ShardId], Sequence[str]],
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._channels: Final = channels
+        self._replicas: Final = replicas
+        self._shard: Final = shard
+        self._families: Final = [
+            watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
+        ]
+        #: Behind what came; None until the list is complete.
+        self._start = start
+        self._listing = False
+        self._not_before: Final = not_before
+        self._wake: Final = wake
+        self._loop: Final = loop
+        self._page: Page | None = None
+        self._lost: Lost | None = None
+        #: Set while the page that comes next may be asked for.
+        self._wanted: Final = asyncio.Event()
+        #: How old the replica's state was, and when that was heard.
+        self._age_ms: int | None = None
+        self._heard_at = 0.0
+        self.generation = 0
+        #: What keeps it going, until it is lost or closed.
+        self.running: Final = loop.create_task(self._run())
+
+    def take(self) -> Page | Lost | None:
+        """Return what comes next; None when there is nothing yet."""
+        if self._lost is not None:
+            return self._lost
+        page, self._page = self._page, None
+        if page is not None:
+            self._wanted.set()
+        return page
+
+    def age_ms(self) -> int | None:
+        """Return how old what this feed has seen may be; None when that is not known."""
+        if self._age_ms is None:
+            return None
+        return self._age_ms + round((self._loop.time() - self._heard_at) * 1_000)
+
+    def close(self) -> None:
+        """Give nothing any more, and hold nothing."""
+        self._lost = self._lost or Lost("the watch was closed")
+        self._page = None
+        self.running.cancel()
+
+    def _ended(self) -> bool:
+        return self._lost is not None
+
+    async def _run(self) -> None:
+        try:
+            await self._follow()
+        except Exception:  # noqa: BLE001 - whatever it is, its reader is not left in silence
+            _log.exception("the feed of shard %s broke", self._shard)
+            self._lose(f"the feed of shard {self._shard} broke")
+
+    async def _follow(self) -> None:
+        """Go from node to node until nothing more can come."""
+        pause = Pause(self._loop)
+        while not self._ended():
+            heard_at, told = self._heard_at, "no node is known to have a replica"
+            for node in self._replicas(self._shard):
+                told = f"{node} ended it"
+                try:
+                    await self._read(node)
+                except NoWayError as error:
+                    told = str(error)
+                except grpc.aio.AioRpcError as error:
+                    told = f"{node} ended it: {error.details()}"
+                except asyncio.CancelledError:
+                    # A connection that is closed cancels its calls, and this goes on.
+                    if self.running.cancelling():
+                        raise
+                if self._ended():
+                    return
+                if self._listing:
+                    self._lose(f"the list of shard {self._shard} broke off: {told}")
+                    return
+            if self._heard_at != heard_at:
+                pause = Pause(self._loop)
+            if pause.count == 0:
+                _log.warning("shard %s cannot be followed for now: %s", self._shard, told)
+            await pause.until(_FOREVER)
+
+    async def _read(self, node: str) -> None:
+        """Read on from a node until it ends."""
+        way = await self._channels.way(node, _CONNECT_S)
+        call = node_pb2_grpc.NodeServiceStub(way.channel).Feed(metadata=way.metadata)
+        try:
+            await call.write(node_pb2.FeedRequest(start=self._beginning()))
+            while (response := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+                self._hear(response)
+                if self._ended():
+                    return
+                if self._page is not None:
+                    await self._wanted.wait()
+                    # When it has ended meanwhile, reading tells why.
+                    if not call.done():
+                        await call.write(node_pb2.FeedRequest())
+        finally:
+            call.cancel()
+
+    def _beginning(self) -> node_pb2.FeedStart:
+        behind = None
+        if self._start is not None:
+            behind = node_pb2.FeedPosition(
+                generation=self._start.generation, revision=self._start.revision
+            )
+        return node_pb2.FeedStart(
+            shard=str(self._shard),
+            families=self._families,
+            behind=behind,
+            not_before=self._not_before,
+        )
+
+    def _hear(self, response: node_pb2.FeedResponse) -> None:
+        self.generation = response.generation
+        self._age_ms = None if response.age_ms < 0 else response.age_ms
+        self._heard_at = self._loop.time()
+        if response.lost:
+            self._lose(response.lost)
+        elif response.HasField("page"):
+            page = response.page
+            self._listing = page.listing
+            if not page.listing:
+                self._start = Start(response.generation, page.revision)
+            events = [seen for event in page.events if (seen := _seen(event)) is not None]
+            self._wanted.clear()
+            self._page = Page(events, page.revision, page.listing)
+            self._wake()
+
+    def _lose(self, reason: str) -> None:
+        self._lost = self._lost or Lost(reason)
+        self._page = None
+        self._wake()
+
+
+def _seen(event: node_pb2.FeedEvent) -> Seen | None:
+    """Return what is told of an event; None of a message whose plugin is not on this node."""
+    if event.emitted:
+        told = emitted(event.name, event.value)
+        return None if told is None else Seen(event.revision, told)
+    row = RowEvent(
+        family=event.name,
+        key=event.key,
+        value=event.value if event.HasField("value") else None,
+        previous=event.previous if event.HasField("previous") else None,
+    )
+    return Seen(event.revision, row)

@@ -1,0 +1,255 @@
+"""The watches of clients: rows of families, then every change of them, from any node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import grpc
+import grpc.aio
+from google.protobuf import descriptor_pool
+
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.watching import watches
+from quorate.groups.watching.feeds import Seen
+from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
+from quorate.plugin import Invalid, RowEvent
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc import deadline
+from quorate.rpc.server import RpcServer
+from quorate.v1 import watch_pb2, watch_pb2_grpc
+
+SERVICE: Final = watch_pb2.DESCRIPTOR.services_by_name["WatchService"].full_name
+#: About what the events of several commands in one response come to at most.
+RESPONSE_BYTES: Final = 1 << 20
+#: How long a client that takes nothing holds up the end of a node.
+STOP_S: Final = 0.5
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Kind: TypeAlias = watch_pb2.WatchEvent.Kind
+
+
+class WatchService(watch_pb2_grpc.WatchServiceServicer):
+    """Gives what a watch reads as fast as its client takes it, and holds a page of it at most.
+
+    `shards` says which shards a group has.
+    """
+
+    def __init__(
+        self,
+        watching: Callable[[], FreshWatches],
+        shards: Callable[[str], Sequence[ShardId]],
+        catalog: Catalog,
+    ) -> None:
+        self._watching: Final = watching
+        self._shards: Final = shards
+        self._catalog: Final = catalog
+        self._open: Final[dict[asyncio.Task[Any], watches.Watch]] = {}
+        self._stopping: str | None = None
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+        server.add(SERVICE, watch_pb2_grpc.add_WatchServiceServicer_to_server, self)
+
+    async def stop(self, why: str) -> None:
+        """End every watch, so that its client goes on elsewhere, and refuse new ones."""
+        self._stopping = why
+        for watch in self._open.values():
+            watch.close()
+        if self._open:
+            await asyncio.wait(list(self._open), timeout=STOP_S)
+        for call in self._open:
+            call.cancel()
+
+    async def Watch(self, request: watch_pb2.WatchRequest, context: Context) -> None:
+        """Give the rows and then every change, or the changes behind a token."""
+        watch = await self._opened(request)
+        call = asyncio.current_task()
+        if call is None:
+            raise RuntimeError("a call is served by a task")
+        self._open[call] = watch
+        try:
+            await self._give(watch, context)
+        except asyncio.CancelledError:
+            if self._stopping is None:
+                raise
+            # It was `stop`: what the client is told comes behind what it has yet to take.
+            context.set_code(grpc.StatusCode.UNAVAILABLE)
+            context.set_details(self._stopping)
+        finally:
+            del self._open[call]
+            watch.close()
+
+    async def _give(self, watch: watches.Watch, context: Context) -> None:
+        if watch.token:
+            await context.write(watch_pb2.WatchResponse(token=watch.token, listed=True))
+        while self._stopping is None and (portion := await watch.portion()) is not None:
+            for response in self._responses(watch, portion):
+                await context.write(response)
+        if self._stopping is not None:
+            raise UnreadableError(self._stopping)
+
+    async def _opened(self, request: watch_pb2.WatchRequest) -> watches.Watch:
+        group = group_of(self._catalog, request.families)
+        shards = self._shards(group)
+        watching = self._watching()
+        if request.token:
+            _check_token(request.token, watching.cluster, group)
+        return await watching.open(
+            {family.name: family.prefix for family in request.families},
+            shards,
+            request.token,
+            changes_only=request.changes_only,
+            timeout_s=deadline.remaining_s(),
+        )
+
+    def _responses(
+        self, watch: watches.Watch, portion: watches.Portion
+    ) -> list[watch_pb2.WatchResponse]:
+        if portion.lost:
+            resync = watch_pb2.Resync(reason=watch.lost or "")
+            return [watch_pb2.WatchResponse(resync=resync, listed=watch.listed)]
+        if portion.shard is None:
+            return [watch_pb2.WatchResponse(token=portion.token, listed=watch.listed)]
+        listing = portion.behind is None
+        responses = []
+        for events in _commands(portion.events):
+            response = watch_pb2.WatchResponse(listed=not listing)
+            shard = portion.shard.number
+            response.events.extend(self._told(seen, shard, listing=listing) for seen in events)
+            if not listing:
+                response.token = watch.token_at(portion.shard, events[-1].revision)
+            responses.append(response)
+        # Behind the last command there may be some that are not for this watch.
+        responses[-1].token = portion.token
+        return responses
+
+    def _told(self, seen: Seen, shard: int, *, listing: bool) -> watch_pb2.WatchEvent:
+        event = seen.event
+        if not isinstance(event, RowEvent):
+            return watch_pb2.WatchEvent(
+                kind=Kind.EMITTED,
+                name=event.message.DESCRIPTOR.full_name,
+                value=event.message.SerializeToString(deterministic=True),
+                revision=seen.revision,
+                shard=shard,
+            )
+        return watch_pb2.WatchEvent(
+            kind=Kind.ROW if listing else self._kind(event),
+            name=event.family,
+            key=event.key,
+            value=event.value or b"",
+            previous=event.previous or b"",
+            revision=seen.revision,
+            shard=shard,
+        )
+
+    def _kind(self, event: RowEvent) -> Kind:
+        if event.value is None:
+            return Kind.DELETED
+        if not self._catalog.families[event.family].previous:
+            return Kind.PUT
+        return Kind.CREATED if event.previous is None else Kind.UPDATED
+
+
+def group_of(catalog: Catalog, families: Sequence[watch_pb2.WatchedFamily]) -> str:
+    """Return the group that all of it belongs to; raises `Invalid`.
+
+    A message that is emitted belongs to the groups of the commands of its package.
+    """
+    if not families:
+        raise Invalid("families", "name one at the least")
+    groups: frozenset[str] | None = None
+    seen: set[str] = set()
+    for position, family in enumerate(families):
+        field = f"families[{position}]"
+        if family.name in seen:
+            raise Invalid(f"{field}.name", f"{family.name} is named twice; open two watches")
+        seen.add(family.name)
+        own = _groups(catalog, family, field)
+        if groups is not None and not groups & own:
+            raise Invalid(
+                f"{field}.name",
+                f"{family.name} belongs to group {_listed(own)}, and what stands before it to"
+                f" {_listed(groups)}; open a watch for each",
+            )
+        groups = own if groups is None else groups & own
+    if groups is None or len(groups) > 1:
+        raise Invalid(
+            "families",
+            f"these messages may be of group {_listed(groups or ())}; name a family of one, too",
+        )
+    [group] = groups
+    return group
+
+
+def _groups(catalog: Catalog, family: watch_pb2.WatchedFamily, field: str) -> frozenset[str]:
+    declared = catalog.families.get(family.name)
+    if declared is not None:
+        if declared.row is None:
+            raise Invalid(
+                f"{field}.name", f"column family {family.name} is private: its rows are not watched"
+            )
+        return frozenset({declared.group})
+    groups = _emitting(catalog, family.name)
+    if not groups:
+        raise Invalid(
+            f"{field}.name",
+            f"{family.name!r} is neither a column family of this cluster nor a message of a plugin",
+        )
+    if family.prefix:
+        raise Invalid(f"{field}.prefix", f"{family.name} is a message, and has no keys")
+    return groups
+
+
+def _emitting(catalog: Catalog, name: str) -> frozenset[str]:
+    """Return the groups in which a message may be emitted; none for what is no message."""
+    try:
+        package = descriptor_pool.Default().FindMessageTypeByName(name).file.package
+    except KeyError:
+        return frozenset()
+    return frozenset(
+        command.group
+        for command in catalog.commands.values()
+        if command.message.DESCRIPTOR.file.package == package
+    )
+
+
+def _check_token(token: bytes, cluster: bytes, group: str) -> None:
+    """Refuse what is no token of a watch of this group; one of another cluster is told later."""
+    try:
+        read = WatchToken.decode(token)
+    except InvalidTokenError as error:
+        raise Invalid("token", str(error)) from None
+    strange = {shard.group for shard in read.revisions} - {group}
+    if strange and read.cluster == cluster:
+        raise Invalid(
+            "token",
+            f"it is of a watch of group {_listed(strange)}, and this one is of group {group}; give"
+            " it back with the families that it came with",
+        )
+
+
+def _commands(events: Sequence[Seen]) -> Iterator[Sequence[Seen]]:
+    """Part events where a response is full, and never between those of one command."""
+    first = size = 0
+    for at, seen in enumerate(events):
+        if size >= RESPONSE_BYTES and seen.revision != events[at - 1].revision:
+            yield events[first:at]
+            first, size = at, 0
+        size += _size(seen)
+    yield events[first:]
+
+
+def _size(seen: Seen) -> int:
+    event = seen.event
+    if isinstance(event, RowEvent):
+        return len(event.key) + len(event.value or b"") + len(event.previous or b"")
+    return event.message.ByteSize()
+
+
+def _listed(groups: Iterable[str]) -> str:
+    return " or ".join(sorted(groups))

@@ -1,0 +1,193 @@
+"""Nodes that found a cluster, with files of their own, and ways between them if a test wants."""
+
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import tomlkit
+
+from quorate.testing.cluster.node_process import NodeProcess
+from quorate.testing.ports import HeldPort
+from quorate.testing.waiting import until
+from quorate.testing.ways import Way, Ways
+
+#: Sections of a node's file.
+Settings = Mapping[str, Mapping[str, object]]
+
+
+class Cluster:
+    """Processes node1, node2, ...; entering the context starts them, leaving it ends them all.
+
+    `plugins` are enabled beside those of core, and `settings` stand in the file of every node. With
+    `proxied`, there is a way in front of each node for each other node and for its clients.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 3,
+        *,
+        plugins: Collection[str] = (),
+        proxied: bool = False,
+        settings: Settings | None = None,
+    ) -> None:
+        self._directory: Final = directory
+        self._plugins: Final = tuple(plugins)
+        self._settings: Final = settings or {}
+        self._exit: Final = ExitStack()
+        self._ways: Final = self._exit.enter_context(Ways()) if proxied else None
+        self._between: Final[dict[tuple[str, str], Way]] = {}
+        self._fronts: Final[dict[str, Way]] = {}
+        self._initial: Final = tuple(f"node{number}" for number in range(1, nodes + 1))
+        #: By name, the first ones and those that were added.
+        self.nodes: Final[dict[str, NodeProcess]] = {}
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in self._initial:
+            self._place(name)
+        for name in self._initial:
+            self._write(name, "initial_members", self._initial)
+
+    def __enter__(self) -> Self:
+        try:
+            for name in self._initial:
+                self.nodes[name].start()
+        except BaseException:
+            self._exit.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exit.close()
+
+    @property
+    def endpoints(self) -> str:
+        """The addresses of all nodes, as clients and the CLI take them."""
+        return ",".join(node.address for node in self.nodes.values())
+
+    def ready(self) -> Self:
+        """Wait until every node that was started is ready."""
+        for node in self.nodes.values():
+            if node.runs:
+                node.ready()
+        return self
+
+    def leader(self, shard: str = "metadata/0") -> NodeProcess:
+        """Wait for the leader of the latest term of a shard, and return it."""
+
+        def find() -> NodeProcess | None:
+            led = [
+                (report.term, name)
+                for name, node in self.nodes.items()
+                if (status := node.report()) is not None
+                for report in status.shards
+                if report.shard == shard and report.role == "leader"
+            ]
+            return self.nodes[max(led)[1]] if led else None
+
+        return until(find)
+
+    def followers(self, shard: str = "metadata/0") -> list[NodeProcess]:
+        """Return the nodes that run and do not lead a shard."""
+        leader = self.leader(shard)
+        return [node for node in self.nodes.values() if node.runs and node is not leader]
+
+    def add(self, name: str) -> NodeProcess:
+        """Place a node that joins those that are there; it is not started yet."""
+        present = tuple(self.nodes)
+        node = self._place(name)
+        self._write(name, "join", present)
+        return node
+
+    def partition(self, name: str, *, clients: bool = False) -> None:
+        """Cut a node off from all others, and from its clients if that is wanted.
+
+        The others reach a node that was added where its clients do: it loses both.
+        """
+        front = self.front(name)
+        for pair, way in self._between.items():
+            if name in pair:
+                way.cut()
+        if clients or name not in self._initial:
+            front.cut()
+
+    def heal(self) -> None:
+        """Heal every way."""
+        for way in (*self._between.values(), *self._fronts.values()):
+            way.heal()
+
+    def way(self, source: str, target: str) -> Way:
+        """Return the way of the connections that one node opens to another."""
+        self._demand_ways()
+        return self._between[source, target]
+
+    def front(self, name: str) -> Way:
+        """Return the way of the connections that clients open to a node."""
+        self._demand_ways()
+        return self._fronts[name]
+
+    def _demand_ways(self) -> None:
+        if self._ways is None:
+            raise RuntimeError("there are no ways to cut; give the cluster proxied=True")
+
+    def _place(self, name: str) -> NodeProcess:
+        if name in self.nodes:
+            raise ValueError(f"there is a {name} already; choose another name")
+        port, http_port = (self._exit.enter_context(HeldPort()) for _ in range(2))
+        address = port.address
+        if self._ways is not None:
+            self._fronts[name] = self._ways.to(port.address)
+            address = self._fronts[name].address
+        node = NodeProcess(
+            name,
+            self._directory / f"{name}.toml",
+            self._directory / name,
+            bound=port.address,
+            address=address,
+            http_address=http_port.address,
+        )
+        self._exit.callback(node.close)
+        self.nodes[name] = node
+        return node
+
+    def _write(self, name: str, key: str, others: Collection[str]) -> None:
+        """Write the file of a node; `key` says what the others are to it."""
+        node = self.nodes[name]
+        own: dict[str, dict[str, object]] = {
+            "node": {
+                "name": name,
+                "port": _port(node.bound),
+                "http_port": _port(node.http_address),
+                "dir": str(node.directory),
+            },
+            "cluster": {
+                "token": "test",
+                key: {other: self._address(name, other) for other in others},
+            },
+            "plugins": {"enabled": list(self._plugins)},
+        }
+        sections = {
+            section: {**own.get(section, {}), **self._settings.get(section, {})}
+            for section in {**own, **self._settings}
+        }
+        node.file.write_text(tomlkit.dumps(sections))
+
+    def _address(self, source: str, target: str) -> str:
+        """Return where one node reaches another; its own is where clients reach it."""
+        node = self.nodes[target]
+        if self._ways is None or source == target:
+            return node.address
+        pair = source, target
+        if pair not in self._between:
+            self._between[pair] = self._ways.to(node.bound)
+        return self._between[pair].address
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,91 @@
+"""What can happen to a node of a cluster, for as long as a `with` block takes."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from typing import Final
+
+from quorate.testing.cluster.cluster import Cluster
+from quorate.testing.cluster.node_process import NodeProcess
+
+Fault = Callable[[Cluster, random.Random], AbstractContextManager[None]]
+
+
+@contextmanager
+def killed(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+    """Kill a node as `kill -9` does; start it again, and wait until it is ready."""
+    node = _victim(cluster, rng)
+    node.kill()
+    try:
+        yield
+    finally:
+        node.start()
+        node.ready()
+
+
+@contextmanager
+def paused(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+    """Stop the clockwork of a node by SIGSTOP, and let it go on."""
+    node = _victim(cluster, rng)
+    node.pause()
+    try:
+        yield
+    finally:
+        node.resume()
+
+
+@contextmanager
+def partitioned(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+    """Cut a node off from the others, and sometimes from its clients too; heal all ways."""
+    cluster.partition(_victim(cluster, rng).name, clients=rng.random() < 0.5)
+    try:
+        yield
+    finally:
+        cluster.heal()
+
+
+@contextmanager
+def deafened(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+    """Cut what one node opened to one other; heal it."""
+    source, target = rng.sample(sorted(cluster.nodes), 2)
+    cluster.way(source, target).cut()
+    try:
+        yield
+    finally:
+        cluster.heal()
+
+
+@contextmanager
+def transferred(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+    """Hand the leadership of a shard to another node."""
+    leader = cluster.leader()
+    heirs = sorted(name for name, node in cluster.nodes.items() if node is not leader)
+    leader.transfer("metadata/0", rng.choice(heirs))
+    yield
+
+
+#: By name; those of `partitioned` and `deafened` need a cluster with ways.
+FAULTS: Final[Mapping[str, Fault]] = {
+    "killed": killed,
+    "paused": paused,
+    "partitioned": partitioned,
+    "deafened": deafened,
+    "transferred": transferred,
+}
+
+
+@asynccontextmanager
+async def beside_the_loop(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
+    """Begin and end a fault in a thread: a load in this loop goes on meanwhile."""
+    await asyncio.to_thread(fault.__enter__)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(fault.__exit__, None, None, None)
+
+
+def _victim(cluster: Cluster, rng: random.Random) -> NodeProcess:
+    """Choose the leader half of the time, and any node otherwise."""
+    leader = cluster.leader()
+    return leader if rng.random() < 0.5 else cluster.nodes[rng.choice(sorted(cluster.nodes))]

@@ -1,0 +1,81 @@
+"""A program that a test starts, signals and kills, and that does not outlive the test."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from quorate.testing.waiting import PATIENCE_S
+
+
+class Program:
+    """Runs again and again; what it says is added to one file."""
+
+    def __init__(self, name: str, log: Path) -> None:
+        self._name: Final = name
+        self._log: Final = log
+        self._running: subprocess.Popen[bytes] | None = None
+
+    @property
+    def said(self) -> str:
+        """What it wrote to its standard output and error, in all its lives."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._alive().pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._running is not None and self._running.poll() is None
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start it, in a session of its own: whatever it starts is ended with it."""
+        if self.runs:
+            raise RuntimeError(f"{self._name} runs already; kill or stop it first")
+        self._let_go()
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as log:
+            self._running = subprocess.Popen(
+                command,
+                # What it holds of the test: see `orphans`.
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=dict(environment),
+            )
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, such as SIGSTOP."""
+        os.killpg(self._alive().pid, number)
+
+    def wait(self) -> int:
+        """Wait until it ends by itself, and return its exit code."""
+        return self._alive().wait(PATIENCE_S)
+
+    def end(self, number: signal.Signals) -> int:
+        """Send it a signal unless it has ended, wait until it has, and return its exit code."""
+        running = self._alive()
+        if running.poll() is None:
+            os.killpg(running.pid, number)
+        return running.wait(PATIENCE_S)
+
+    def close(self) -> None:
+        """End it whatever it does."""
+        if self._running is not None:
+            self.end(signal.SIGKILL)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._running is not None and self._running.stdin is not None:
+            self._running.stdin.close()
+
+    def _alive(self) -> "subprocess.Popen[bytes]":
+        if self._running is None:
+            raise RuntimeError(f"{self._name} was not started")
+        return self._running

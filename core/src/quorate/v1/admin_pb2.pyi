@@ -1,0 +1,258 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TopologyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class TopologyResponse(_message.Message):
+    __slots__ = ("cluster_id", "nodes", "shards")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: bytes
+    nodes: _containers.RepeatedCompositeFieldContainer[NodeAddress]
+    shards: _containers.RepeatedCompositeFieldContainer[ShardPlace]
+    def __init__(self, cluster_id: _Optional[bytes] = ..., nodes: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ShardPlace, _Mapping]]] = ...) -> None: ...
+
+class NodeAddress(_message.Message):
+    __slots__ = ("node", "address")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    address: str
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class ShardPlace(_message.Message):
+    __slots__ = ("group", "number", "slots", "version", "nodes", "leader", "term")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    slots: bytes
+    version: int
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    leader: str
+    term: int
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ...) -> None: ...
+
+class NodeStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class NodeStatusResponse(_message.Message):
+    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    PLUGINS_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    BROKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    ALARMS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    address: str
+    http_address: str
+    version: str
+    cluster_id: bytes
+    started_at_ms: int
+    ready: bool
+    plugins: _containers.RepeatedCompositeFieldContainer[PluginVersion]
+    shards: _containers.RepeatedCompositeFieldContainer[ReplicaReport]
+    broken: _containers.RepeatedCompositeFieldContainer[BrokenReplica]
+    controllers: _containers.RepeatedCompositeFieldContainer[ControllerReport]
+    paused: _containers.RepeatedScalarFieldContainer[str]
+    alarms: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PluginVersion(_message.Message):
+    __slots__ = ("name", "version", "built_in")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    BUILT_IN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    built_in: bool
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., built_in: bool = ...) -> None: ...
+
+class ReplicaReport(_message.Message):
+    __slots__ = ("shard", "role", "term", "leader", "first_index", "last_index", "synced_index", "commit_index", "applied_index", "revision", "now_ms", "generation", "queued", "in_flight", "log_bytes", "age_ms", "stopped", "members", "followers", "commands_applied")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    FIRST_INDEX_FIELD_NUMBER: _ClassVar[int]
+    LAST_INDEX_FIELD_NUMBER: _ClassVar[int]
+    SYNCED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    NOW_MS_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    LOG_BYTES_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWERS_FIELD_NUMBER: _ClassVar[int]
+    COMMANDS_APPLIED_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    role: str
+    term: int
+    leader: str
+    first_index: int
+    last_index: int
+    synced_index: int
+    commit_index: int
+    applied_index: int
+    revision: int
+    now_ms: int
+    generation: int
+    queued: int
+    in_flight: int
+    log_bytes: int
+    age_ms: int
+    stopped: str
+    members: _containers.RepeatedCompositeFieldContainer[MemberReport]
+    followers: _containers.RepeatedCompositeFieldContainer[FollowerReport]
+    commands_applied: int
+    def __init__(self, shard: _Optional[str] = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., synced_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., queued: _Optional[int] = ..., in_flight: _Optional[int] = ..., log_bytes: _Optional[int] = ..., age_ms: _Optional[int] = ..., stopped: _Optional[str] = ..., members: _Optional[_Iterable[_Union[MemberReport, _Mapping]]] = ..., followers: _Optional[_Iterable[_Union[FollowerReport, _Mapping]]] = ..., commands_applied: _Optional[int] = ...) -> None: ...
+
+class MemberReport(_message.Message):
+    __slots__ = ("node", "replica", "voter")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    VOTER_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    replica: int
+    voter: bool
+    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., voter: bool = ...) -> None: ...
+
+class FollowerReport(_message.Message):
+    __slots__ = ("node", "mode", "match_index", "next_index", "heard_ago_ms")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    MATCH_INDEX_FIELD_NUMBER: _ClassVar[int]
+    NEXT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    HEARD_AGO_MS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    mode: str
+    match_index: int
+    next_index: int
+    heard_ago_ms: int
+    def __init__(self, node: _Optional[str] = ..., mode: _Optional[str] = ..., match_index: _Optional[int] = ..., next_index: _Optional[int] = ..., heard_ago_ms: _Optional[int] = ...) -> None: ...
+
+class BrokenReplica(_message.Message):
+    __slots__ = ("shard", "error")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    error: str
+    def __init__(self, shard: _Optional[str] = ..., error: _Optional[str] = ...) -> None: ...
+
+class ControllerReport(_message.Message):
+    __slots__ = ("name", "shard", "term", "state", "runs", "failures", "error")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    shard: str
+    term: int
+    state: str
+    runs: int
+    failures: int
+    error: str
+    def __init__(self, name: _Optional[str] = ..., shard: _Optional[str] = ..., term: _Optional[int] = ..., state: _Optional[str] = ..., runs: _Optional[int] = ..., failures: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
+
+class TransferLeaderRequest(_message.Message):
+    __slots__ = ("shard", "node")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    node: str
+    def __init__(self, shard: _Optional[str] = ..., node: _Optional[str] = ...) -> None: ...
+
+class TransferLeaderResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AddMemberRequest(_message.Message):
+    __slots__ = ("node", "address")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    address: str
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class RemoveMemberRequest(_message.Message):
+    __slots__ = ("node",)
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    def __init__(self, node: _Optional[str] = ...) -> None: ...
+
+class MemberProgress(_message.Message):
+    __slots__ = ("shard", "step", "shards_done", "shards_total")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_DONE_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    step: str
+    shards_done: int
+    shards_total: int
+    def __init__(self, shard: _Optional[str] = ..., step: _Optional[str] = ..., shards_done: _Optional[int] = ..., shards_total: _Optional[int] = ...) -> None: ...
+
+class PauseControllerRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class PauseControllerResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ResumeControllerRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ResumeControllerResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class BackupRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class BackupPart(_message.Message):
+    __slots__ = ("path", "offset", "content", "size")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    offset: int
+    content: bytes
+    size: int
+    def __init__(self, path: _Optional[str] = ..., offset: _Optional[int] = ..., content: _Optional[bytes] = ..., size: _Optional[int] = ...) -> None: ...

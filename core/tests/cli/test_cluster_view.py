@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+from quorate.cli.cluster_view import ClusterView, view_of
+from quorate.cli.statuses import Silent, Status
+from quorate.v1.admin_pb2 import (
+    BrokenReplica,
+    ControllerReport,
+    FollowerReport,
+    NodeAddress,
+    NodeStatusResponse,
+    ReplicaReport,
+    ShardPlace,
+    TopologyResponse,
+)
+
+TOPOLOGY = TopologyResponse(
+    cluster_id=b"\x01\x02",
+    nodes=[NodeAddress(node=f"n{number}", address=f"h:{number}") for number in (1, 2, 3)],
+    shards=[ShardPlace(group="metadata", nodes=["n1", "n2", "n3"], leader="n9", term=1)],
+)
+
+
+def replica(role: str, term: int, applied: int, **more: Any) -> ReplicaReport:
+    return ReplicaReport(
+        shard="metadata/0",
+        role=role,
+        term=term,
+        applied_index=applied,
+        commit_index=applied,
+        commands_applied=applied,
+        **more,
+    )
+
+
+def status(*shards: ReplicaReport, **more: Any) -> NodeStatusResponse:
+    return NodeStatusResponse(ready=True, version="1", http_address="h:9", shards=shards, **more)
+
+
+def view(*statuses: Status, at_s: float = 10.0, before: ClusterView | None = None) -> ClusterView:
+    named = dict(zip(("n1", "n2", "n3"), statuses, strict=True))
+    return view_of(TOPOLOGY, named, at_s=at_s, before=before)
+
+
+def test_a_silent_node_is_shown_and_its_lag_is_what_the_leader_knows() -> None:
+    leader = replica("leader", 4, 20, followers=[FollowerReport(node="n3", match_index=5)])
+
+    seen = view(status(leader), status(replica("follower", 4, 18)), Silent("refused"))
+
+    assert [row["state"] for row in seen.nodes] == ["ready", "ready", "does not answer: refused"]
+    assert [row["leads"] for row in seen.nodes] == [1, 0, None]
+    [shard] = seen.shards
+    assert (shard["leader"], shard["term"], shard["commit"]) == ("n1", 4, 20)
+    assert shard["lag"] == {"n2": 2, "n3": 15}
+
+
+def test_of_two_that_say_they_lead_the_later_term_counts() -> None:
+    seen = view(
+        status(replica("leader", 4, 20)),
+        status(replica("leader", 5, 19)),
+        status(replica("follower", 5, 19)),
+    )
+
+    assert seen.shards[0]["leader"] == "n2"
+    assert seen.shards[0]["lag"] == {"n1": 0, "n3": 0}
+
+
+def test_without_a_leader_nothing_is_guessed() -> None:
+    seen = view(Silent("a"), Silent("b"), status(replica("candidate", 8, 19)))
+
+    [shard] = seen.shards
+    assert (shard["leader"], shard["commit"], shard["lag"], shard["term"]) == (None, None, {}, 8)
+
+
+def test_a_lag_that_nobody_knows_is_unknown() -> None:
+    seen = view(status(replica("leader", 4, 20)), status(), Silent("gone"))
+
+    assert seen.shards[0]["lag"] == {"n2": None, "n3": None}
+    [_, (_, [shard])] = seen.tables()
+    assert shard["lag"] == ["n2 ?", "n3 ?"]
+
+
+def test_rates_are_those_of_the_leader_since_the_view_before() -> None:
+    first = view(status(replica("leader", 4, 20)), status(), status())
+    second = view(status(replica("leader", 4, 50)), status(), status(), at_s=12.0, before=first)
+
+    assert first.shards[0]["commands_per_s"] is None
+    assert second.shards[0]["commands_per_s"] == 15.0
+
+
+def test_a_node_that_began_anew_has_no_rate_yet() -> None:
+    first = view(status(replica("leader", 4, 20)), status(), status())
+    second = view(status(replica("leader", 4, 3)), status(), status(), at_s=12.0, before=first)
+
+    assert second.shards[0]["commands_per_s"] is None
+
+
+def test_alarms_are_what_nodes_say_and_what_has_stopped() -> None:
+    seen = view(
+        status(replica("leader", 4, 20, stopped="the disk is full"), alarms=["clocks differ"]),
+        status(broken=[BrokenReplica(shard="toy/0", error="it is damaged")]),
+        Silent("gone"),
+    )
+
+    assert seen.alarms == [
+        {"node": "n1", "alarm": "clocks differ"},
+        {"node": "n1", "alarm": "metadata/0 has stopped: the disk is full"},
+        {"node": "n2", "alarm": "toy/0 cannot be opened: it is damaged"},
+    ]
+
+
+def test_what_is_empty_has_no_table() -> None:
+    seen = view(
+        status(controllers=[ControllerReport(name="a.b", shard="metadata/0", state="waiting")]),
+        status(),
+        status(),
+    )
+
+    assert [title for title, _ in seen.tables()] == ["nodes", "shards", "controllers"]
+    assert seen.controllers[0]["node"] == "n1"

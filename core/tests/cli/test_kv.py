@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from quorate.v1.kv_pb2 import DeletePair, GetPairRequest, PutPair, TouchPair
+
+if TYPE_CHECKING:
+    from core.tests.cli.conftest import FakeNode, Run
+
+
+def test_what_was_put_is_got_byte_for_byte(run: Run, node: FakeNode) -> None:
+    assert run("kv", "put", "grüße", "1\n").out == "created at revision 7\n"
+    assert run("kv", "put", "grüße", "zwei").out == "written at revision 7\n"
+    assert run("kv", "get", "grüße").out == "zwei"
+    assert list(node.pairs) == ["grüße".encode()]
+
+
+def test_a_terminal_gets_a_line_end_behind_the_value(
+    run: Run, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("kv", "put", "a", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    assert run("kv", "get", "a").out == "1\n"
+
+
+def test_bytes_are_given_and_shown_in_hex(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "--hex", "00ff", "fe01")
+
+    assert node.pairs[b"\x00\xff"].value == b"\xfe\x01"
+    assert run("kv", "get", "--hex", "00ff").out == "fe01\n"
+    assert json.loads(run("kv", "list", "--hex", "--output", "json").out)[0]["key"] == "00ff"
+
+
+def test_what_is_not_hex_is_a_usage_error(run: Run, node: FakeNode) -> None:
+    ran = run("kv", "get", "--hex", "xy")
+
+    assert (ran.code, node.asked) == (2, [])
+    assert ran.err.startswith("error: KEY 'xy' is not written in hex digits; write two of")
+
+
+def test_a_value_comes_from_a_file_as_it_is(run: Run, node: FakeNode, tmp_path: Path) -> None:
+    file = tmp_path / "value"
+    file.write_bytes(b"\xff\x00\n")
+
+    assert run("kv", "put", "a", "--file", str(file)).code == 0
+    assert node.pairs[b"a"].value == b"\xff\x00\n"
+
+
+@pytest.mark.parametrize("more", [[], ["1", "--file", __file__]])
+def test_there_is_one_value(run: Run, node: FakeNode, more: list[str]) -> None:
+    ran = run("kv", "put", "a", *more)
+
+    assert (ran.code, node.asked) == (2, [])
+    assert ran.err == "error: Give either VALUE or --file; see `quorate kv put --help`\n"
+
+
+def test_a_missing_pair_is_a_failure_with_a_sentence(run: Run, node: FakeNode) -> None:
+    ran = run("kv", "get", "a")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: there is no pair with the key a; put one with")
+
+
+def test_a_pair_in_json_has_all_that_is_known(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "a", "1", "--ttl", "1.5")
+
+    assert json.loads(run("kv", "get", "a", "--output", "json").out) == {
+        "key": "a",
+        "value": "1",
+        "revision": 7,
+        "created_revision": 0,
+        "ttl_ms": 1500,
+    }
+
+
+def test_existence_is_told_by_the_exit_code_too(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "a", "1")
+
+    assert [
+        (ran.code, ran.out) for ran in (run("kv", "exists", "a"), run("kv", "exists", "b"))
+    ] == [
+        (0, "yes\n"),
+        (1, "no\n"),
+    ]
+
+
+def test_deleting_says_whether_there_was_one(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "a", "1")
+
+    assert [run("kv", "delete", "a").out for _ in range(2)] == ["deleted\n", "there was none\n"]
+
+
+def test_options_reach_the_node(run: Run, node: FakeNode) -> None:
+    run("kv", "cas", "a", "0", "1")
+    run("kv", "touch", "a", "--revision", "7")
+    run("kv", "get", "a", "--stale")
+    run("kv", "delete", "a", "--revision", "7")
+
+    assert node.asked == [
+        PutPair(key=b"a", value=b"1", expected_revision=0),
+        TouchPair(key=b"a", expected_revision=7),
+        GetPairRequest(key=b"a", stale=True),
+        DeletePair(key=b"a", expected_revision=7),
+    ]
+
+
+def test_a_list_goes_on_page_by_page_to_its_limit(run: Run, node: FakeNode) -> None:
+    for key in ("a", "b", "c", "d", "e", "x"):
+        run("kv", "put", key, "1")
+
+    ran = run("kv", "list", "--limit", "5", "--output", "json")
+
+    assert [row["key"] for row in json.loads(ran.out)] == ["a", "b", "c", "d", "e"]
+    assert ran.err == "warning: there are more than 5; go on with --after e\n"
+    rest = run("kv", "list", "--after", "e", "--output", "json")
+    assert [row["key"] for row in json.loads(rest.out)] == ["x"]
+    assert rest.err == ""
+
+
+def test_a_list_of_keys_has_no_values(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "a", "1")
+
+    [row] = json.loads(run("kv", "list", "--keys-only", "--output", "json").out)
+    assert "value" not in row

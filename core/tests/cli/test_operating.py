@@ -1,0 +1,193 @@
+"""What operators ask and order: status, members, controllers, shards."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from quorate.v1.admin_pb2 import (
+    AddMemberRequest,
+    ControllerReport,
+    MemberProgress,
+    MemberReport,
+    NodeStatusResponse,
+    PauseControllerRequest,
+    RemoveMemberRequest,
+    ReplicaReport,
+    ResumeControllerRequest,
+    TransferLeaderRequest,
+)
+
+if TYPE_CHECKING:
+    from core.tests.cli.conftest import FakeNode, Run
+
+STEPS = [
+    MemberProgress(shard="metadata/0", step="learner", shards_total=1),
+    MemberProgress(shard="metadata/0", step="voter", shards_done=1, shards_total=1),
+]
+
+
+def test_status_shows_every_node_those_that_are_silent_as_such(
+    run: Run, node: FakeNode, nowhere: str
+) -> None:
+    node.know("node1", node2=nowhere)
+    node.status = NodeStatusResponse(
+        ready=True,
+        version="1.2.3",
+        shards=[ReplicaReport(shard="metadata/0", role="leader", term=3, commit_index=9)],
+        alarms=["clocks differ"],
+    )
+
+    told = json.loads(run("status", "--output", "json").out)
+
+    assert told["cluster"] == "abcd"
+    states = {row["node"]: row["state"] for row in told["nodes"]}
+    assert states["node1"] == "ready"
+    assert states["node2"].startswith("does not answer: ")
+    assert told["shards"][0]["lag"] == {"node2": None}
+    assert told["alarms"] == [{"node": "node1", "alarm": "clocks differ"}]
+
+
+def test_status_is_tables_for_people(run: Run, node: FakeNode) -> None:
+    ran = run("status")
+
+    assert ran.code == 0
+    assert [word in ran.out for word in ("nodes", "shards", "controllers", "alarms")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_members_are_listed_with_what_they_hold_and_lead(run: Run, node: FakeNode) -> None:
+    node.know("node1", node2="h:1")
+
+    assert json.loads(run("member", "list", "--output", "json").out) == [
+        {
+            "node": "node1",
+            "address": node.address,
+            "shards": ["metadata/0"],
+            "leads": ["metadata/0"],
+        },
+        {"node": "node2", "address": "h:1", "shards": ["metadata/0"], "leads": []},
+    ]
+
+
+def test_adding_tells_each_step(run: Run, node: FakeNode) -> None:
+    node.progress = STEPS
+
+    ran = run("member", "add", "node4", "h:4")
+
+    assert node.asked == [AddMemberRequest(node="node4", address="h:4")]
+    assert ran.out.splitlines() == [
+        "0 of 1 shards done; metadata/0: learner",
+        "1 of 1 shards done; metadata/0: voter",
+        "node4 is a member",
+    ]
+
+
+def test_progress_in_json_is_an_object_a_line(run: Run, node: FakeNode) -> None:
+    node.progress = STEPS
+
+    lines = run("member", "remove", "node2", "--output", "json").out.splitlines()
+
+    assert node.asked == [RemoveMemberRequest(node="node2")]
+    assert [json.loads(line) for line in lines] == [
+        {"shard": "metadata/0", "step": "learner", "shards_done": 0, "shards_total": 1},
+        {"shard": "metadata/0", "step": "voter", "shards_done": 1, "shards_total": 1},
+        {"node": "node2", "member": False},
+    ]
+
+
+def test_replacing_removes_and_then_adds(run: Run, node: FakeNode) -> None:
+    assert run("member", "replace", "node2", "h:2").code == 0
+    assert node.asked == [
+        RemoveMemberRequest(node="node2"),
+        AddMemberRequest(node="node2", address="h:2"),
+    ]
+
+
+def test_a_leader_is_moved(run: Run, node: FakeNode) -> None:
+    assert run("member", "transfer", "metadata/0", "node2").out == "node2 leads metadata/0\n"
+    assert node.asked == [TransferLeaderRequest(shard="metadata/0", node="node2")]
+
+
+def test_controllers_are_listed_also_those_that_are_paused(run: Run, node: FakeNode) -> None:
+    node.status = NodeStatusResponse(
+        controllers=[ControllerReport(name="a.b", shard="metadata/0", state="waiting", runs=3)],
+        paused=["c.d"],
+    )
+
+    rows = json.loads(run("controller", "list", "--output", "json").out)
+
+    assert [(row["controller"], row["state"]) for row in rows] == [
+        ("a.b", "waiting"),
+        ("c.d", "paused"),
+    ]
+
+
+def test_a_controller_is_paused_and_resumed_on_every_node(run: Run, node: FakeNode) -> None:
+    node.know("node1", "node2")
+
+    assert run("controller", "pause", "a.b").out == "a.b is paused\n"
+    assert node.asked == [PauseControllerRequest(name="a.b")] * 2
+    assert run("controller", "resume", "a.b").out == "a.b may run\n"
+    assert node.asked[2:] == [ResumeControllerRequest(name="a.b")] * 2
+
+
+def test_a_node_that_was_not_told_is_named_when_the_others_were(
+    run: Run, node: FakeNode, nowhere: str
+) -> None:
+    node.know("node1", node2=nowhere)
+
+    ran = run("controller", "pause", "a.b")
+
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.startswith("error: node2 was not told: ")
+    assert "call it again when that node runs" in ran.err
+    assert node.asked == [PauseControllerRequest(name="a.b")]
+
+
+def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
+    assert json.loads(run("shard", "list", "--output", "json").out) == [
+        {"shard": "metadata/0", "slots": 1024, "nodes": ["node1"], "leader": "node1", "term": 3}
+    ]
+
+
+def test_a_shard_is_shown_in_every_detail_numbers_as_numbers(
+    run: Run, node: FakeNode, nowhere: str
+) -> None:
+    node.know("node1", node2=nowhere)
+    node.status = NodeStatusResponse(
+        shards=[
+            ReplicaReport(
+                shard="metadata/0",
+                role="leader",
+                applied_index=1 << 60,
+                members=[MemberReport(node="node1", replica=1 << 63, voter=True)],
+            )
+        ]
+    )
+
+    rows = json.loads(run("shard", "debug", "metadata/0", "--output", "json").out)
+
+    assert rows[0]["applied_index"] == 1 << 60
+    assert rows[0]["members"] == [{"node": "node1", "replica": 1 << 63, "voter": True}]
+    assert {field.name for field in ReplicaReport.DESCRIPTOR.fields} - {"shard"} < set(rows[0])
+    assert rows[1]["problem"].startswith("does not answer: ")
+    assert "role" in run("shard", "debug", "metadata/0").out
+
+
+def test_a_replica_that_is_not_there_or_broken_is_told(run: Run, node: FakeNode) -> None:
+    node.status = NodeStatusResponse(broken=[{"shard": "metadata/0", "error": "damaged"}])
+
+    [row] = json.loads(run("shard", "debug", "metadata/0", "--output", "json").out)
+    assert row == {"node": "node1", "problem": "damaged"}
+
+
+def test_an_unknown_shard_is_told_with_those_that_there_are(run: Run, node: FakeNode) -> None:
+    ran = run("shard", "debug", "toy/1")
+
+    assert ran.code == 1
+    assert ran.err == "error: there is no shard toy/1; name one of metadata/0\n"

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from quorate.plugin import keys
+from quorate.v1.kv_pb2 import Pair
+from quorate.v1.watch_pb2 import WatchedFamily, WatchEvent, WatchRequest, WatchResponse
+
+if TYPE_CHECKING:
+    from core.tests.cli.conftest import FakeNode, Install, Run
+
+
+def pair(value: str, created: int) -> bytes:
+    return Pair(value=value.encode(), created_revision=created).SerializeToString()
+
+
+def test_each_event_is_a_line(run: Run, node: FakeNode) -> None:
+    node.watched = [
+        WatchResponse(
+            events=[
+                WatchEvent(
+                    kind=WatchEvent.ROW, name="kv.pairs", key=b"a", value=pair("1", 4), revision=4
+                )
+            ]
+        ),
+        WatchResponse(
+            events=[
+                WatchEvent(
+                    kind=WatchEvent.PUT, name="kv.pairs", key=b"a", value=pair("2", 4), revision=5
+                ),
+                WatchEvent(kind=WatchEvent.DELETED, name="kv.pairs", key=b"\xff", revision=5),
+            ],
+            token=b"t1",
+        ),
+    ]
+
+    ran = run("watch", "kv", "--prefix", "a", "--changes-only")
+
+    assert ran.out.splitlines() == ["row a = 1", "updated a = 2", "deleted ff"]
+    assert "the test is over" in ran.err
+    assert node.asked[0] == WatchRequest(
+        families=[WatchedFamily(name="kv.pairs", prefix=b"a")], changes_only=True
+    )
+
+
+def test_an_event_in_json_has_a_token_that_goes_on_behind_it(run: Run, node: FakeNode) -> None:
+    event = WatchEvent(
+        kind=WatchEvent.PUT, name="kv.pairs", key=b"a", value=pair("1", 4), revision=4, shard=2
+    )
+    node.watched = [WatchResponse(events=[event], token=b"\xfb\xff")]
+
+    told = json.loads(run("watch", "kv", "--output", "json").out.splitlines()[0])
+
+    assert told == {
+        "kind": "created",
+        "family": "kv.pairs",
+        "key": "a",
+        "revision": 4,
+        "shard": 2,
+        "token": "-_8=",
+        "value": "1",
+    }
+    run("watch", "kv", "--token", told["token"])
+    request = node.asked[-1]
+    assert isinstance(request, WatchRequest)
+    assert request.token == b"\xfb\xff"
+
+
+def test_rows_and_keys_are_shown_as_plugins_declare_them(
+    run: Run, node: FakeNode, install: Install
+) -> None:
+    install("notes")
+    row = StringValue(value="milk").SerializeToString()
+    node.watched = [
+        WatchResponse(
+            events=[
+                WatchEvent(
+                    kind=WatchEvent.UPDATED,
+                    name="notes.rows",
+                    key=keys.pack("shelf", 3, b"\xfe"),
+                    value=row,
+                    previous=StringValue(value="tea").SerializeToString(),
+                )
+            ],
+            token=b"t",
+        )
+    ]
+
+    assert run("watch", "notes.rows").out == 'updated ["shelf", 3, "fe"] = milk (was tea)\n'
+
+
+def test_a_row_that_no_plugin_knows_is_text_or_hex(run: Run, node: FakeNode) -> None:
+    events = [
+        WatchEvent(kind=WatchEvent.PUT, name="other.rows", key=b"a", value=value)
+        for value in (b"text", b"\xff")
+    ]
+    node.watched = [WatchResponse(events=events, token=b"t")]
+
+    assert run("watch", "other.rows").out.splitlines() == ["put a = text", "put a = ff"]
+
+
+def test_a_resync_is_told(run: Run, node: FakeNode) -> None:
+    node.watched = [WatchResponse(resync={"reason": "history is gone"})]
+
+    assert run("watch", "kv").out == "resync: history is gone; all rows follow\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--token", "!", "error: --token '!' is no token; copy the token of a line that"),
+        ("--prefix", "xy", "error: --prefix 'xy' is not written in hex digits; write"),
+    ],
+)
+def test_what_cannot_be_read_is_a_usage_error(
+    run: Run, node: FakeNode, option: str, value: str, says: str
+) -> None:
+    ran = run("watch", "kv", "--hex", option, value)
+
+    assert (ran.code, node.asked) == (2, [])
+    assert ran.err.startswith(says)

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from quorate.client import (
+    AsyncClient,
+    DeadlineError,
+    InvalidError,
+    OutcomeUnknownError,
+    RejectedError,
+    connect,
+    topology,
+)
+from quorate.client.endpoints import DEFAULT, endpoints_of
+from quorate.groups import refusals
+from quorate.plugin import Rejected
+from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
+from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, KeyedPair
+
+if TYPE_CHECKING:
+    from core.tests.client.conftest import FakeCluster
+
+GET = "/quorate.v1.KvService/Get"
+
+
+async def test_a_read_goes_to_the_leader_and_tells_what_was_there(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    async def get(request: GetPairRequest) -> GetPairResponse:
+        pair = KeyedPair(key=request.key, value=b"v", revision=3, created_revision=2, ttl_ms=9)
+        return GetPairResponse(pair=pair, age_ms=40)
+
+    cluster.nodes["n2"].get = get
+    pair = await q.kv.get(cluster.second, stale=True, min_revision=5)
+
+    assert pair is not None
+    assert (pair.key, pair.value, pair.revision, pair.age_ms) == (cluster.second, b"v", 3, 40)
+    [asked] = cluster.nodes["n2"].asked
+    assert asked == GetPairRequest(key=cluster.second, stale=True, min_revision=5)
+    assert await q.kv.get(cluster.first) is None
+
+
+@pytest.mark.parametrize("read", [True, False])
+async def test_only_a_read_is_tried_again_when_it_was_lost(
+    cluster: FakeCluster, q: AsyncClient, read: bool
+) -> None:
+    node = cluster.nodes["n1"]
+
+    async def lose(context: object) -> None:
+        await asyncio.Event().wait()
+
+    node.before = lose
+    asked = asyncio.create_task(
+        q.call(
+            GET,
+            GetPairRequest(key=b"a"),
+            GetPairResponse,
+            group="metadata",
+            shard_key=cluster.first,
+            read=read,
+        )
+    )
+    async with asyncio.timeout(10):
+        while not node.asked:
+            await asyncio.sleep(0)
+    await node.stop()
+
+    if read:
+        await asked
+        assert len(cluster.nodes["n2"].asked) + len(cluster.nodes["n3"].asked) == 1
+    else:
+        with pytest.raises(OutcomeUnknownError):
+            await asked
+        assert cluster.nodes["n2"].asked == cluster.nodes["n3"].asked == []
+
+
+async def test_a_call_that_did_nothing_is_tried_again_and_a_refusal_is_not(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    node = cluster.nodes["n1"]
+    errors: list[Exception] = [
+        refusals.UnreadableError("it is not here"),
+        Rejected("NOT_FOUND", "nothing of that name"),
+    ]
+
+    async def before(context: object) -> None:
+        await cluster.fail(context, errors[len(node.asked) - 1])
+
+    node.before = before
+    with pytest.raises(RejectedError) as raised:
+        await q.kv.get(cluster.first)
+    assert (raised.value.code, raised.value.message) == ("NOT_FOUND", "nothing of that name")
+    assert len(node.asked) == 2
+
+
+async def test_a_call_ends_at_its_deadline(cluster: FakeCluster, q: AsyncClient) -> None:
+    async def silence(context: object) -> None:
+        await asyncio.Event().wait()
+
+    for node in cluster.nodes.values():
+        node.before = silence
+    with pytest.raises(DeadlineError):
+        await q.kv.get(cluster.first, timeout_s=0.2)
+
+
+async def test_calls_to_one_node_go_there_and_to_no_other(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    await q.at("n3").call(GET, GetPairRequest(key=b"a"), GetPairResponse)
+
+    assert [len(node.asked) for node in cluster.nodes.values()] == [0, 0, 1]
+    with pytest.raises(InvalidError, match="no node of the cluster; there are: n1, n2, n3"):
+        await q.at("n4").call(GET, GetPairRequest(key=b"a"), GetPairResponse)
+
+
+async def test_news_of_the_cluster_replace_what_is_older(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    cluster.term = 5
+    await q.kv.get(cluster.first)
+    cluster.leaders[0], cluster.term = "n3", 6
+    await q.topology()
+    await q.kv.get(cluster.first)
+    # A node that was left behind still names an earlier leader.
+    cluster.leaders[0], cluster.term = "n1", 4
+    await q.topology()
+    await q.kv.get(cluster.first)
+
+    assert [len(node.asked) for node in cluster.nodes.values()] == [1, 0, 2]
+
+
+async def test_many_that_begin_together_ask_once_where_the_shards_are(
+    cluster: FakeCluster, q: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology, "_FRESH_S", float("inf"))
+    await asyncio.gather(*(q.kv.get(cluster.first) for _ in range(50)))
+    assert cluster.topologies == 1
+
+
+async def test_a_method_that_no_node_has_is_refused(q: AsyncClient) -> None:
+    with pytest.raises(RejectedError, match="UNIMPLEMENTED"):
+        await q.call("/quorate.v1.KvService/No", TopologyRequest(), TopologyResponse)
+
+
+async def test_a_cancelled_call_stays_cancelled(cluster: FakeCluster, q: AsyncClient) -> None:
+    async def silence(context: object) -> None:
+        await asyncio.Event().wait()
+
+    cluster.nodes["n1"].before = silence
+    asked = asyncio.create_task(q.kv.get(cluster.first))
+    async with asyncio.timeout(10):
+        while not cluster.nodes["n1"].asked:
+            await asyncio.sleep(0)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+
+def test_endpoints_come_from_the_call_the_environment_or_quorate_dev() -> None:
+    environ = {"QUORATE_ENDPOINTS": "a:1, b:2,a:1"}
+    assert endpoints_of("[::1]:9", environ) == ("[::1]:9",)
+    assert endpoints_of(None, environ) == ("a:1", "b:2")
+    assert endpoints_of(None, {}) == tuple(DEFAULT.split(","))
+
+
+@pytest.mark.parametrize("text", ["localhost", ":7401", "a:b", "a:0", "a:65536", "a:1,,b:2"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(InvalidError, match="is no address; write host:port"):
+        connect(text)
+
+
+def test_a_client_without_time_is_refused() -> None:
+    with pytest.raises(InvalidError, match="must be more than 0"):
+        connect(timeout_s=0)

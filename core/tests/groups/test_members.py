@@ -1,0 +1,131 @@
+"""What the leader of a shard does next for a member that comes or goes."""
+
+from __future__ import annotations
+
+import pytest
+from quorate.consensus.membership import Configuration, Member
+from quorate.consensus.messages import Peer
+from quorate.consensus.status import FollowerStatus, ReplicaStatus
+from quorate.groups.members import Goal, Step, next_step
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+
+SHARD = ShardId("toy", 0)
+A, B, C, D = (Peer(node, number) for number, node in enumerate("abcd", start=1))
+ADD = Goal("d", D.replica)
+
+
+def status(
+    *voters: Peer,
+    learner: Peer | None = None,
+    silent: dict[Peer, float] | None = None,
+    mode: str = "replicate",
+    agreed: bool = True,
+) -> ReplicaStatus:
+    """What A says while it leads with these members."""
+    members = [Member(peer) for peer in voters]
+    if learner is not None:
+        members.append(Member(learner, voter=False))
+    configuration = Configuration.of(members)
+    return ReplicaStatus(
+        role="leader",
+        term=1,
+        voted_for=A,
+        leader=A,
+        first=1,
+        last=100,
+        synced=100,
+        commit=50 if agreed else 9,
+        applied=9,
+        configuration=configuration,
+        configuration_index=10,
+        followers=tuple(
+            FollowerStatus(
+                peer=peer,
+                mode=mode if peer == learner else "replicate",
+                match=90 + peer.replica,
+                next=101,
+                heard_ago_s=(silent or {}).get(peer, 0.0),
+            )
+            for peer in configuration.peers
+            if peer != A
+        ),
+    )
+
+
+def taken(goal: Goal, of: ReplicaStatus) -> Step:
+    return next_step(SHARD, goal, of, patience_s=1.0)
+
+
+def members(step: Step) -> str:
+    assert step.configuration is not None
+    shown = (m.peer.node if m.voter else f"({m.peer.node})" for m in step.configuration.members)
+    return " ".join(shown)
+
+
+def test_a_newcomer_learns_then_votes() -> None:
+    step = taken(ADD, status(A, B, C))
+    assert (step.told, step.done, members(step)) == ("learner", False, "a b c (d)")
+    step = taken(ADD, status(A, B, C, learner=D, mode="probe"))
+    assert step == Step(told="catching up, 6 entries to go")
+    step = taken(ADD, status(A, B, C, learner=D))
+    assert (step.told, step.done, members(step)) == ("voter", True, "a b c d")
+    assert taken(ADD, status(A, B, C, D)) == Step(told="voter", done=True)
+
+
+def test_a_member_goes_and_a_leader_hands_over_first() -> None:
+    step = taken(Goal("b", None), status(A, B, C))
+    assert (step.told, step.done, members(step)) == ("removed", True, "a c")
+    assert taken(Goal("d", None), status(A, B, C)) == Step(told="removed", done=True)
+    step = taken(Goal("a", None), status(A, B, C, learner=D))
+    assert step == Step(told="leadership transferred", heir="c")
+    # C has more of the log, and is not there.
+    four = status(A, B, C, D, silent={D: 2.0})
+    assert taken(Goal("a", None), four).heir == "c"
+    step = taken(Goal("d", None), status(A, B, C, learner=D))
+    assert members(step) == "a b c"
+
+
+def test_nothing_is_done_before_the_last_change_is_agreed_upon() -> None:
+    for goal in (ADD, Goal("d", None), Goal("b", None)):
+        assert taken(goal, status(A, B, C, agreed=False)) == Step(told="waiting")
+
+
+@pytest.mark.parametrize(
+    ("goal", "of", "said"),
+    [
+        (Goal("b", None), status(A, B, C, silent={C: 1.5}), "2 voters, of which c do not answer"),
+        (Goal("a", None), status(A, B, C, silent={C: 1.5}), "2 voters, of which c do not answer"),
+        (Goal("a", None), status(A), "a is the last voter of shard"),
+        (ADD, status(A, B, C, learner=D, silent={B: 2, C: 2}), "of which b, c do not answer"),
+    ],
+)
+def test_no_step_leaves_a_shard_without_a_living_majority(
+    goal: Goal, of: ReplicaStatus, said: str
+) -> None:
+    with pytest.raises(Rejected, match=said) as refused:
+        taken(goal, of)
+    assert refused.value.code == "NO_MAJORITY"
+    assert "shard toy/0" in refused.value.message
+
+
+def test_a_newcomer_counts_as_living() -> None:
+    """With the leader it is a majority of three."""
+    assert members(taken(ADD, status(A, B, silent={B: 9.0}))) == "a b (d)"
+    assert members(taken(ADD, status(A, B, learner=D, silent={B: 9.0}))) == "a b d"
+
+
+def test_who_is_dead_may_go() -> None:
+    assert members(taken(Goal("c", None), status(A, B, C, silent={C: 9.0}))) == "a b"
+
+
+def test_a_newcomer_that_is_not_heard_is_not_waited_for() -> None:
+    with pytest.raises(Rejected, match="hears nothing of d") as refused:
+        taken(ADD, status(A, B, C, learner=D, silent={D: 11.0}))
+    assert refused.value.code == "SILENT"
+
+
+def test_another_disk_is_another_member() -> None:
+    with pytest.raises(Rejected, match=r"toy/0 has d#.*`quorate member replace d") as refused:
+        taken(ADD, status(A, B, C, Peer("d", 9)))
+    assert refused.value.code == "OTHER_REPLICA"

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from quorate.node.directory import (
+    NodeDirectory,
+    OtherClusterError,
+    UnfinishedRestoreError,
+    unfinished,
+)
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.engine.rocks import Budget
+
+BUDGET = Budget(1 << 20, 1 << 20)
+
+
+def directory(path: Path, token: str = "t") -> NodeDirectory:
+    return NodeDirectory(path / "node", "n1", token, BUDGET)
+
+
+def test_a_node_is_the_same_replica_in_each_of_its_lives(tmp_path: Path) -> None:
+    first = directory(tmp_path)
+
+    assert first.me.node == "n1"
+    assert directory(tmp_path).me == first.me
+    assert directory(tmp_path / "other").me.replica != first.me.replica
+
+
+def test_a_directory_belongs_to_the_cluster_that_it_joined(tmp_path: Path) -> None:
+    assert directory(tmp_path).first_entry() == b""
+    joined = directory(tmp_path).join(b"entry")
+
+    assert directory(tmp_path).first_entry() == b"entry"
+    assert directory(tmp_path / "other").join(b"entry") == joined
+    assert directory(tmp_path / "third", "u").join(b"entry") != joined
+
+
+def test_a_directory_of_another_token_is_refused(tmp_path: Path) -> None:
+    directory(tmp_path).join(b"entry")
+
+    with pytest.raises(OtherClusterError, match=r"correct \[cluster\] token"):
+        directory(tmp_path, "u").first_entry()
+
+
+def test_a_directory_that_is_being_restored_is_refused(tmp_path: Path) -> None:
+    path = directory(tmp_path).path
+    unfinished(path).touch()
+
+    with pytest.raises(UnfinishedRestoreError, match="remove all that is in it"):
+        directory(tmp_path)
+
+
+def test_each_shard_has_a_home_of_its_own(tmp_path: Path) -> None:
+    node = directory(tmp_path)
+    homes = {str(node.home(ShardId("kv", number))) for number in range(3)}
+
+    assert homes == {str(node.path / "shards" / "kv" / str(number)) for number in range(3)}

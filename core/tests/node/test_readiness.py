@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import pytest
+from quorate.consensus.messages import Peer
+from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.node import readiness
+from quorate.node.readiness import Readiness
+from quorate.plugin.shard_id import ShardId
+from quorate.v1.control_pb2 import ShardMember, ShardRow
+
+METADATA = ShardId("metadata", 0)
+ME = Peer("n1", 1)
+
+
+class Replica:
+    """Has caught up after a few attempts."""
+
+    def __init__(self, shard: ShardId, timeouts: int = 0) -> None:
+        self.id = shard
+        self.timeouts = timeouts
+        self.told: Callable[[int], None] | None = None
+
+    def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        self.told = callback
+
+        def cancel() -> None:
+            self.told = None
+
+        return cancel
+
+    async def read_barrier(self, timeout_s: float) -> int:
+        if self.timeouts:
+            self.timeouts -= 1
+            raise ReadTimeoutError("there is no leader")
+        return 1
+
+
+class Shards:
+    """The shards of a node, as they come to be."""
+
+    def __init__(self) -> None:
+        self.me = ME
+        self.broken: dict[ShardId, Exception] = {}
+        self.declared = {"kv": 2, "metadata": 1}
+        self.slot_map = SlotMap(0, ())
+        self.metadata = Replica(METADATA)
+        self.here = [self.metadata]
+
+    def replica(self, shard: ShardId) -> Replica:
+        assert shard == METADATA
+        return self.metadata
+
+    def all(self) -> Iterable[Replica]:
+        return self.here
+
+    def found(self, *members: Peer) -> None:
+        """Let the rows of the group come."""
+        listed = [ShardMember(node=peer.node, replica=peer.replica) for peer in members]
+        self.slot_map = SlotMap(
+            1, [ShardRow(group="kv", number=n, slots=bytes(128), members=listed) for n in range(2)]
+        )
+        self.tell()
+
+    def open(self, number: int) -> None:
+        self.here.append(Replica(ShardId("kv", number)))
+        self.tell()
+
+    def tell(self) -> None:
+        assert self.metadata.told is not None
+        self.metadata.told(1)
+
+
+@pytest.fixture
+def shards() -> Shards:
+    return Shards()
+
+
+def ready(shards: Shards) -> Readiness:
+    return Readiness(cast(Any, shards), asyncio.get_running_loop())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+async def test_every_shard_of_the_node_is_waited_for(shards: Shards) -> None:
+    waiting = asyncio.create_task(ready(shards).hosted())
+    await until(lambda: shards.metadata.told is not None)
+    shards.found(ME)
+    shards.open(0)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    shards.open(1)
+
+    hosted: list[Any] = await waiting
+    assert [str(each.id) for each in hosted] == ["metadata/0", "kv/0", "kv/1"]
+    assert shards.metadata.told is None
+
+
+async def test_shards_of_other_nodes_are_not_waited_for(shards: Shards) -> None:
+    waiting = asyncio.create_task(ready(shards).hosted())
+    await until(lambda: shards.metadata.told is not None)
+    shards.found(Peer("n2", 2))
+
+    assert len(await waiting) == 1
+
+
+async def test_shards_beside_the_one_that_names_them_are_waited_for(shards: Shards) -> None:
+    shards.declared = {"metadata": 2}
+    waiting = asyncio.create_task(ready(shards).hosted())
+    await until(lambda: shards.metadata.told is not None)
+    shards.tell()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    members = [ShardMember(node=ME.node, replica=ME.replica)]
+    rows = [
+        ShardRow(group="metadata", number=n, slots=bytes(128), members=members) for n in range(2)
+    ]
+    shards.slot_map = SlotMap(1, rows)
+    shards.here.append(Replica(ShardId("metadata", 1)))
+    shards.tell()
+
+    assert len(await waiting) == 2
+
+
+async def test_a_shard_that_cannot_be_opened_ends_the_wait(shards: Shards) -> None:
+    waiting = asyncio.create_task(ready(shards).hosted())
+    await until(lambda: shards.metadata.told is not None)
+    shards.broken[ShardId("kv", 0)] = OSError("damaged")
+    shards.tell()
+
+    with pytest.raises(OSError, match="damaged"):
+        await waiting
+
+
+async def test_what_is_waited_for_is_said_from_time_to_time(
+    shards: Shards, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "_TELL_S", 0.01)
+    found = ready(shards)
+    waiting = asyncio.create_task(found.hosted())
+    await until(lambda: bool(caplog.records))
+    shards.found(ME)
+    shards.open(0)
+    caplog.clear()
+    await until(lambda: bool(caplog.records))
+    assert "there is no replica of kv/1 yet" in caplog.messages[0]
+    assert "there is no replica of kv/1 yet" in found.missing()
+    shards.open(1)
+    await waiting
+
+
+async def test_a_shard_is_ready_once_it_has_caught_up(
+    shards: Shards, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = Replica(METADATA, timeouts=2)
+    shards.here, found = [late], ready(shards)
+    assert "metadata/0 has not caught up with its leader yet" in found.missing()
+    await found.caught_up(cast(Any, late))
+
+    assert [r.levelno for r in caplog.records] == [logging.WARNING] * 2
+    assert "shard metadata/0: there is no leader" in caplog.messages[0]
+    assert not any("caught up" in each for each in found.missing())

@@ -1,0 +1,43 @@
+"""How old what a plugin reads may be."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from google.protobuf.wrappers_pb2 import BytesValue, StringValue
+from quorate.control.fenced import FencedNode
+from quorate.groups.routing.forwarding import AsOf
+from quorate.groups.routing.queries import Answers as Found
+from quorate.groups.routing.reads import ReadOptions
+from quorate.node.api import PluginNode
+from quorate.plugin import NodeApi, ShardRef
+from quorate.plugin.shard_id import ShardId
+
+
+def node_of(ages: list[int], asked: list[ReadOptions]) -> NodeApi:
+    """Return a node with a shard of each age, and one row."""
+
+    async def read(message: Any, row: Any, options: ReadOptions, **_: object) -> Found[StringValue]:
+        asked.append(options)
+        as_of = {ShardId("toy", number): AsOf(7, age) for number, age in enumerate(ages)}
+        return Found(iter([StringValue(value="row")]), as_of)
+
+    none = cast(Any, None)
+    groups = cast(Any, SimpleNamespace(read=read))
+    return PluginNode(none, none, groups, (), none, none)
+
+
+@pytest.mark.parametrize(("ages", "age"), [([0, 0], 0), ([5, 40, 7], 40), ([5, -1], -1)])
+@pytest.mark.parametrize("fenced", [False, True])
+async def test_answers_are_as_old_as_the_oldest_shard(
+    ages: list[int], age: int, fenced: bool
+) -> None:
+    asked: list[ReadOptions] = []
+    node = node_of(ages, asked)
+    reader = FencedNode(node, ShardRef("toy", 0, 1)) if fenced else node
+    found = await reader.read(BytesValue(), StringValue, consistency="stale", min_revision=3)
+
+    assert (found.rows, found.age_ms) == ([StringValue(value="row")], age)
+    assert asked == [ReadOptions(consistency="stale", min_revision=3)]

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+
+import pytest
+from quorate.observe.http import CALLERS, Answer, HttpServer
+
+
+class Paths:
+    """Answers `/slow` when it is let."""
+
+    def __init__(self) -> None:
+        self.let = threading.Event()
+        self.begun = threading.Semaphore(0)
+
+    def slow(self) -> Answer:
+        self.begun.release()
+        assert self.let.wait(20)
+        return Answer(HTTPStatus.OK, b"at last\n")
+
+    def broken(self) -> Answer:
+        raise ZeroDivisionError("a bug")
+
+
+@pytest.fixture
+def paths() -> Paths:
+    return Paths()
+
+
+@pytest.fixture
+def server(paths: Paths) -> Iterator[HttpServer]:
+    server = HttpServer(
+        "127.0.0.1",
+        0,
+        {
+            "/here": lambda: Answer(HTTPStatus.OK, b"here\n", "text/x-test"),
+            "/slow": paths.slow,
+            "/broken": paths.broken,
+        },
+    )
+    yield server
+    paths.let.set()
+    server.close()
+
+
+def ask(server: HttpServer, path: str, method: str = "GET") -> tuple[int, bytes, Mapping[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
+    finally:
+        connection.close()
+
+
+def test_a_path_is_answered_whatever_is_asked_behind_it(server: HttpServer) -> None:
+    status, body, headers = ask(server, "/here?verbose")
+
+    assert (status, body, headers["Content-Type"]) == (200, b"here\n", "text/x-test")
+
+
+def test_head_is_told_what_get_is_without_the_body(server: HttpServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as caller:
+        caller.sendall(b"HEAD /here HTTP/1.0\r\n\r\n")
+        told = b"".join(iter(lambda: caller.recv(1_000), b""))
+
+    assert told.startswith(b"HTTP/1.0 200 OK\r\n")
+    assert told.endswith(b"\r\nContent-Length: 5\r\n\r\n")
+
+
+def test_another_path_is_not_there(server: HttpServer) -> None:
+    status, body, _ = ask(server, "/elsewhere")
+
+    assert (status, body) == (404, b"there are /here, /slow, /broken\n")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_nothing_is_taken(server: HttpServer, method: str) -> None:
+    status, _, headers = ask(server, "/here", method)
+
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_an_answer_that_fails_is_told_and_logged(
+    server: HttpServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert ask(server, "/broken")[0] == 500
+    assert "ZeroDivisionError: a bug" in caplog.text
+    assert ask(server, "/here")[0] == 200
+
+
+def test_what_is_no_http_breaks_nothing(server: HttpServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as strange:
+        strange.sendall(b"\x00\xff" * 100 + b"\r\n\r\n")
+        strange.recv(100)
+
+    assert ask(server, "/here")[0] == 200
+
+
+def test_a_slow_answer_holds_up_nobody_and_too_many_callers_are_hung_up_on(
+    server: HttpServer, paths: Paths
+) -> None:
+    answers: list[int] = []
+    callers = [
+        threading.Thread(target=lambda: answers.append(ask(server, "/slow")[0]))
+        for _ in range(CALLERS - 1)
+    ]
+    for caller in callers:
+        caller.start()
+    for _ in callers:
+        assert paths.begun.acquire(timeout=20)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as last:
+        last.sendall(b"GET /slow HTTP/1.0\r\n\r\n")
+        assert paths.begun.acquire(timeout=20)
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+            ask(server, "/here")
+        paths.let.set()
+        assert last.recv(100).startswith(b"HTTP/1.0 200")
+    for caller in callers:
+        caller.join(20)
+
+    assert answers == [200] * len(callers)
+
+
+def test_an_address_in_use_is_refused(server: HttpServer) -> None:
+    with pytest.raises(OSError, match="in use"):
+        HttpServer("127.0.0.1", server.port, {})
+
+
+def test_nobody_listens_when_it_is_closed() -> None:
+    server = HttpServer("127.0.0.1", 0, {})
+    port = server.port
+    server.close()
+
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=20)

@@ -1,0 +1,89 @@
+"""Clusters of real node processes: their files, their ways, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+import grpc
+import pytest
+from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import until
+from quorate.v1 import kv_pb2, kv_pb2_grpc
+
+
+def test_every_node_has_a_file_with_what_the_test_wants(tmp_path: Path) -> None:
+    cluster = Cluster(
+        tmp_path,
+        plugins=["greeting"],
+        settings={"timing": {"heartbeat_ms": 50}, "plugins": {"greeting": {"salutation": "Hi"}}},
+    )
+    added = cluster.add("node4")
+    files = {name: tomllib.loads(node.file.read_text()) for name, node in cluster.nodes.items()}
+    first = {name: cluster.nodes[name].address for name in ("node1", "node2", "node3")}
+    cluster.__exit__(None, None, None)
+
+    assert added.name == "node4"
+    assert files["node1"]["cluster"] == {"token": "test", "initial_members": first}
+    assert files["node4"]["cluster"] == {"token": "test", "join": first}
+    for name, file in files.items():
+        assert file["timing"] == {"heartbeat_ms": 50}
+        assert file["plugins"] == {"enabled": ["greeting"], "greeting": {"salutation": "Hi"}}
+        assert file["node"]["name"] == name
+    ports = [file["node"][key] for file in files.values() for key in ("port", "http_port")]
+    assert len(set(ports)) == 8
+    assert cluster.endpoints.split(",")[:3] == list(first.values())
+
+
+def test_nothing_stays_behind_whatever_happened(tmp_path: Path) -> None:
+    class Wrong(Exception):
+        pass
+
+    cluster = Cluster(tmp_path, 2)
+
+    def go_wrong() -> None:
+        with cluster:
+            cluster.nodes["node1"].pause()
+            raise Wrong
+
+    with pytest.raises(Wrong):
+        go_wrong()
+    for pid in (node.pid for node in cluster.nodes.values()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_node_that_ends_before_it_is_ready_says_why(tmp_path: Path) -> None:
+    wrong = Cluster(tmp_path, 1, settings={"timing": {"heartbeat_ms": 0}})
+    with wrong, pytest.raises(AssertionError, match=r"node1 ended .*heartbeat_ms: must be"):
+        wrong.ready()
+
+
+def test_ways_can_be_cut_only_where_there_are_some(tmp_path: Path) -> None:
+    with Cluster(tmp_path, 1) as cluster, pytest.raises(RuntimeError, match="proxied=True"):
+        cluster.partition("node1")
+
+
+def test_a_leader_that_is_cut_off_is_replaced_and_its_clients_still_reach_it(
+    tmp_path: Path,
+) -> None:
+    timing = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
+    with Cluster(tmp_path, proxied=True, settings={"timing": timing}) as cluster:
+        cut_off = cluster.ready().leader()
+        cluster.partition(cut_off.name)
+        heir = until(lambda: other if (other := cluster.leader()) is not cut_off else None)
+        stale = kv_pb2.GetPairRequest(key=b"k", stale=True)
+        with grpc.insecure_channel(heir.address) as channel:
+            kv = kv_pb2_grpc.KvServiceStub(channel)
+            revision = kv.Put(kv_pb2.PutPair(key=b"k", value=b"v"), timeout=20).revision
+        with grpc.insecure_channel(cut_off.address) as channel:
+            kv = kv_pb2_grpc.KvServiceStub(channel)
+            assert not kv.Get(stale, timeout=20).HasField("pair")
+            cluster.partition(cut_off.name, clients=True)
+            with pytest.raises(grpc.RpcError) as silent:
+                kv.Get(stale, timeout=0.2)
+            assert silent.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            cluster.heal()
+            newest = kv_pb2.GetPairRequest(key=b"k", min_revision=revision)
+            assert kv.Get(newest, timeout=20).pair.value == b"v"

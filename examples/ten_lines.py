@@ -1,0 +1,18 @@
+"""Writes a pair, reads it, and watches what becomes of it."""
+
+import asyncio
+
+from quorate.client import connect
+
+
+async def main() -> None:
+    """Go on until it is interrupted."""
+    async with connect("127.0.0.1:7401,127.0.0.1:7402,127.0.0.1:7403") as q:
+        await q.kv.put("greeting", b"hello")
+        row = await q.kv.get("greeting")  # row.value, row.revision; None when there is none
+        print(row)
+        async for event in q.watch("kv", prefix="gre"):  # what is there, then every change
+            print(event.kind, event.key, event.value)
+
+
+asyncio.run(main())

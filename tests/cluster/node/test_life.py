@@ -1,0 +1,185 @@
+"""Nodes that are stopped, killed, emptied and left alone, as their operators and clients see it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from quorate.client import AsyncClient, Client, QuorateError, connect
+from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import until
+from quorate.v1 import kv_pb2, kv_pb2_grpc
+
+TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
+#: Of the rolling restart.
+WRITES_A_SECOND = 500
+_TURN_S = 0.02
+
+
+@contextmanager
+def founded(directory: Path, plugins: Sequence[str] = ()) -> Iterator[Cluster]:
+    with Cluster(directory, plugins=plugins, settings={"timing": TIMING}) as cluster:
+        yield cluster.ready()
+
+
+@pytest.mark.short
+def test_nodes_that_are_told_to_stop_end_in_order_and_keep_everything(tmp_path: Path) -> None:
+    with founded(tmp_path) as cluster:
+        with Client(cluster.endpoints) as client:
+            for number in range(100):
+                client.kv.put(f"kept/{number}", b"here")
+        assert [node.stop() for node in cluster.nodes.values()] == [0, 0, 0]
+        for node in cluster.nodes.values():
+            assert "stopped" in node.said.splitlines()[-1]
+            node.start()
+        cluster.ready()
+        with Client(cluster.endpoints) as client:
+            kept = list(client.kv.list("kept/"))
+    assert len(kept) == 100
+
+
+def test_a_cluster_that_is_killed_as_a_whole_comes_back_with_everything(tmp_path: Path) -> None:
+    with founded(tmp_path) as cluster:
+        with Client(cluster.endpoints) as client:
+            for number in range(100):
+                client.kv.put(f"kept/{number}", b"here")
+        for node in cluster.nodes.values():
+            node.kill()
+        for node in cluster.nodes.values():
+            node.start()
+        cluster.ready()
+        with Client(cluster.endpoints) as client:
+            kept = list(client.kv.list("kept/"))
+    assert len(kept) == 100
+
+
+@pytest.mark.short
+def test_a_node_whose_disk_was_emptied_is_refused_and_the_others_go_on(tmp_path: Path) -> None:
+    with founded(tmp_path) as cluster:
+        emptied = cluster.followers()[0]
+        emptied.kill()
+        emptied.wipe()
+        emptied.start()
+        assert emptied.wait() == 1
+        *_, error = emptied.said.splitlines()
+        assert f"{emptied.name} is new to it" in error
+        assert "quorate member replace" in error
+        assert "Traceback" not in emptied.said
+        with Client(cluster.endpoints) as client:
+            client.kv.put("goes", b"on")
+            row = client.kv.get("goes")
+    assert row is not None
+    assert row.value == b"on"
+
+
+@pytest.mark.parametrize("survivor", ["leader", "follower"])
+def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
+    tmp_path: Path, survivor: str
+) -> None:
+    with founded(tmp_path) as cluster:
+        leader = cluster.leader()
+        last = leader if survivor == "leader" else cluster.followers()[0]
+        with grpc.insecure_channel(last.address) as channel:
+            kv = kv_pb2_grpc.KvServiceStub(channel)
+            revision = kv.Put(kv_pb2.PutPair(key=b"a", value=b"1"), timeout=10).revision
+            # What the last one has not applied, it cannot answer.
+            kv.Get(kv_pb2.GetPairRequest(key=b"a", min_revision=revision), timeout=10)
+            for node in cluster.nodes.values():
+                if node is not last:
+                    node.kill()
+            with pytest.raises(grpc.RpcError) as in_doubt:
+                kv.Put(kv_pb2.PutPair(key=b"a", value=b"2"), timeout=20)
+            assert in_doubt.value.code() is grpc.StatusCode.UNAVAILABLE
+            with pytest.raises(grpc.RpcError) as refused:
+                kv.Put(kv_pb2.PutPair(key=b"a", value=b"3"), timeout=20)
+            assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert "nothing was proposed" in str(refused.value.details())
+            stale = kv_pb2.GetPairRequest(key=b"a", stale=True)
+            found = kv.Get(stale, timeout=10)
+            assert found.pair.value == b"1"
+            assert found.age_ms > 0
+            until(lambda: kv.Get(stale, timeout=10).age_ms > found.age_ms or None)
+
+
+async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path) -> None:
+    with founded(tmp_path) as cluster:
+        async with connect(cluster.endpoints, exactly_once=True) as client:
+            async with writing(client) as acknowledged:
+                for node in cluster.nodes.values():
+                    before = len(acknowledged)
+                    assert await asyncio.to_thread(node.stop) == 0
+                    node.start()
+                    await asyncio.to_thread(node.ready)
+                    assert len(acknowledged) > before
+            found = {row.key.decode() async for row in client.kv.list("rolled/")}
+    assert set(acknowledged) <= found
+
+
+async def test_a_flooded_group_leaves_the_writes_of_another_alone(tmp_path: Path) -> None:
+    from quorate_greeting.v1.service_pb2 import (
+        SayHelloBatchRequest,
+        SayHelloBatchResponse,
+        SayHelloRequest,
+    )
+
+    hellos = [SayHelloRequest(town="Paris", name=f"n{number}") for number in range(1_000)]
+    batch = SayHelloBatchRequest(hellos=hellos)
+    with founded(tmp_path, plugins=["greeting"]) as cluster:
+        async with connect(cluster.endpoints) as client:
+            said = 0
+
+            async def flood() -> None:
+                nonlocal said
+                method = "/quorate_greeting.v1.GreetingService/SayHelloBatch"
+                while True:
+                    try:
+                        await client.call(method, batch, SayHelloBatchResponse, timeout_s=10)
+                    except QuorateError:
+                        # It is asked for more than it takes.
+                        continue
+                    said += 1
+
+            floods = [asyncio.create_task(flood()) for _ in range(8)]
+            while not said:
+                await client.kv.put("alone", b"before")
+            begun = said
+            for number in range(100):
+                await client.kv.put(f"alone/{number}", b"x", timeout_s=5)
+            while said == begun:
+                await client.kv.put("alone", b"after", timeout_s=5)
+            for task in floods:
+                task.cancel()
+            ended = await asyncio.gather(*floods, return_exceptions=True)
+    assert [type(each) for each in ended] == [asyncio.CancelledError] * len(floods), ended
+
+
+@asynccontextmanager
+async def writing(client: AsyncClient) -> AsyncIterator[list[str]]:
+    """Write at an even pace, and give the keys that were acknowledged; one that fails is raised."""
+    acknowledged: list[str] = []
+    stopping = asyncio.Event()
+
+    async def write(key: str) -> None:
+        await client.kv.put(key, b"x")
+        acknowledged.append(key)
+
+    async def pace() -> None:
+        number, loop = 0, asyncio.get_running_loop()
+        begun = loop.time()
+        async with asyncio.TaskGroup() as writes:
+            while not stopping.is_set():
+                await asyncio.sleep(_TURN_S)
+                while number < (loop.time() - begun) * WRITES_A_SECOND:
+                    writes.create_task(write(f"rolled/{number}"))
+                    number += 1
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(pace())
+        try:
+            yield acknowledged
+        finally:
+            stopping.set()

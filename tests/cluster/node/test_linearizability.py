@@ -1,0 +1,46 @@
+"""What clients see of a cluster that is killed, paused and cut can have happened in one order."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from quorate.testing.cluster import Cluster
+from quorate.testing.cluster.faults import FAULTS, beside_the_loop
+from quorate.testing.linearizability import Written, check
+from quorate.testing.linearizability.load import Load, Plan
+from quorate.testing.reach import Reach
+
+OPERATIONS = 2_000
+SEEDS = range(20)
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.short) if seed < 1 else seed for seed in SEEDS]
+)
+async def test_every_history_is_linearizable(proxied: Cluster, seed: int) -> None:
+    rng = random.Random(seed)
+    kinds = rng.sample(sorted(FAULTS), 2)
+    print(f"seed {seed}: {' and '.join(kinds)}")
+    addresses = [node.address for node in proxied.nodes.values()]
+    async with Reach(addresses) as reach:
+        load = Load(reach, Plan(seed=seed, operations=OPERATIONS))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(load.run())
+            group.create_task(disturb(proxied, load, kinds, rng))
+        history = running.result()
+    assert len(history) >= OPERATIONS
+    written = sum(isinstance(each.outcome, Written) for each in history)
+    assert written >= OPERATIONS / 10
+    violation = check(history)
+    assert violation is None, f"seed {seed}: {violation}"
+
+
+async def disturb(cluster: Cluster, load: Load, kinds: list[str], rng: random.Random) -> None:
+    """Let one fault after the other begin and end at some operation."""
+    moments = sorted(rng.sample(range(OPERATIONS * 9 // 10), 2 * len(kinds)))
+    for kind, begin, end in zip(kinds, moments[::2], moments[1::2], strict=True):
+        await load.reached(begin)
+        async with beside_the_loop(FAULTS[kind](cluster, rng)):
+            await load.reached(end)

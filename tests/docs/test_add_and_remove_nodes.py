@@ -1,0 +1,108 @@
+"""What the page shows: a node joins, is added, serves alone after the first is removed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc.aio
+import pytest
+from quorate.config import Settings, load
+from quorate.node.node import Node
+from quorate.testing.installed import catalog_of
+from quorate.v1.admin_pb2 import AddMemberRequest, RemoveMemberRequest
+from quorate.v1.admin_pb2_grpc import AdminServiceStub
+from quorate_greeting.v1.commands_pb2 import SayHelloCommand
+from quorate_greeting.v1.queries_pb2 import ListGreetingsQuery
+from quorate_greeting.v1.rows_pb2 import Greeting
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-and-remove-nodes.md"
+ENOUGH_S = 30
+
+
+async def add(asked: str, node: str, address: str) -> None:
+    async with grpc.aio.insecure_channel(asked) as channel:
+        request = AddMemberRequest(node=node, address=address)
+        async for each in AdminServiceStub(channel).AddMember(request):
+            print(f"{each.shard}: {each.step} ({each.shards_done} of {each.shards_total} done)")
+
+
+async def remove(asked: str, node: str) -> None:
+    async with grpc.aio.insecure_channel(asked) as channel:
+        async for each in AdminServiceStub(channel).RemoveMember(RemoveMemberRequest(node=node)):
+            print(f"{each.shard}: {each.step} ({each.shards_done} of {each.shards_total} done)")
+
+
+def free_ports(count: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def files(directory: Path) -> tuple[Path, Path]:
+    """Write the file of a node that is there, and the one that the page shows of a newcomer."""
+    first, first_http, fourth, fourth_http = free_ports(4)
+    there, joins = directory / "node1.toml", directory / "node4.toml"
+    more = '[plugins]\nenabled = ["greeting"]\n[timing]\nheartbeat_ms = 30\n'
+    more += "election_min_ms = 150\nelection_max_ms = 300\n"
+    there.write_text(
+        f'[node]\nname = "node1"\nport = {first}\nhttp_port = {first_http}\n'
+        f'dir = "{directory / "node1"}"\n{more}'
+    )
+    [shown] = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    shown = re.sub(r"node2 = .*\n", "", shown.replace("7401", str(first)))
+    shown = shown.replace("port = 7404", f"port = {fourth}\nhttp_port = {fourth_http}")
+    shown = shown.replace('dir = "node4"', f'dir = "{directory / "node4"}"')
+    joins.write_text(shown + more)
+    return there, joins
+
+
+def settings_of(path: Path) -> Settings:
+    return load(path, catalog_of(["greeting"]).sections, {})
+
+
+@asynccontextmanager
+async def serving(path: Path) -> AsyncIterator[Node]:
+    node = Node(settings_of(path), catalog_of(["greeting"]))
+    try:
+        async with asyncio.timeout(ENOUGH_S):
+            await node.start()
+        yield node
+    finally:
+        await node.stop()
+
+
+async def say(running: Node, name: str) -> None:
+    hello = SayHelloCommand(town="oslo", name=name, salutation="hello", ttl_ms=3_600_000)
+    await running.groups.propose(hello)
+
+
+def test_a_node_is_added_and_the_first_one_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there, joins = files(tmp_path)
+
+    async def run() -> None:
+        asked, address = (settings_of(path).node.address for path in (there, joins))
+        async with serving(there) as first, serving(joins) as newcomer, asyncio.timeout(ENOUGH_S):
+            await first.ready()
+            await say(first, "ada")
+            await add(asked, "node4", address)
+            await newcomer.ready()
+            await remove(address, "node1")
+            await say(newcomer, "ben")
+            found = newcomer.api.query(ListGreetingsQuery(town="oslo"), Greeting)
+            assert [each.name async for each in found] == ["ada", "ben"]
+
+    asyncio.run(run())
+
+    shown = capsys.readouterr().out
+    assert shown.startswith("metadata/0: learner (0 of ")
+    assert "metadata/0: leadership transferred" in shown
+    assert re.search(r"metadata/0: removed \((\d+) of \1 done\)\n$", shown)
