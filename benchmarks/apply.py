@@ -2,8 +2,9 @@
 
 Each entry holds one command of `--items` items; an entry is decoded, its command parsed, applied by
 its handler, and its rows and its event row are written. The log and its sync are not part of it. In
-the case `singles` an entry holds that many commands of one item each. The bare loop puts the same
-rows through rocksdict alone: the floor of this machine at that moment.
+the case `singles` an entry holds that many commands of one item each; `pairs` is a `PutPairs` of
+the built-in domain kv. The bare loop puts the same rows through rocksdict alone: the floor of this
+machine at that moment.
 
 python benchmarks/apply.py [--json] [--seconds S] [--items N] [--directory DIR] [--profile CASE]
 """
@@ -32,15 +33,17 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from quorate.apply.applier import Applier, families_of
 from quorate.apply.entries import LoggedCommand, command_bytes, join
+from quorate.builtin.kv import plugin as kv
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin import ColumnFamily, Command, DataRoute, Txn, hookimpl, keys
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.declarations import Items
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.shard_id import ShardId
 from quorate.v1.control_pb2 import AdoptSlots
+from quorate.v1.kv_pb2 import PutPair, PutPairs
 from rocksdict import Options, Rdict, WriteBatch
 
 VALUE_BYTES: Final = 128
@@ -100,7 +103,9 @@ CASES: Final[dict[str, Callable[[Txn, Any], None]]] = {
     "Plain": put_plainly,
     "Reading": put_reading,
 }
-AIMS: Final = {"Tight": 250_000, "Plain": 180_000, "Reading": 120_000}
+#: The case of the built-in domain.
+PAIRS: Final = "Pairs"
+AIMS: Final = {"Tight": 250_000, "Plain": 180_000, "Reading": 120_000, PAIRS: 330_000}
 MESSAGES: Final = messages(tuple(CASES))
 
 
@@ -139,12 +144,17 @@ def pairs(number: int, items: int) -> list[tuple[bytes, bytes]]:
 
 
 def payload(case: str, rows: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return an entry of one command."""
+    """Return an entry of one case."""
     message = MESSAGES[case]
     command: Any = message()
     for key, value in rows:
         command.items.add(key=key, value=value)
-    logged = LoggedCommand(message.DESCRIPTOR.full_name, command.SerializeToString())
+    return entry_of(command)
+
+
+def entry_of(command: Message) -> bytes:
+    """Return an entry of one command."""
+    logged = LoggedCommand(command.DESCRIPTOR.full_name, command.SerializeToString())
     return join(1_000, [command_bytes(logged)])
 
 
@@ -164,12 +174,19 @@ def bare(directory: Path, items: int, seconds: float) -> dict[str, float]:
 
 def applied(directory: Path, case: str, items: int, seconds: float) -> dict[str, float]:
     """Apply entries of one case for some time."""
-    declared = catalog()
+    rows = [pairs(number, items) for number in range(64)]
+    if case == PAIRS:
+        declared = build([Plugin(name="kv", distribution="quorate", version="0", module=kv)])
+        payloads = [
+            entry_of(PutPairs(pairs=[PutPair(key=key, value=value) for key, value in batch]))
+            for batch in rows
+        ]
+    else:
+        declared, payloads = catalog(), [payload(case, batch) for batch in rows]
     shard = ShardId("metadata", 0)
     home = DiskHome(directory / case)
     data = ShardData.open(home, families_of(declared, shard.group))
     applier = Applier(declared, shard, data)
-    payloads = [payload(case, pairs(number, items)) for number in range(64)]
     done, began, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - began < seconds:
         entry = Entry(done + 1, 1, EntryKind.COMMAND, payloads[done % 64])
@@ -225,7 +242,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--items", type=int, default=1_000)
     parser.add_argument("--directory", type=Path, help="where the data is kept meanwhile")
-    parser.add_argument("--profile", choices=[*CASES, "Singles"], help="of one case")
+    parser.add_argument("--profile", choices=[*AIMS, "Singles"], help="of one case")
     arguments = parser.parse_args()
     with TemporaryDirectory(dir=arguments.directory) as name:
         directory = Path(name)
@@ -238,7 +255,7 @@ def main() -> None:
             pstats.Stats(profile).sort_stats("tottime").print_stats(20)
             return
         results = [bare(directory, arguments.items, arguments.seconds)]
-        results += [applied(directory, case, arguments.items, arguments.seconds) for case in CASES]
+        results += [applied(directory, case, arguments.items, arguments.seconds) for case in AIMS]
         results.append(singles(directory, arguments.items, arguments.seconds))
     if arguments.json:
         print(json.dumps({"python": platform.python_version(), "cases": results}, indent=2))

@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.testing.replica_process.cluster import Cluster, Process, until
+from quorate.testing.replica_process.cluster import Cluster, Process
+from quorate.testing.waiting import until
 
 #: Name, size of a payload, proposals, proposals in flight.
 LOADS: Final = (

@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from quorate.testing.replica_process.cluster import Cluster, Process, until
+from quorate.testing.replica_process.cluster import Cluster, Process
+from quorate.testing.waiting import until
 
 LIMIT_S: Final = 1.5
 SHARE: Final = 19 / 20

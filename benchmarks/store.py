@@ -26,8 +26,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from quorate.testing.replica_process.cluster import Answer, Cluster, Process, until
+from quorate.testing.replica_process.cluster import Answer, Cluster, Process
 from quorate.testing.replica_process.domain import COUNTERS, counter_key
+from quorate.testing.waiting import until
 
 AIMS: Final = {
     "put items/s": 250_000,

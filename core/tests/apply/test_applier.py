@@ -15,6 +15,7 @@ from quorate.apply.entries import LoggedCommand, Stamp, command_bytes, join, who
 from quorate.apply.outcomes import AppliedEntry, Outcome, ReplicaStoppedError
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
+from quorate.plugin import Txn
 from quorate.plugin.catalog import Catalog
 from quorate.storage.engine.port import DamagedError, EngineError, FullError, StalledError
 from quorate.storage.families import EVENTS
@@ -183,15 +184,20 @@ def test_a_damaged_row_stops_the_replica_even_when_the_handler_goes_on(
         machine.do(["get", "tested.rows", "k"])
     assert isinstance(caught.value.__cause__, DamagedError)
 
-    def swallow(txn: object, _: object) -> None:
+    def swallow(txn: Txn, _: object) -> None:
         with pytest.raises(EngineError):
-            txn.get("tested.rows", b"k")  # type: ignore[attr-defined]
+            txn.get("tested.rows", b"k")
+
+    def swallow_many(txn: Txn, _: object) -> None:
+        with pytest.raises(EngineError):
+            txn.get_rows("tested.rows", [b"j", b"k"])
 
     name = StringValue.DESCRIPTOR.full_name
     route = machine.applier._routes[name]
-    monkeypatch.setitem(machine.applier._routes, name, route._replace(apply=swallow))
-    with pytest.raises(ReplicaStoppedError, match="cannot be applied"):
-        machine.do(PUT)
+    for handler in (swallow, swallow_many):
+        monkeypatch.setitem(machine.applier._routes, name, route._replace(apply=handler))
+        with pytest.raises(ReplicaStoppedError, match="cannot be applied"):
+            machine.do(PUT)
     assert machine.data.applied == 1
 
 

@@ -50,6 +50,33 @@ def test_a_row_carries_the_revision_of_its_command_and_a_private_one_none() -> N
     assert txn.get_row("any.rows", b"l") is None
 
 
+def test_many_rows_are_those_of_each_key(machine: Machine) -> None:
+    machine.do(["put", "tested.rows", "a", "1"], ["put", "tested.marks", "a", "m"])
+    machine.do(["put", "tested.rows", "b", "2"])
+    reader = machine.applier.reader(frozenset({"tested.marks", "tested.rows"}))
+
+    assert reader.get_rows("tested.rows", [b"b", b"c", b"a", b"b"]) == [
+        Row(b"b", b"2", 2 << 20),
+        None,
+        Row(b"a", b"1", 1 << 20),
+        Row(b"b", b"2", 2 << 20),
+    ]
+    assert reader.get_rows("tested.marks", iter([b"a", b"b"])) == [Row(b"a", b"m", 0), None]
+
+
+def test_many_rows_are_those_of_the_call(catalog: Catalog) -> None:
+    txn, _ = new_txn()
+    txn.put("any.rows", b"k", b"v")
+    found = txn.get_rows("any.rows", [b"k", b"l"])
+    txn.delete("any.rows", b"k")
+
+    assert found == [Row(b"k", b"v", 9), None]
+    assert txn.get_rows("any.rows", [b"k"]) == [None]
+    declared, _ = new_txn(Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name]))
+    with pytest.raises(UndeclaredFamilyError):
+        declared.get_rows("other.rows", [b"k"])
+
+
 def test_private_rows_are_stored_as_they_are(machine: Machine) -> None:
     machine.do(["put", "tested.marks", "k", "v"], ["put", "tested.rows", "k", "v"])
 
@@ -238,3 +265,5 @@ def test_layers_show_what_a_plain_dict_would(steps: list[tuple[str, ...]]) -> No
         ]
         assert list(top.iterate("f", b"", None, reverse=True)) == sorted(shown.items())[::-1]
         assert {k: top.get("f", k) for k in (b"a", b"c")} == {k: shown.get(k) for k in (b"a", b"c")}
+        several = [b"c", b"a", b"b", b"c", b"z"]
+        assert top.get_many("f", several) == [shown.get(key) for key in several]

@@ -166,6 +166,8 @@ class FakeNode(
         #: What the first watch gives; one that does not end with a resync is then refused.
         self.watched: Sequence[watch_pb2.WatchResponse] = ()
         self.pairs: dict[bytes, kv_pb2.KeyedPair] = {}
+        #: How many reads are yet to end as a connection that breaks ends them.
+        self.breaks = 0
 
     def know(self, *nodes: str, **addresses: str) -> None:
         """Let this node be known under these names, others under their addresses."""
@@ -223,6 +225,11 @@ class FakeNode(
             return
         context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the test is over")
 
+    def _break(self, context: Any) -> None:
+        if self.breaks:
+            self.breaks -= 1
+            context.abort(grpc.StatusCode.UNAVAILABLE, "Cancelling all calls")
+
     def Put(self, request: kv_pb2.PutPair, context: Any) -> Message:
         self.asked.append(request)
         created = request.key not in self.pairs
@@ -233,9 +240,11 @@ class FakeNode(
 
     def Get(self, request: kv_pb2.GetPairRequest, context: Any) -> Message:
         self.asked.append(request)
+        self._break(context)
         return kv_pb2.GetPairResponse(pair=self.pairs.get(request.key))
 
     def Exists(self, request: kv_pb2.GetPairRequest, context: Any) -> Message:
+        self._break(context)
         return kv_pb2.ExistsPairResponse(exists=request.key in self.pairs)
 
     def Delete(self, request: kv_pb2.DeletePair, context: Any) -> Message:
@@ -249,6 +258,7 @@ class FakeNode(
     def List(self, request: kv_pb2.ListPairsRequest, context: Any) -> Message:
         """Give pages of at most two pairs."""
         self.asked.append(request)
+        self._break(context)
         start = request.page_token or request.start
         keys = [
             key for key in sorted(self.pairs) if key.startswith(request.prefix) and key >= start

@@ -71,6 +71,8 @@ def test_without_a_leader_nothing_is_guessed() -> None:
 
     [shard] = seen.shards
     assert (shard["leader"], shard["commit"], shard["lag"], shard["term"]) == (None, None, {}, 8)
+    [alarm] = seen.alarms
+    assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0: it takes no")
 
 
 def test_a_lag_that_nobody_knows_is_unknown() -> None:
@@ -113,7 +115,7 @@ def test_alarms_are_what_nodes_say_and_what_has_stopped() -> None:
 def test_what_is_empty_has_no_table() -> None:
     seen = view(
         status(controllers=[ControllerReport(name="a.b", shard="metadata/0", state="waiting")]),
-        status(),
+        status(replica("leader", 4, 20)),
         status(),
     )
 

@@ -127,3 +127,25 @@ def test_a_list_of_keys_has_no_values(run: Run, node: FakeNode) -> None:
 
     [row] = json.loads(run("kv", "list", "--keys-only", "--output", "json").out)
     assert "value" not in row
+
+
+@pytest.mark.parametrize(
+    ("read", "answer"), [("get a", "1"), ("exists a", "yes\n"), ("list --output json", "")]
+)
+def test_a_read_is_tried_again_when_its_connection_breaks(
+    run: Run, node: FakeNode, read: str, answer: str
+) -> None:
+    run("kv", "put", "a", "1")
+    node.breaks = 1
+
+    ran = run("kv", *read.split())
+
+    assert (ran.code, ran.err, node.breaks) == (0, "", 0)
+    assert answer in ran.out
+
+
+def test_a_list_shows_on_one_line_what_would_steer_a_terminal(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "a", "1\n\x1b[31m2")
+
+    assert "1\\n\\x1b[31m2" in run("kv", "list").out
+    assert json.loads(run("kv", "list", "--output", "json").out)[0]["value"] == "1\n\x1b[31m2"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -308,3 +309,26 @@ def test_a_plugin_command_that_cannot_be_loaded_names_the_plugin(
 
     assert ran.code == 4
     assert ran.err.startswith(f"error: notes (quorate-notes 1.2.3): {what}; ")
+
+
+def test_what_grpc_tells_of_connections_is_left_out_unless_it_is_asked_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GRPC_VERBOSITY", raising=False)
+    run("--version")
+    assert os.environ["GRPC_VERBOSITY"] == "ERROR"
+
+    monkeypatch.setenv("GRPC_VERBOSITY", "DEBUG")
+    run("--version")
+    assert os.environ["GRPC_VERBOSITY"] == "DEBUG"
+
+
+def test_a_table_is_broken_for_a_terminal_only(
+    run: Run, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "x" * 300
+    install("notes", commands=COMMANDS.replace("milk", long))
+    assert long not in run("notes", "show").out
+
+    monkeypatch.delenv("COLUMNS")
+    assert long in run("notes", "show").out

@@ -32,6 +32,17 @@ def command(console):
 '''
 
 
+def test_endpoints_are_taken_before_the_command_and_after_it(
+    run: Run, node: FakeNode, nowhere: str
+) -> None:
+    there = ("--endpoints", node.address)
+
+    assert run(*there, "status").code == run("status", *there).code == 0
+    # The last one counts.
+    assert run("--endpoints", nowhere, "kv", "list", *there).code == 0
+    assert run(*there, "kv", "list", "--endpoints", nowhere).code == 5
+
+
 @pytest.mark.parametrize("command", [["status"], ["kv", "get", "a"], ["member", "list"]])
 def test_a_cluster_that_is_not_there_is_told_at_once(
     run: Run, nowhere: str, command: list[str]

@@ -92,14 +92,27 @@ def test_rows_and_keys_are_shown_as_plugins_declare_them(
     assert run("watch", "notes.rows").out == 'updated ["shelf", 3, "fe"] = milk (was tea)\n'
 
 
-def test_a_row_that_no_plugin_knows_is_text_or_hex(run: Run, node: FakeNode) -> None:
+def test_a_row_that_no_plugin_knows_is_text_or_base64(run: Run, node: FakeNode) -> None:
     events = [
         WatchEvent(kind=WatchEvent.PUT, name="other.rows", key=b"a", value=value)
-        for value in (b"text", b"\xff")
+        for value in (b"two\nlines", b"\xff")
     ]
     node.watched = [WatchResponse(events=events, token=b"t")]
+    assert run("watch", "other.rows").out.splitlines() == ["put a = two\\nlines", "put a = /w=="]
 
-    assert run("watch", "other.rows").out.splitlines() == ["put a = text", "put a = ff"]
+    node.watched = [WatchResponse(events=events, token=b"t")]
+    told = run("watch", "other.rows", "--output", "json").out.splitlines()
+    assert [json.loads(line)["value"] for line in told] == ["two\nlines", "/w=="]
+
+
+def test_pairs_are_shown_alike_under_both_names(run: Run, node: FakeNode) -> None:
+    event = WatchEvent(kind=WatchEvent.PUT, name="kv.pairs", key=b"a", value=pair("1", 0))
+    shown = []
+    for family in ("kv", "kv.pairs"):
+        node.watched = [WatchResponse(events=[event], token=b"t")]
+        shown.append(run("watch", family).out)
+
+    assert shown == ["created a = 1\n"] * 2
 
 
 def test_a_resync_is_told(run: Run, node: FakeNode) -> None:

@@ -67,6 +67,10 @@ class FakeNode:
         )
         #: Called with each call and before it is answered.
         self.before: Callable[[Context], Awaitable[None]] = _nothing
+        #: What it knows of the cluster; None: what there is to know.
+        self.told: TopologyResponse | None = None
+        #: Called between the answers of a stream.
+        self.between: Callable[[Context], Awaitable[None]] = _nothing
         self.get: Callable[[GetPairRequest], Awaitable[GetPairResponse]] = _no_pair
         #: What each watch gives, in their order; an exception ends it; then it stays silent.
         self.watches: list[Sequence[WatchResponse | Exception]] = []
@@ -94,6 +98,16 @@ class FakeNode:
                 ),
                 _handler("quorate.v1.KvService", Get=(self._get, GetPairRequest)),
                 grpc.method_handlers_generic_handler(
+                    "shop.v1.Shop",
+                    {
+                        "Follow": grpc.unary_stream_rpc_method_handler(
+                            self._follow,
+                            GetPairRequest.FromString,
+                            GetPairResponse.SerializeToString,
+                        )
+                    },
+                ),
+                grpc.method_handlers_generic_handler(
                     "quorate.v1.WatchService",
                     {
                         "Watch": grpc.unary_stream_rpc_method_handler(
@@ -116,7 +130,7 @@ class FakeNode:
 
     async def _topology(self, request: TopologyRequest, context: Context) -> TopologyResponse:
         self._cluster.topologies += 1
-        return self._cluster.told()
+        return self.told or self._cluster.told()
 
     async def _execute(self, request: ExecuteRequest, context: Context) -> ExecuteResponse:
         self.executed.append(request)
@@ -140,6 +154,16 @@ class FakeNode:
         self.asked.append(request)
         await self.before(context)
         return await self.get(request)
+
+    async def _follow(
+        self, request: GetPairRequest, context: Context
+    ) -> AsyncIterator[GetPairResponse]:
+        """Answer once, be asked to go on, and answer again."""
+        self.asked.append(request)
+        await self.before(context)
+        yield GetPairResponse(age_ms=1)
+        await self.between(context)
+        yield GetPairResponse(age_ms=2)
 
     async def _watch(self, request: WatchRequest, context: Context) -> AsyncIterator[WatchResponse]:
         self.watched.append(request)

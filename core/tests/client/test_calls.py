@@ -10,12 +10,16 @@ from quorate.client import (
     InvalidError,
     OutcomeUnknownError,
     RejectedError,
+    UnavailableError,
     connect,
+    failures,
     topology,
 )
+from quorate.client.attempts import Attempts
 from quorate.client.endpoints import DEFAULT, endpoints_of
 from quorate.groups import refusals
 from quorate.plugin import Rejected
+from quorate.rpc.status import status_of
 from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, KeyedPair
 
@@ -101,8 +105,21 @@ async def test_a_call_ends_at_its_deadline(cluster: FakeCluster, q: AsyncClient)
 
     for node in cluster.nodes.values():
         node.before = silence
-    with pytest.raises(DeadlineError):
+    with pytest.raises(DeadlineError, match=r"the last reason was: .* did not answer in time$"):
         await q.kv.get(cluster.first, timeout_s=0.2)
+
+
+async def test_what_a_node_said_is_told_rather_than_that_others_are_silent(q: AsyncClient) -> None:
+    loop = asyncio.get_running_loop()
+    attempts = Attempts(q._topology, loop.time() + 0.2, "read")
+    await attempts.after(failures.of_status(status_of(refusals.UnreadableError("it elects"))))
+
+    async def goes_on() -> None:
+        while True:
+            await attempts.after(failures.unreachable("127.0.0.1:1", "the connection was refused"))
+
+    with pytest.raises(DeadlineError, match=r"the last reason was: it elects$"):
+        await goes_on()
 
 
 async def test_calls_to_one_node_go_there_and_to_no_other(
@@ -174,3 +191,82 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_a_client_without_time_is_refused() -> None:
     with pytest.raises(InvalidError, match="must be more than 0"):
         connect(timeout_s=0)
+
+
+async def followed(q: AsyncClient) -> list[int]:
+    answers = q.stream("/shop.v1.Shop/Follow", GetPairRequest(key=b"a"), GetPairResponse)
+    return [answer.age_ms async for answer in answers]
+
+
+async def test_a_node_that_takes_no_calls_is_left_alone(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    refused = 0
+
+    async def refuse(context: object) -> None:
+        nonlocal refused
+        refused += 1
+        await cluster.fail(context, refusals.NotServingError("this node is stopping"))
+
+    cluster.nodes["n1"].before = refuse
+    for _ in range(9):
+        await q.call(GET, GetPairRequest(key=b"a"), GetPairResponse, read=True)
+    assert refused == 1
+
+
+async def test_a_stream_asks_another_node_while_nothing_was_done(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    nodes = cluster.nodes
+
+    async def wait_to_be_added(context: object) -> None:
+        await cluster.fail(context, refusals.NotProposedError("it waits; ask another node"))
+
+    await q.topology()
+    await nodes["n1"].stop()
+    nodes["n2"].before = wait_to_be_added
+    # Whichever of the three is asked first.
+    assert [await followed(q) for _ in nodes] == [[1, 2]] * 3
+    assert len(nodes["n3"].asked) == 3
+
+    await nodes["n3"].stop()
+    with pytest.raises(UnavailableError):
+        await followed(q)
+
+
+async def test_a_stream_that_has_begun_or_was_refused_is_not_asked_for_again(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    async def fail(context: object) -> None:
+        await cluster.fail(context, refusals.NotProposedError("not any more"))
+
+    async def refuse(context: object) -> None:
+        await cluster.fail(context, Rejected("NOT_FOUND", "nothing of that name"))
+
+    for node in cluster.nodes.values():
+        node.between = fail
+    with pytest.raises(UnavailableError):
+        await followed(q)
+    for node in cluster.nodes.values():
+        node.before = refuse
+    with pytest.raises(RejectedError):
+        await followed(q)
+
+    assert sum(len(node.asked) for node in cluster.nodes.values()) == 2
+
+
+async def test_a_node_that_knows_no_leader_is_believed_when_no_other_knows_one(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    nodes = list(cluster.nodes.values())
+    left_behind = cluster.told()
+    for place in left_behind.shards:
+        place.leader = ""
+    for node in nodes[:2]:
+        node.told = left_behind
+    # Whichever of the three is asked first.
+    for _ in nodes:
+        assert [place.leader for place in (await q.topology()).shards] == ["n1", "n2"]
+
+    await nodes[2].stop()
+    assert [place.leader for place in (await q.topology()).shards] == ["", ""]

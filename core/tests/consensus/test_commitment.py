@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from quorate.consensus.messages import Append, AppendReply, Heartbeat, VoteReply
 from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.consensus.timing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +77,35 @@ def test_a_leader_counts_itself_only_as_far_as_its_log_is_durable(group: Group) 
 
     group.sync("a")
     assert leader.commit == 3
+
+
+def test_news_of_a_commit_wait_for_entries_that_carry_them(
+    new_group: Callable[..., Group],
+) -> None:
+    group = new_group("abc", timing=Timing(news_s=0.003))
+    leader = group.elect("a")
+    group.advance(group.timing.heartbeat_s)
+    heard = len(group.bodies("a", Heartbeat))
+    leader.propose(b"one")
+    group.settle()
+    assert [replica.commit for replica in group.replicas.values()] == [3, 2, 2]
+    leader.propose(b"two")
+    group.settle()
+
+    assert [replica.commit for replica in group.replicas.values()] == [4, 3, 3]
+    assert len(group.bodies("a", Heartbeat)) == heard
+
+
+def test_news_of_a_commit_wait_no_longer_than_they_may(new_group: Callable[..., Group]) -> None:
+    group = new_group("abc", timing=Timing(news_s=0.003))
+    leader = group.elect("a")
+    group.advance(group.timing.heartbeat_s)
+    leader.propose(b"one")
+    group.settle()
+    assert [replica.commit for replica in group.replicas.values()] == [3, 2, 2]
+    group.advance(0.003)
+
+    assert [replica.commit for replica in group.replicas.values()] == [3, 3, 3]
 
 
 def test_followers_may_commit_before_the_leader_is_durable_but_it_applies_later(

@@ -223,6 +223,35 @@ async def test_a_host_that_stops_it_within_a_turn_leaves_no_timer(host: Host) ->
     assert timer.cancelled()
 
 
+async def test_a_deadline_that_moves_away_leaves_the_timer_and_one_that_comes_nearer_does_not(
+    host: Host,
+) -> None:
+    await turns()
+    replica, timer = host.driver.replica, host.driver._timer
+    replica.heartbeat_deadline += 1.0
+    host.driver.wake()
+    await turns()
+    assert host.driver._timer is timer
+
+    replica.heartbeat_deadline -= 1.02
+    host.driver.wake()
+    await turns()
+    assert host.driver._timer is not timer
+
+
+async def test_a_timer_that_was_left_is_followed_by_another(host: Host) -> None:
+    await turns()
+    replica, timer = host.driver.replica, host.driver._timer
+    assert timer is not None
+    replica.heartbeat_deadline += 1.0
+    timer._run()
+    timer.cancel()
+    await turns()
+
+    assert host.driver._timer is not None
+    assert host.driver._timer.when() > timer.when() + 0.5
+
+
 async def test_time_alone_wakes_it(new_group: Callable[..., Group]) -> None:
     loop = asyncio.get_running_loop()
     group = new_group("a")

@@ -91,6 +91,60 @@ def test_a_read_during_a_round_waits_for_the_next(group: Group) -> None:
     assert group.reads["a"] == [ReadOutcome(1, 2), ReadOutcome(2, 2)]
 
 
+def rounds(group: Group, number: int) -> list[str]:
+    """Whom the leader asked to confirm a round."""
+    return [
+        message.target.node
+        for message in group.sent
+        if isinstance(message.body, Heartbeat) and message.body.round == number
+    ]
+
+
+def test_a_round_asks_as_few_as_make_a_majority(new_group: Callable[..., Group]) -> None:
+    group = new_group("abcde", "f")
+    group.elect("a").read_index(1)
+    group.settle()
+
+    assert group.reads["a"] == [ReadOutcome(1, 2)]
+    assert len(set(rounds(group, 1))) == len(rounds(group, 1)) == 2
+
+
+def test_a_round_asks_those_that_were_heard_last(group: Group) -> None:
+    leader = group.elect("a")
+    group.now += group.timing.heartbeat_s / 2
+    group.say("c", "a", HeartbeatReply(0, 2), term=1)
+    leader.read_index(1)
+    group.settle()
+
+    assert rounds(group, 1) == ["c"]
+
+
+def test_all_are_asked_when_those_that_were_asked_are_late(group: Group) -> None:
+    leader = group.elect("a")
+    before = group.now
+    leader.read_index(1)
+    group.turn("a")
+    [asked] = rounds(group, 1)
+    group.wire.clear()
+    group.isolate(asked)
+    group.advance(group.timing.heartbeat_s / 4)
+
+    assert group.reads["a"] == [ReadOutcome(1, 2)]
+    assert group.now - before < group.timing.heartbeat_s
+
+
+def test_who_is_not_asked_is_still_told_that_the_leader_lives(group: Group) -> None:
+    leader = group.elect("a")
+    for number in range(1, 20):
+        leader.read_index(number)
+        group.advance(group.timing.heartbeat_s / 10)
+    told = {each: [m for m in group.sent if m.target.node == each] for each in "bc"}
+
+    assert len(group.reads["a"]) == 19
+    assert min(len(found) for found in told.values()) >= 2
+    assert {replica.term for replica in group.replicas.values()} == {1}
+
+
 def test_a_round_is_asked_for_again_with_the_next_heartbeat(group: Group) -> None:
     leader = group.elect("a")
     leader.read_index(1)

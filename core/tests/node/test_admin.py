@@ -303,7 +303,7 @@ async def test_a_controller_is_paused_and_resumed(nodes: Nodes) -> None:
         await until(lambda: len(runs) >= 2)
         await stub.PauseController(admin_pb2.PauseControllerRequest(name="toy.counting"))
         assert list((await status(path)).paused) == ["toy.counting"]
-        await until(lambda: all(each.state == "paused" for each in node._runner.status()))
+        await until(lambda: all(each.state == "paused" for each in node.duties.runner.status()))
         seen = len(runs)
         await nodes.say(node.api, "a=1")
 
@@ -365,7 +365,7 @@ async def test_a_node_that_was_restored_is_a_cluster_of_its_own(
 async def test_there_is_one_backup_of_a_node_at_a_time(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     async with nodes.started(path) as [node], operator(path) as stub:
-        async with aclosing(node._backups.back_up()) as first:
+        async with aclosing(node.administration.backups.back_up()) as first:
             await anext(first)
             with pytest.raises(grpc.aio.AioRpcError, match="a backup of n1 is under way"):
                 await stub.Backup(admin_pb2.BackupRequest(), timeout=20).read()
@@ -381,9 +381,12 @@ async def test_there_is_one_backup_of_a_node_at_a_time(nodes: Nodes) -> None:
 
 async def test_a_node_that_stops_ends_its_backup(nodes: Nodes) -> None:
     [path] = nodes.files(1)
-    async with nodes.started(path) as [node], aclosing(node._backups.back_up()) as parts:
+    async with (
+        nodes.started(path) as [node],
+        aclosing(node.administration.backups.back_up()) as parts,
+    ):
         await anext(parts)
-        node._backups.stop()
+        node.administration.backups.stop()
         with pytest.raises(UnreadableError, match="back up another node"):
             await anext(parts)
 

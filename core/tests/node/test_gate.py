@@ -82,14 +82,44 @@ async def test_a_call_inside_ends_in_peace(name: str) -> None:
         await service.begun.wait()
         gate.close("this node is stopping")
 
-        assert gate.inside == 1
+        assert +gate.inside == {name.strip("/"): 1}
         assert not await gate.emptied(0.0)
         with pytest.raises(grpc.aio.AioRpcError, match="is stopping"):
             await method("/shop/Ask")()
         service.may_end.set()
         assert await gate.emptied(20)
         assert await call == b"x"
-    assert gate.inside == 0
+    assert not +gate.inside
+
+
+async def test_what_is_awaited_is_never_refused_and_is_inside() -> None:
+    gate, service = Gate(["peers"], ["peers/Wait"]), Service()
+    async with served(gate, service) as method:
+        call = asyncio.ensure_future(method("/peers/Wait")())
+        await service.begun.wait()
+
+        assert +gate.inside == {"peers/Wait": 1}
+        assert not await gate.emptied(0.0)
+        service.may_end.set()
+        assert await call == b"x"
+        assert await gate.emptied(20)
+
+
+async def test_it_is_silent_once_nobody_asks_any_more() -> None:
+    gate, loop = Gate([]), asyncio.get_running_loop()
+    async with served(gate, Service()) as method:
+        gate.open()
+        gate.close("this node is stopping")
+        silent = asyncio.create_task(gate.silent(0.3, within_s=20))
+        await asyncio.sleep(0.2)
+        with pytest.raises(grpc.aio.AioRpcError, match="is stopping"):
+            await method("/shop/Ask")()
+        refused_at = loop.time()
+        await silent
+        assert loop.time() - refused_at >= 0.25
+
+        gate.close("this node is stopping")
+        await gate.silent(20, within_s=0.0)
 
 
 async def test_a_call_that_was_given_up_is_not_inside() -> None:

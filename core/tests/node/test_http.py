@@ -18,8 +18,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.config import load
 from quorate.node import probes
-from quorate.node.node import Node, StartError
+from quorate.node.node import Node
 from quorate.plugin import NodeApi
+from quorate.rpc.server import ServingRefusedError
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -167,7 +168,9 @@ async def test_a_port_in_use_is_named(nodes: Nodes) -> None:
     node = nodes.new(path)
     with socket.create_server(("127.0.0.1", http_of(path))):
         try:
-            with pytest.raises(StartError, match=f"127.0.0.1:{http_of(path)} .*node.http_port"):
+            with pytest.raises(
+                ServingRefusedError, match=f"127.0.0.1:{http_of(path)} .*node.http_port"
+            ):
                 await node.start()
         finally:
             await node.stop()

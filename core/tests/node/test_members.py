@@ -184,7 +184,7 @@ async def test_a_node_is_added_under_load_and_has_all(nodes: Nodes) -> None:
         assert (told[-1].shards_done, told[-1].shards_total) == (3, 3)
         for node in [*members, newcomer]:
             await until(partial(have, node, "n1", "n2", "n3", "n4"))
-            assert node._addresses.known["n4"] == address_of(newcomer)
+            assert node.neighbours.addresses.known["n4"] == address_of(newcomer)
         found = await nodes.values(newcomer.api)
         assert set(writer.promised) <= set(found)
 
@@ -194,11 +194,15 @@ async def test_a_node_serves_for_others_once_metadata_has_come_to_it(nodes: Node
     path = nodes.joining("n4", *there)
     async with nodes.started(*there) as members, nodes.running(path) as newcomer:
         async with admin(newcomer) as stub:
-            assert list((await stub.Topology(admin_pb2.TopologyRequest())).shards)
-            with pytest.raises(grpc.aio.AioRpcError) as waits:
-                await stub.TransferLeader(admin_pb2.TransferLeaderRequest())
-        assert waits.value.code() is grpc.StatusCode.UNAVAILABLE
-        assert "`quorate member add`" in str(waits.value.details())
+            assert not (await stub.Status(admin_pb2.NodeStatusRequest())).ready
+            for call in (
+                stub.Topology(admin_pb2.TopologyRequest()),
+                stub.TransferLeader(admin_pb2.TransferLeaderRequest()),
+            ):
+                with pytest.raises(grpc.aio.AioRpcError) as waits:
+                    await call
+                assert waits.value.code() is grpc.StatusCode.UNAVAILABLE
+                assert "`quorate member add`" in str(waits.value.details())
 
         async with admin(members[0]) as stub:
             request = admin_pb2.AddMemberRequest(node="n4", address=address_of(newcomer))
@@ -302,7 +306,7 @@ async def test_restarted_nodes_know_the_nodes_that_came_later(nodes: Nodes) -> N
     async with nodes.started(*there, path) as [first, second]:
         assert await nodes.say(first.api, "a=1") == "a is 1"
         assert await nodes.say(second.api, "b=2") == "b is 2"
-        await until(lambda: first._clocks("n2") is not None)
+        await until(lambda: first.neighbours.clocks("n2") is not None)
 
 
 @pytest.mark.parametrize("left_at", [0, 1, 2, 4, 6])
@@ -475,8 +479,8 @@ async def test_what_operators_said_of_an_address_counts_first(nodes: Nodes) -> N
     paths[1].write_text(text.replace(f'n2 = "127.0.0.1:{port}"', f'n2 = "localhost:{port}"'))
     async with nodes.started(*paths) as [first, second]:
         await until(lambda: len(list(first.shards.declarations())) == 2)
-        assert second._addresses.known["n2"] == f"localhost:{port}"
+        assert second.neighbours.addresses.known["n2"] == f"localhost:{port}"
         assert first.network.address("n2") == f"127.0.0.1:{port}"
         await add(first, "n2", f"localhost:{port}")
         assert first.network.address("n2") == f"localhost:{port}"
-        await until(lambda: second._addresses.known["n2"] == f"localhost:{port}")
+        await until(lambda: second.neighbours.addresses.known["n2"] == f"localhost:{port}")

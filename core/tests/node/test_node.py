@@ -17,10 +17,12 @@ from quorate.builtin.kv import plugin
 from quorate.consensus.formation import FormationRefusedError
 from quorate.groups.node_shards import GroupsDifferError
 from quorate.node.directory import OtherClusterError
-from quorate.node.node import Node, StartError
+from quorate.node.node import Node
+from quorate.node.replicas import UnclaimedDataError
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import assemble, build
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.shard_id import ShardId
 from quorate.rpc.server import ServingRefusedError
 from quorate.v1 import command_pb2, command_pb2_grpc
 from quorate.v1.kv_pb2 import GetPairs, KeyedPair, PutPair, PutPairReply
@@ -178,7 +180,7 @@ async def test_data_of_a_plugin_that_is_not_enabled_stops_the_start(nodes: Nodes
 
     again = nodes.new(path, assemble([]))
     try:
-        with pytest.raises(StartError, match="data of toy, which is not enabled"):
+        with pytest.raises(UnclaimedDataError, match="data of toy, which is not enabled"):
             await again.start()
     finally:
         await again.stop()
@@ -204,6 +206,31 @@ async def test_another_number_of_shards_than_was_founded_stops_the_start(nodes: 
         await again.stop()
 
 
+async def test_a_cluster_is_founded_with_more_than_one_shard_of_metadata(nodes: Nodes) -> None:
+    kv = Plugin(name="kv", distribution="quorate", version="0", module=plugin)
+    serving = build([kv])
+    paths = nodes.files(3, more="[groups.metadata]\nshards = 2\n")
+    keys = [f"{number}/key".encode() for number in range(20)]
+    async with nodes.started(*paths, serving=serving) as started, asyncio.timeout(20):
+        for node in started:
+            # Ready with all of them, and not before.
+            assert sorted(str(shard.id) for shard in node.shards.all()) == [
+                "metadata/0",
+                "metadata/1",
+            ]
+        used = set[ShardId]()
+        for number, key in enumerate(keys):
+            await started[number % 3].api.propose(PutPair(key=key, value=b"1"), PutPairReply)
+            used.add(started[0].shards.slot_map.place("metadata", key.partition(b"/")[0]))
+        assert used == {ShardId("metadata", 0), ShardId("metadata", 1)}
+        for node in started:
+            found = [each async for each in node.api.query(GetPairs(keys=keys), KeyedPair)]
+            assert sorted(each.key for each in found) == sorted(keys)
+    async with nodes.started(*paths, serving=serving) as started, asyncio.timeout(20):
+        found = [each async for each in started[1].api.query(GetPairs(keys=keys), KeyedPair)]
+        assert len(found) == len(keys)
+
+
 async def test_what_has_a_time_to_live_goes_when_it_has_passed(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     kv = Plugin(name="kv", distribution="quorate", version="0", module=plugin)
@@ -216,3 +243,15 @@ async def test_what_has_a_time_to_live_goes_when_it_has_passed(nodes: Nodes) -> 
             await asyncio.sleep(0.02)
 
         assert [pair.key for pair in left] == [b"b"]
+
+
+async def test_every_new_leader_is_logged_once(
+    nodes: Nodes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "quorate.groups.shard")
+    async with nodes.started(*nodes.files(1)) as [node]:
+        await nodes.say(node.api, "a=1")
+        shards = sorted(str(shard.id) for shard in node.shards.all())
+
+    led = sorted(text for text in caplog.messages if " is led by " in text)
+    assert led == [f"shard {shard} is led by {node.me.node} in term 1" for shard in shards]

@@ -27,7 +27,7 @@ def test_times_of_the_file_are_milliseconds(tmp_path: Path) -> None:
     found = tuning.shard_settings(settings(tmp_path, text))
 
     assert (found.timing.heartbeat_s, found.timing.election_min_s) == (0.02, 0.09)
-    assert found.timing.election_max_s == 0.17
+    assert (found.timing.election_max_s, found.timing.news_s) == (0.17, 0.007)
     assert (found.linger_s, found.write_timeout_s, found.slow_write_s) == (0.007, 4.0, 0.25)
 
 

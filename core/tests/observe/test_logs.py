@@ -31,6 +31,7 @@ def log() -> Iterator[Log]:
     logging.captureWarnings(False)
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.getLogger("grpc").setLevel(logging.NOTSET)
 
 
 def failure() -> Any:
@@ -99,3 +100,13 @@ def test_warnings_of_libraries_come_as_lines_too(log: Log) -> None:
         warnings.warn("it is old", stacklevel=1)
 
     assert "it is old" in json.loads(out.getvalue())["message"]
+
+
+def test_what_grpc_warns_of_is_left_out_and_its_errors_are_not(log: Log) -> None:
+    out = log("text", "debug")
+
+    logging.getLogger("grpc._cython.cygrpc").warning("aborting a method due to server stop")
+    logging.getLogger("grpc._cython.cygrpc").error("broken")
+
+    [line] = out.getvalue().splitlines()
+    assert " ERROR grpc._cython.cygrpc: broken " in line

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.plugin import Rejected, answer_each, still_due
+from quorate.plugin import Rejected, Row, answer_each, read_each, still_due
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 
@@ -51,3 +51,23 @@ def test_a_deadline_that_was_moved_or_cancelled_is_not_due() -> None:
     txn.schedule(TIMER, b"moved", 200)
     txn.schedule(TIMER, b"cancelled", None)
     assert list(still_due(txn, TIMER, [b"moved", b"cancelled", b"due"])) == [b"due"]
+
+
+def test_rows_of_many_keys_come_in_the_order_of_the_keys() -> None:
+    txn = MemoryTxn()
+    txn.put("any.rows", b"7", b"v")
+    keys = [b"%d" % number for number in range(250)]
+
+    found = read_each(txn, "any.rows", keys)
+
+    assert list(found) == [Row(b"7", b"v", txn.revision) if key == b"7" else None for key in keys]
+    assert list(read_each(txn, "any.rows", [])) == []
+
+
+def test_rows_of_many_keys_are_not_all_in_memory() -> None:
+    txn = MemoryTxn()
+    found = read_each(txn, "any.rows", [b"%d" % number for number in range(250)])
+    assert next(found) is None
+    txn.put("any.rows", b"249", b"v")
+
+    assert list(found)[-1] == Row(b"249", b"v", txn.revision)

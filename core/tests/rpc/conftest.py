@@ -63,6 +63,7 @@ class FakeReplica:
         self.leads = leads
         self.term = 1
         self.leader: Peer | None = Peer("a", REPLICAS["a"])
+        self.leaderless_from = float("inf")
         self.proposed: list[LoggedCommand] = []
         self.timeouts: list[float] = []
         #: How many commands came at once.
@@ -100,7 +101,9 @@ class FakeReplica:
         self.calls.append(len(commands))
         return asyncio.ensure_future(self._propose(commands))
 
-    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+    def read_barrier(
+        self, timeout_s: float | None = None, *, patient: bool = True
+    ) -> asyncio.Future[int]:
         return _now()
 
     def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:

@@ -101,6 +101,21 @@ async def test_a_stamp_and_a_deadline_come_to_the_leader(
     assert 1 < leader.timeouts[0] < 4
 
 
+async def test_an_operation_whose_answer_is_not_kept_is_told(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    leader.answer = lambda _: Outcome(revision_of(1, 0), b"", forgotten=True)
+    command = note("a")
+    command.stamp.CopyFrom(entry_pb2.Stamp(session=9, sequence=2, lowest_unanswered=1))
+
+    response = await stub.Execute(ExecuteRequest(commands=[command]), timeout=10)
+
+    [answer] = response.answers
+    assert answer.WhichOneof("result") == "reply"
+    assert answer.reply.forgotten
+    assert [each.revision for each in answer.reply.revisions] == [revision_of(1, 0)]
+
+
 @pytest.mark.parametrize("count", [0, 21])
 async def test_a_call_of_no_command_or_too_many(
     stub: Any,

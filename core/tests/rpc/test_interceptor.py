@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -154,3 +155,45 @@ async def test_a_method_that_does_not_exist(channel: grpc.aio.Channel) -> None:
         await asyncio.wait_for(channel.unary_unary("/echo.Echo/Nothing", None, None)(b""), 10)
 
     assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+class Stopped:
+    """A stream whose server stops while it waits for what comes next."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.stopped = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def stream_stream(self, requests: Any, context: Any) -> None:
+        await context.read()
+        self.begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await self.stopped.wait()
+        try:
+            await context.read()
+        finally:
+            self.ended.set()
+
+
+async def test_a_stream_that_the_end_of_the_server_meets_is_no_fault(
+    limits: LimitsSection, caplog: pytest.LogCaptureFixture
+) -> None:
+    servicer, server = Stopped(), RpcServer(limits)
+    handler = grpc.stream_stream_rpc_method_handler(servicer.stream_stream)
+    server.server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("echo.Echo", {"stream_stream": handler})]
+    )
+    port = server.bind("127.0.0.1", 0, TlsSection())
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        method: Any = channel.stream_stream("/echo.Echo/stream_stream", None, None)
+        stream = method()
+        await stream.write(b"x")
+        await servicer.begun.wait()
+        await server.stop(0)
+        servicer.stopped.set()
+        await servicer.ended.wait()
+        await asyncio.sleep(0)
+    assert [record for record in caplog.records if record.name.startswith("quorate")] == []

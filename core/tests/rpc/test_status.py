@@ -7,9 +7,11 @@ from quorate.groups import refusals
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
+    LeaderlessError,
     NoLeaderError,
     NotProposedError,
     NotProposedInTimeError,
+    NotServingError,
     OutcomeUnknownError,
     ReadTimeoutError,
     UnansweredInTimeError,
@@ -35,6 +37,8 @@ REFUSALS = [
     FencedError(SHARD, term=3, made_in=2),
     UnreadableError("no replica"),
     ReadTimeoutError("late read"),
+    LeaderlessError(SHARD),
+    NotServingError("this node is stopping"),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -137,6 +138,7 @@ def test_a_cluster_is_used_from_elsewhere_ends_with_ctrl_c_and_keeps_its_data(de
         dev.program.send_signal(signal.SIGINT)
         assert dev.program.wait() == 0
         assert [pid for pid in children if alive(pid)] == []
+        assert "\nstopping the nodes; Ctrl-C again ends them at once\n" in dev.program.said
         assert dev.program.said.endswith("stopped\n")
     with dev.ready():
         assert dev.run("kv", "get", "a").stdout == "1"
@@ -144,6 +146,10 @@ def test_a_cluster_is_used_from_elsewhere_ends_with_ctrl_c_and_keeps_its_data(de
         os.kill(dev.program.pid, signal.SIGTERM)
         assert dev.program.wait() == 0
         assert [pid for pid in children if alive(pid)] == []
+    said = [line for log in dev.directory.glob("*.log") for line in log.read_text().splitlines()]
+    assert any("5/5 ready" in line for line in said)
+    # No traceback, no warning, and nothing that a library writes beside the log.
+    assert [line for line in said if not re.match(r"\d{4}-\d\d-\d\dT\S+Z INFO ", line)] == []
 
 
 def test_a_node_that_dies_is_told_with_its_log_and_can_come_back(dev: Dev) -> None:

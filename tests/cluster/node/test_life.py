@@ -98,16 +98,40 @@ def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
                 kv.Put(kv_pb2.PutPair(key=b"a", value=b"3"), timeout=20)
             assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
             assert "nothing was proposed" in str(refused.value.details())
+            refused_reading(kv)
             stale = kv_pb2.GetPairRequest(key=b"a", stale=True)
             found = kv.Get(stale, timeout=10)
             assert found.pair.value == b"1"
             assert found.age_ms > 0
             until(lambda: kv.Get(stale, timeout=10).age_ms > found.age_ms or None)
+        last.kill()
+        last.start()
+        until(last.report)
+        with grpc.insecure_channel(last.address) as channel:
+            kv = kv_pb2_grpc.KvServiceStub(channel)
+            with pytest.raises(grpc.RpcError) as refused:
+                kv.Put(kv_pb2.PutPair(key=b"a", value=b"4"), timeout=20, wait_for_ready=True)
+            assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert "nothing was proposed" in str(refused.value.details())
+            refused_reading(kv)
+            found = kv.Get(stale, timeout=10)
+            # Of what it has applied it knows no more how old it is.
+            assert (found.pair.value, found.age_ms) == (b"1", -1)
+
+
+def refused_reading(kv: kv_pb2_grpc.KvServiceStub) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        kv.Get(kv_pb2.GetPairRequest(key=b"a"), timeout=20)
+    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert "read stale" in str(refused.value.details())
 
 
 async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
     with founded(tmp_path) as cluster:
-        async with connect(cluster.endpoints, exactly_once=True) as client:
+        # What is plainly sent is sent again only while nothing can have been done.
+        async with connect(cluster.endpoints) as client:
+            begun = loop.time()
             async with writing(client) as acknowledged:
                 for node in cluster.nodes.values():
                     before = len(acknowledged)
@@ -115,8 +139,11 @@ async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path
                     node.start()
                     await asyncio.to_thread(node.ready)
                     assert len(acknowledged) > before
+                restarted_s = loop.time() - begun
             found = {row.key.decode() async for row in client.kv.list("rolled/")}
     assert set(acknowledged) <= found
+    # Each that was due by then was sent, and each that was sent was acknowledged.
+    assert len(acknowledged) >= WRITES_A_SECOND * (restarted_s - _TURN_S)
 
 
 async def test_a_flooded_group_leaves_the_writes_of_another_alone(tmp_path: Path) -> None:
@@ -163,8 +190,14 @@ async def writing(client: AsyncClient) -> AsyncIterator[list[str]]:
     acknowledged: list[str] = []
     stopping = asyncio.Event()
 
-    async def write(key: str) -> None:
-        await client.kv.put(key, b"x")
+    async def write(number: int) -> None:
+        key = f"rolled/{number}"
+        if number % 2:
+            await client.kv.put(key, b"x")
+        else:
+            # Through any node, which sends it on to the leader.
+            pair = kv_pb2.PutPair(key=key.encode(), value=b"x")
+            await client.call("/quorate.v1.KvService/Put", pair, kv_pb2.PutPairReply)
         acknowledged.append(key)
 
     async def pace() -> None:
@@ -174,7 +207,7 @@ async def writing(client: AsyncClient) -> AsyncIterator[list[str]]:
             while not stopping.is_set():
                 await asyncio.sleep(_TURN_S)
                 while number < (loop.time() - begun) * WRITES_A_SECOND:
-                    writes.create_task(write(f"rolled/{number}"))
+                    writes.create_task(write(number))
                     number += 1
 
     async with asyncio.TaskGroup() as group:

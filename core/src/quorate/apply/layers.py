@@ -19,6 +19,9 @@ class Rows(Protocol):
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return a value; None where there is no such key."""
 
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, in their order."""
+
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
@@ -103,6 +106,20 @@ class Layer:
         except EngineError as error:
             self.fault = error
             raise
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, in their order, as this layer shows them."""
+        table = self.tables.get(family)
+        if table is not None and table.ranges:
+            return [self.get(family, key) for key in keys]
+        try:
+            below = self._below.get_many(family, keys)
+        except EngineError as error:
+            self.fault = error
+            raise
+        if table is None or table.rows.keys().isdisjoint(keys):
+            return below
+        return [table.rows.get(key, value) for key, value in zip(keys, below, strict=True)]
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False

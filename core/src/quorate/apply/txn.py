@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from struct import Struct
 from typing import Final
@@ -73,6 +73,22 @@ class ShardReader:
         if not declared.public:
             return _new_row(Row, (key, stored, 0))
         return _new_row(Row, (key, stored[_HEAD:], _revision(stored)[0]))
+
+    def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
+        """Return the rows of keys in their order, as they are at this call."""
+        declared = self._readable(family)
+        named = list(keys)
+        for key in named:
+            if type(key) is not bytes:
+                raise _not_bytes("key", key)
+        found = zip(named, self._rows.get_many(family, named), strict=True)
+        new, revision = _new_row, _revision
+        if not declared.public:
+            return [None if value is None else new(Row, (key, value, 0)) for key, value in found]
+        return [
+            None if value is None else new(Row, (key, value[_HEAD:], revision(value)[0]))
+            for key, value in found
+        ]
 
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
@@ -278,6 +294,10 @@ class _Nothing:
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return None."""
         return None
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return None for each."""
+        return [None] * len(keys)
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False

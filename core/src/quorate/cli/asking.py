@@ -17,6 +17,9 @@ T = TypeVar("T")
 
 ADMIN: Final = "/quorate.v1.AdminService"
 
+#: How long a call may take for which somebody waits; an election is over long before.
+_PATIENCE_S: Final = 10.0
+
 
 def ask(ctx: click.Context, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
     """Return what `work` makes of a client, which is closed afterwards."""
@@ -25,10 +28,14 @@ def ask(ctx: click.Context, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
     endpoints = terminal_of(ctx).reached()
 
     async def asked() -> T:
-        async with connect(endpoints) as client:
+        async with connect(endpoints, timeout_s=_PATIENCE_S) as client:
             return await work(client)
 
-    return asyncio.run(asked())
+    try:
+        return asyncio.run(asked())
+    except asyncio.CancelledError:
+        # Behind a group of tasks that has failed `asyncio.run` does not know Ctrl-C any more.
+        raise KeyboardInterrupt from None
 
 
 def follow(ctx: click.Context, work: Callable[[AsyncClient], Awaitable[None]]) -> None:

@@ -63,10 +63,11 @@ def view_of(
         for shard in status.shards
     }
     rates = _rates(applied, at_s, before)
+    shards = [_shard_row(place, said, rates) for place in topology.shards]
     return ClusterView(
         cluster=topology.cluster_id.hex(),
         nodes=[_node_row(node.node, node.address, statuses[node.node]) for node in topology.nodes],
-        shards=[_shard_row(place, said, rates) for place in topology.shards],
+        shards=shards,
         controllers=[
             {
                 "controller": each.name,
@@ -81,9 +82,12 @@ def view_of(
             for each in status.controllers
         ],
         alarms=[
-            {"node": name, "alarm": alarm}
-            for name, status in said.items()
-            for alarm in _alarms(status)
+            *({"node": None, "alarm": _leaderless(row)} for row in shards if row["leader"] is None),
+            *(
+                {"node": name, "alarm": alarm}
+                for name, status in said.items()
+                for alarm in _alarms(status)
+            ),
         ],
         at_s=at_s,
         applied=applied,
@@ -181,6 +185,13 @@ def _lags(
         reached = matched.get(node) if replica is None else replica.applied_index
         lags[node] = None if reached is None else max(0, leading.commit_index - reached)
     return lags
+
+
+def _leaderless(shard: Row) -> str:
+    return (
+        f"no node that answers leads {shard['shard']}: it takes no writes until a majority of its "
+        "nodes runs and has elected one"
+    )
 
 
 def _alarms(status: NodeStatusResponse) -> Iterator[str]:

@@ -64,7 +64,7 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
     if isinstance(command, click.Group):
         command.no_args_is_help = False
         for below in command.commands.values():
-            adopt(below, asks=asks)
+            adopt(below, asks=below.asks if isinstance(below, DeferredCommand) else asks)
     return command
 
 

@@ -16,12 +16,6 @@ from quorate.cli.failures import failure
 from quorate.v1.kv_pb2 import (
     DeletePair,
     DeletePairReply,
-    ExistsPairResponse,
-    GetPairRequest,
-    GetPairResponse,
-    KeyedPair,
-    ListPairsRequest,
-    ListPairsResponse,
     PutPair,
     PutPairReply,
     TouchPair,
@@ -30,6 +24,7 @@ from quorate.v1.kv_pb2 import (
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
+    from quorate.client.kv import KeyValue
 
 M = TypeVar("M", bound=Message)
 
@@ -132,9 +127,9 @@ def cas(
 @click.pass_context
 def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     """Print the value of KEY alone, byte for byte; a line end follows on a terminal only."""
-    request = GetPairRequest(key=_read(key, "KEY", in_hex), stale=stale)
-    response = _ask(ctx, "Get", request, GetPairResponse)
-    if not response.HasField("pair"):
+    wanted = _read(key, "KEY", in_hex)
+    pair = ask(ctx, lambda client: client.kv.get(wanted, stale=stale))
+    if pair is None:
         raise failure(
             ExitCode.FAILED,
             f"there is no pair with the key {key}",
@@ -142,11 +137,11 @@ def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
         )
     terminal = terminal_of(ctx)
     if terminal.json:
-        terminal.print_json(_row(response.pair, in_hex))
+        terminal.print_json(_row(pair, in_hex))
     elif in_hex:
-        click.echo(response.pair.value.hex())
+        click.echo(pair.value.hex())
     else:
-        click.echo(response.pair.value, nl=sys.stdout.isatty())
+        click.echo(pair.value, nl=sys.stdout.isatty())
 
 
 @command.command("exists")
@@ -156,10 +151,10 @@ def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
 @click.pass_context
 def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
-    request = GetPairRequest(key=_read(key, "KEY", in_hex), stale=stale)
-    found = _ask(ctx, "Exists", request, ExistsPairResponse).exists
+    wanted = _read(key, "KEY", in_hex)
+    found = ask(ctx, lambda client: client.kv.exists(wanted, stale=stale))
     terminal_of(ctx).tell(
-        "yes" if found else "no", {"key": _shown(request.key, in_hex), "exists": found}
+        "yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found}
     )
     if not found:
         ctx.exit(ExitCode.FAILED)
@@ -219,15 +214,23 @@ def list_pairs(
     in_hex: bool,
 ) -> None:
     """List the pairs whose keys begin with PREFIX, in the order of the keys."""
-    request = ListPairsRequest(
-        prefix=_read(prefix, "PREFIX", in_hex),
-        keys_only=keys_only,
-        stale=stale,
-    )
-    if after is not None:
-        # The smallest key that is larger.
-        request.start = _read(after, "--after", in_hex) + b"\0"
-    pairs, more = ask(ctx, lambda client: _pages(client, request, limit))
+    wanted = _read(prefix, "PREFIX", in_hex)
+    # The smallest key that is larger.
+    start = b"" if after is None else _read(after, "--after", in_hex) + b"\0"
+
+    async def listed(client: AsyncClient) -> tuple[list[KeyValue], bool]:
+        """Read page by page; also tell whether there is more than was asked for."""
+        pages = client.kv.scan(
+            wanted, start=start, keys_only=keys_only, page_size=min(_PAGE, limit), stale=stale
+        )
+        found: list[KeyValue] = []
+        async for page in pages:
+            found += page.pairs
+            if len(found) >= limit:
+                return found[:limit], len(found) > limit or bool(page.next_page_token)
+        return found, False
+
+    pairs, more = ask(ctx, listed)
     terminal = terminal_of(ctx)
     terminal.print(_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
     if more:
@@ -236,25 +239,11 @@ def list_pairs(
         terminal.warn(f"there are more than {limit}; go on with --after {told}")
 
 
-async def _pages(
-    client: AsyncClient, request: ListPairsRequest, limit: int
-) -> tuple[list[KeyedPair], bool]:
-    """Read page by page; also tell whether there is more than was asked for."""
-    pairs: list[KeyedPair] = []
-    while True:
-        request.page_size = min(_PAGE, limit - len(pairs))
-        page = await client.call(f"{_SERVICE}/List", request, ListPairsResponse)
-        pairs += page.pairs
-        if not page.next_page_token or len(pairs) >= limit:
-            return pairs, bool(page.next_page_token)
-        request.page_token = page.next_page_token
-
-
 def _ask(ctx: click.Context, method: str, request: Message, response: type[M]) -> M:
     return ask(ctx, lambda client: client.call(f"{_SERVICE}/{method}", request, response))
 
 
-def _row(pair: KeyedPair, in_hex: bool, *, with_value: bool = True) -> Mapping[str, object]:
+def _row(pair: KeyValue, in_hex: bool, *, with_value: bool = True) -> Mapping[str, object]:
     value = {"value": _shown(pair.value, in_hex)} if with_value else {}
     return {
         "key": _shown(pair.key, in_hex),

@@ -6,6 +6,7 @@ Nothing heavy is imported here: `quorate --version` and a usage error answer at 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -141,11 +142,13 @@ def _end(_: object, **_options: object) -> None:
     """Keep what a command returns from being taken for an exit code."""
 
 
-adopt(root)
+adopt(root, asks=True)
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; every failure ends here as a message."""
+    # What the library under gRPC tells of connections that end is not for whoever calls this.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     given = list(sys.argv[1:] if args is None else args)
     terminal = Terminal()
     try:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 
 from quorate.cli.asking import ask, follow
 from quorate.cli.cluster_view import ClusterView, view_of
 from quorate.cli.deferred import terminal_of
 from quorate.cli.statuses import Statuses
-from quorate.cli.terminal import table_of
+from quorate.cli.terminal import show, table_of
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
@@ -45,7 +45,7 @@ def command(ctx: click.Context, watch: bool) -> None:
     if terminal.json:
         terminal.print_json(view.parts())
     else:
-        Console().print(_rendered(view))
+        show(_rendered(view))
 
 
 def _refresh(live: Live, view: ClusterView) -> None:

@@ -68,5 +68,8 @@ class Statuses:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 return Silent(f"no answer within {PATIENCE_S:g} s")
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                # What gRPC tells of it is about sockets, and long.
+                return Silent("it cannot be reached")
             return Silent(error.details() or error.code().name)
         return answer

@@ -6,6 +6,7 @@ import base64
 import functools
 import json
 import os
+import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import click
 from quorate.cli.failures import Failure, of_configuration
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from quorate.cli.installed import InstalledPlugins
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Read in the working directory when neither option nor environment names a file.
 DEFAULT_CONFIG = Path("quorate.toml")
+#: Whatever a program reads is not broken into lines.
+_WIDEST: Final = 10_000
 
 
 class Terminal:
@@ -123,10 +127,16 @@ class Terminal:
 
 
 def _print_table(rows: list[Mapping[str, object]]) -> None:
+    if rows:
+        show(table_of(rows))
+
+
+def show(shown: RenderableType) -> None:
+    """Write what was laid out, as wide as the terminal; elsewhere as wide as it is."""
     from rich.console import Console
 
-    if rows:
-        Console().print(table_of(rows))
+    bounded = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    Console(width=None if bounded else _WIDEST).print(shown)
 
 
 def table_of(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> Table:
@@ -147,12 +157,26 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bytes):
-        return _text(value)
+        return line_of(value)
     if isinstance(value, list | tuple):
         return "\n".join(_cell(item) for item in value)
     if isinstance(value, bool | Mapping):
         return json.dumps(value, default=_plain, ensure_ascii=False)
-    return str(value)
+    return _visible(str(value))
+
+
+def line_of(value: bytes) -> str:
+    """Return bytes as one line for people: text, or base64 where they are none."""
+    return _visible(_text(value))
+
+
+def _visible(text: str) -> str:
+    """Return a text on one line that cannot steer a terminal: what is not shown is escaped."""
+    return "".join(each if each.isprintable() else _escape(each) for each in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def _encoded(value: object) -> str:

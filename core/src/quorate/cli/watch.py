@@ -16,6 +16,7 @@ from quorate.cli.asking import follow
 from quorate.cli.deferred import terminal_of
 from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
+from quorate.cli.terminal import line_of
 from quorate.client import ChangeKind
 from quorate.client.watching import ALIASES
 from quorate.plugin import keys
@@ -44,6 +45,7 @@ def command(
     line is an object, with a token from which a later watch goes on.
     """
     terminal = terminal_of(ctx)
+    family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
     # What stands behind an alias is shown by the client as what its users put there.
     shown = _Shown(terminal, {} if family in ALIASES else _kinds(terminal.plugins))
     start = _bytes_of(prefix, in_hex)
@@ -93,14 +95,14 @@ class _Shown:
         self._terminal.tell(told, parts)
 
     def _value(self, family: str, value: bytes) -> object:
-        """Return a row by the names of its fields; bytes of which no plugin tells are text."""
+        """Return a row by the names of its fields, or as the bytes of which no plugin tells."""
         kind = self._kinds.get(family)
         if kind is None:
-            return _text(value)
+            return value
         try:
             return MessageToDict(kind.FromString(value), preserving_proto_field_name=True)
         except DecodeError:
-            return _text(value)
+            return value
 
 
 def _kinds(plugins: InstalledPlugins) -> Kinds:
@@ -139,7 +141,9 @@ def _printable(value: bytes) -> str | None:
 
 
 def _line(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        value = value.encode()
+    return line_of(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False)
 
 
 def _bytes_of(prefix: str, in_hex: bool) -> bytes:

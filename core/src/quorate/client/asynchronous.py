@@ -134,9 +134,10 @@ class AsyncClient:
         shard_key: bytes | None = None,
         timeout_s: float | None = None,
     ) -> AsyncGenerator[R, None]:
-        """Call a method that streams its answers, and yield them; nothing is tried again.
+        """Call a method that streams its answers, and yield them.
 
-        Without `timeout_s` it lasts for as long as the node gives answers.
+        Another node is asked while none has answered and nothing was done; then nothing is tried
+        again. Without `timeout_s` it lasts for as long as the node gives answers.
         """
         if group is not None and not self._began:
             await self._begin(self._deadline(timeout_s))

@@ -32,12 +32,16 @@ class Attempts:
         self._deadline: Final = deadline
         self._kind: Final = kind
         self._count = 0
+        #: The last thing that a node said: it tells more than that another one is silent.
+        self._said = ""
         #: An attempt may have been carried out.
         self.lost = False
 
     async def after(self, failure: AttemptError, address: str = "") -> None:
         """Return when it may be tried again; raises what its caller is to be told if it may not."""
         moved = self._learn(failure, address)
+        if not failure.unreachable:
+            self._said = failure.why
         if failure.retry == "never":
             raise self._refused(failure.error)
         if failure.retry == "unknown" and self._kind != "read":
@@ -78,12 +82,13 @@ class Attempts:
         return error
 
     def _timed_out(self, failure: AttemptError) -> QuorateError:
+        why = self._said or failure.why
         if self.lost:
             return UnansweredError(
                 "the time is over, and an attempt was lost on the way, so it may be done; read "
-                f"before trying again; the last reason was: {failure.error}"
+                f"before trying again; the last reason was: {why}"
             )
         return DeadlineError(
             "the time is over and nothing was done, so trying again is safe; the last reason was: "
-            f"{failure.error}"
+            f"{why}"
         )

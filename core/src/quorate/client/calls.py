@@ -58,22 +58,39 @@ class Calls:
         group: str | None = None,
         shard_key: bytes | None = None,
     ) -> AsyncGenerator[R, None]:
-        """Yield the answers of one node; it is not tried again."""
-        address = self._address(group, shard_key)
-        answers = self._connections.to(address).stream(method, request, response, timeout_s)
-        try:
-            async for answer in answers:
-                yield answer
-        except AttemptError as failure:
-            self._avoid(failure, address)
-            raise failure.error from None
+        """Yield the answers of one node: the first one that does not say that it did nothing."""
+        failed: AttemptError | None = None
+        for address in self._addresses(group, shard_key):
+            begun = False
+            answers = self._connections.to(address).stream(method, request, response, timeout_s)
+            try:
+                async for answer in answers:
+                    begun = True
+                    yield answer
+            except AttemptError as failure:
+                self._avoid(failure, address)
+                failed = failure
+                if begun or failure.retry != "safe":
+                    break
+            else:
+                return
+        if failed is not None:
+            raise failed.error from None
 
     def _address(self, group: str | None, shard_key: bytes | None) -> str:
-        if group is not None:
-            place = self._topology.place(group, slot_of(shard_key or b""))
-            if place is not None and place.address:
-                return place.address
-        return self._topology.any_address()
+        return self._leader(group, shard_key) or self._topology.any_address()
+
+    def _addresses(self, group: str | None, shard_key: bytes | None) -> list[str]:
+        """Return the address of every node that is known, that of the leader first."""
+        leader = self._leader(group, shard_key)
+        others = [each for each in self._topology.addresses() if each != leader]
+        return [leader, *others] if leader else others
+
+    def _leader(self, group: str | None, shard_key: bytes | None) -> str:
+        if group is None:
+            return ""
+        place = self._topology.place(group, slot_of(shard_key or b""))
+        return place.address if place is not None else ""
 
     def _avoid(self, failure: AttemptError, address: str) -> None:
         if failure.unreachable:

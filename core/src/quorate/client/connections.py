@@ -97,6 +97,9 @@ class Connection:
         state = self._channel.get_state(try_to_connect=True)
         if state is _READY:
             return timeout_s
+        if state in _FAILED:
+            # It is tried again by itself, after a while that need not be waited for here.
+            raise failures.unreachable(self.address, "the connection was refused")
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:

@@ -23,11 +23,15 @@ M = TypeVar("M", bound=Message)
 Retry = Literal["safe", "unknown", "never"]
 
 SESSION_EXPIRED: Final = "SESSION_EXPIRED"
+#: The node starts or stops, and takes no calls.
+_NOT_SERVING: Final = "NOT_SERVING"
 
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 _INVALID: Final = "INVALID"
 _NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _TIMED_OUT: Final[int] = grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
+#: So gRPC says that it had no connection for a call: it never left.
+_NEVER_SENT: Final = "failed to connect to all addresses"
 #: Without a word of the server these mean that the connection broke while it was asked.
 _BROKEN: Final = frozenset(
     {
@@ -51,16 +55,19 @@ class AttemptError(Exception):
         shard: str = "",
         delay_s: float = 0.0,
         unreachable: bool = False,
+        why: str = "",
     ) -> None:
         super().__init__(str(error))
         self.retry: Final = retry
         self.error: Final = error
+        #: What happened, without what the caller of this one attempt would have to do.
+        self.why: Final = why or str(error)
         #: The node that leads `shard`, as far as the asked one knows.
         self.leader: Final = leader
         self.shard: Final = shard
         #: No attempt before this time has passed.
         self.delay_s: Final = delay_s
-        #: The node did not answer: another one may.
+        #: The node did not answer, or takes no calls: another one may.
         self.unreachable: Final = unreachable
 
     @property
@@ -99,6 +106,7 @@ def of_status(status: status_pb2.Status) -> AttemptError:
         leader=told.metadata.get("leader", ""),
         shard=shard.resource_name if shard.resource_type == "shard" else "",
         delay_s=delay.ToMilliseconds() / 1_000,
+        unreachable=told.reason == _NOT_SERVING,
     )
 
 
@@ -109,23 +117,18 @@ def of_rpc(address: str, error: grpc.aio.AioRpcError) -> AttemptError:
         return of_status(details)
     code, text = error.code(), error.details() or ""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return AttemptError(
-            "unknown",
-            UnansweredError(
-                f"{address} did not answer in time; it may be done, so read before trying again"
-            ),
-            unreachable=True,
-        )
+        return _lost(UnansweredError, f"{address} did not answer in time")
+    if code is grpc.StatusCode.UNAVAILABLE and text.startswith(_NEVER_SENT):
+        return unreachable(address, "the connection was refused")
     if code in _BROKEN:
-        return AttemptError(
-            "unknown",
-            OutcomeUnknownError(
-                f"the connection to {address} was lost before the answer ({text}); it may be done, "
-                "so read before trying again"
-            ),
-            unreachable=True,
-        )
+        why = f"the connection to {address} was lost before the answer ({text})"
+        return _lost(OutcomeUnknownError, why)
     return AttemptError("never", RejectedError(code.name, f"{address}: {text}"))
+
+
+def _lost(kind: type[OutcomeUnknownError], why: str) -> AttemptError:
+    error = kind(f"{why}; it may be done, so read before trying again")
+    return AttemptError("unknown", error, unreachable=True, why=why)
 
 
 def _details_of(error: grpc.aio.AioRpcError) -> status_pb2.Status | None:

@@ -73,7 +73,7 @@ class Topology:
 
     def any_address(self) -> str:
         """Return the address of one node after the other, those that do not answer last."""
-        return self._in_turn()[0]
+        return self.addresses()[0]
 
     async def address_of(self, node: str, timeout_s: float) -> str:
         """Return the address of a node; raises `InvalidError` for one that is not known."""
@@ -144,7 +144,10 @@ class Topology:
         loop = asyncio.get_running_loop()
         self._fresh_until = loop.time() + _FRESH_S
         failed: AttemptError | None = None
-        for address in self._in_turn():
+        leaderless: TopologyResponse | None = None
+        for address in self.addresses():
+            if leaderless is not None and self._avoided.get(address, 0.0) > loop.time():
+                break
             try:
                 told = await self._connections.to(address).call(
                     _METHOD, TopologyRequest(), TopologyResponse, _ANSWER_S
@@ -154,9 +157,15 @@ class Topology:
                 if error.unreachable:
                     self._avoided[address] = loop.time() + _AVOID_S
             else:
-                self._learn(told)
-                return told
+                if all(each.leader for each in told.shards):
+                    self._learn(told)
+                    return told
+                # It may have been left behind; another one may know more.
+                leaderless = leaderless or told
         self._fresh_until = loop.time() + _FRESH_S
+        if leaderless is not None:
+            self._learn(leaderless)
+            return leaderless
         raise failed or AttemptError("safe", _silent(self._endpoints))
 
     def _learn(self, told: TopologyResponse) -> None:
@@ -181,7 +190,8 @@ class Topology:
                 if holder is None or holder.version < place.version:
                     owners[slot] = place
 
-    def _in_turn(self) -> list[str]:
+    def addresses(self) -> list[str]:
+        """Return all addresses, beginning with another one each time; see `any_address`."""
         known = [*dict.fromkeys((*self._addresses.values(), *self._endpoints))]
         turn = next(self._turn) % len(known)
         now = asyncio.get_running_loop().time()

@@ -265,7 +265,10 @@ class TimingSection(Section):
     max_linger_ms: int = Field(
         default=3,
         ge=0,
-        description="Longest time that a write waits for others to share its entry, in ms.",
+        description=(
+            "Longest time that a write waits for others to share its entry, a read for others to "
+            "share its question, and news of a commit for an entry to carry them, in ms."
+        ),
     )
     write_timeout_ms: PositiveInt = Field(
         default=30_000, description="Time after which a write is given up, in milliseconds."

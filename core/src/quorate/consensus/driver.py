@@ -48,6 +48,8 @@ class Driver:
         self._loop: Final = loop
         self._turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        #: When it wakes the driver: at the replica's deadline, or earlier.
+        self._timer_due = float("inf")
         self._sync_asked = 0
         #: Entries that the replica gave out and the host has not applied yet.
         self._left: list[Entry] = []
@@ -121,12 +123,19 @@ class Driver:
             self._host.sync()
 
     def _set_timer(self) -> None:
+        """Be woken at the deadline, or before: it mostly moves away, and the timer stays."""
+        due = self.replica.deadline
+        if self._stopped or self._timer_due <= due:
+            return
         if self._timer is not None:
             self._timer.cancel()
-        if self._stopped:
-            return
-        delay = max(0.0, self.replica.deadline - self.replica.clock())
-        self._timer = self._loop.call_later(delay, self.wake)
+        self._timer_due = due
+        delay = max(0.0, due - self.replica.clock())
+        self._timer = self._loop.call_later(delay, self._wake_in_time)
+
+    def _wake_in_time(self) -> None:
+        self._timer, self._timer_due = None, float("inf")
+        self.wake()
 
     def _stop(self, error: Exception) -> None:
         self.stop()

@@ -25,7 +25,7 @@ class Electing(Following):
         if self.role == LEADER:
             if not self._hears_a_majority(now):
                 self._step_down(self.term, None)
-            elif now >= self.heartbeat_deadline:
+            elif now >= min(self.heartbeat_deadline, self._round_due):
                 self._send_heartbeats()
             if self._handover is not None and now >= self._handover.deadline:
                 self._handover = None

@@ -1,5 +1,7 @@
 """The leader's side: replication, commitment, heartbeats, reads, membership, handing over."""
 
+from typing import Final
+
 from quorate.consensus.inherited import LEADER, replaces
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import (
@@ -21,6 +23,9 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.consensus.state import State
 from quorate.consensus.status import Proposed
 
+#: The part of a heartbeat's interval after which an answer to a read round is late.
+_LATE: Final = 4
+
 
 class Leading(State):
     """What a replica does while it leads."""
@@ -37,9 +42,23 @@ class Leading(State):
     @replaces("__sendAppendEntries")
     def send_appends(self) -> None:
         """Send each follower what it can take, and every follower the news of a commit."""
+        untold: list[Progress] = []
         for follower in self._followers.values():
             sent = self._send_to(follower)
             if not sent and self._commit_for(follower) > follower.told_commit:
+                untold.append(follower)
+        self._tell_commit(untold)
+
+    def _tell_commit(self, untold: list[Progress]) -> None:
+        """Tell of a commit once no entries that carry the news have gone out for a while."""
+        if not untold:
+            self._news_due = float("inf")
+            return
+        now = self.clock()
+        self._news_due = min(self._news_due, now + self.timing.news_s)
+        if now >= self._news_due:
+            self._news_due = float("inf")
+            for follower in untold:
                 self._send_heartbeat(follower)
 
     def _send_to(self, follower: Progress) -> bool:
@@ -143,6 +162,7 @@ class Leading(State):
     def _send_heartbeats(self) -> None:
         now = self.clock()
         self.heartbeat_deadline = now + self.timing.heartbeat_s
+        self._round_due = float("inf")
         for follower in self._followers.values():
             if follower.inflight and now - follower.moved_at > 3 * self.timing.election_max_s:
                 follower.probe(follower.match + 1)
@@ -194,11 +214,22 @@ class Leading(State):
             self._send(source, ReadReply(request.token, 0))
 
     def _try_read_round(self) -> None:
-        """Begin a round, if reads wait, none runs, and the commit index is of this term."""
+        """Begin a round, if reads wait, none runs, and the commit index is of this term.
+
+        It goes to as few as make a majority, those that answered last; to all if they are late.
+        """
         if self._reads.running is None and self._reads.waiting and self._knows_commit():
             self._reads.begin(self.commit)
-            self._send_heartbeats()
+            self._round_due = self.clock() + self.timing.heartbeat_s / _LATE
+            for follower in self._likely_majority():
+                self._send_heartbeat(follower)
             self._confirm_reads()
+
+    def _likely_majority(self) -> list[Progress]:
+        configuration = self._configuration()
+        voters = [self._followers[peer] for peer in configuration.voters if peer in self._followers]
+        voters.sort(key=lambda follower: follower.heard_at, reverse=True)
+        return voters[: configuration.majority - (self.me in configuration.voters)]
 
     def _knows_commit(self) -> bool:
         return self.noop_index is not None and self.commit >= self.noop_index
@@ -206,6 +237,7 @@ class Leading(State):
     def _confirm_reads(self) -> None:
         while self._reads.running is not None and self._is_confirmed(self._reads.running.number):
             ended = self._reads.end()
+            self._round_due = float("inf")
             for asker in ended.askers:
                 self._answer_read(asker, ended.index)
             if self._reads.waiting:

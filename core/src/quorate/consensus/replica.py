@@ -68,7 +68,7 @@ class Replica(Electing):
     def deadline(self) -> float:
         """When `tick` has something to do."""
         if self.role == LEADER:
-            due = self.heartbeat_deadline
+            due = min(self.heartbeat_deadline, self._news_due, self._round_due)
             return min(due, self._handover.deadline) if self._handover else due
         waiting = (until for _, until in self._forwarded_reads.values())
         return min(self.election_deadline, min(waiting, default=float("inf")))

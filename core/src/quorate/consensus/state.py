@@ -68,6 +68,10 @@ class State(Inherited):
         self._forwarded_reads: dict[int, tuple[int, float]] = {}
         self._next_forwarded = rng.getrandbits(61)
         self._snapshots_needed: list[Peer] = []
+        #: When followers are told of a commit at the latest; infinite: they know.
+        self._news_due = float("inf")
+        #: When those are asked, too, whom a read round has spared; infinite: none waits for them.
+        self._round_due = float("inf")
         #: When a leader of the own term was last heard; it says nothing of a leader itself.
         #: Soon after it nobody else is voted for; long after it a replica asks if it was removed.
         self.leader_heard_at = float("-inf")

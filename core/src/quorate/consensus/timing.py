@@ -10,6 +10,8 @@ class Timing:
     heartbeat_s: float = 0.1
     election_min_s: float = 0.5
     election_max_s: float = 1.0
+    #: For how long news of a commit wait for entries that carry them.
+    news_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_s <= self.election_min_s <= self.election_max_s:

@@ -58,7 +58,6 @@ class Groups:
         limits: LimitsSection,
         write_timeout_s: float = 30.0,
         read_timeout_s: float = 30.0,
-        leaderless_s: float = 1.0,
     ) -> None:
         self._catalog: Final = catalog
         self._shards: Final = shards
@@ -66,9 +65,7 @@ class Groups:
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
         self._read_timeout_s: Final = read_timeout_s
-        self._carrier: Final = Carrier(
-            node, catalog, shards, forwarder, loop, limits, leaderless_s=leaderless_s
-        )
+        self._carrier: Final = Carrier(node, catalog, shards, forwarder, loop, limits)
         self._reads: Final = Reads(node, catalog, shards, forwarder, loop)
 
     # Writes.

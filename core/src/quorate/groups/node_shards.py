@@ -16,6 +16,7 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.founder import Founder, Submit
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
+from quorate.groups.shard.ports import Membership
 from quorate.groups.shard.shard import Shard
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -67,7 +68,6 @@ class NodeShards:
         catalog: Catalog,
         log: JournalOpener,
         homes: Callable[[ShardId], Home],
-        new_shard: NewShard,
         *,
         configured: Mapping[str, int],
         loop: asyncio.AbstractEventLoop,
@@ -79,7 +79,6 @@ class NodeShards:
         self._catalog: Final = catalog
         self._log: Final = log
         self._homes: Final = homes
-        self._new_shard: Final = new_shard
         self._configured: Final = configured
         self._loop: Final = loop
         self._failed: Final = failed
@@ -105,20 +104,20 @@ class NodeShards:
 
     # Life.
 
-    def open(self, first: Configuration | None, submit: Submit) -> None:
+    def open(self, first: Configuration | None, submit: Submit, new_shard: NewShard) -> None:
         """Open metadata/0 and whatever else is known; `first` is what a new cluster begins with.
 
         Raises what says that metadata/0 cannot be opened, or that the file contradicts the cluster.
         """
-        metadata = self._open(METADATA)
+        metadata = self._open(METADATA, new_shard)
         self._read_rows()
         self._check_configured()
         self._founder = Founder(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
         metadata.start(first)
-        metadata.subscribe(lambda _: self._follow())
-        self._open_members()
+        metadata.subscribe(lambda _: self._follow(new_shard))
+        self._open_members(new_shard)
         self._founder.look()
 
     async def close(self) -> None:
@@ -177,7 +176,27 @@ class NodeShards:
         for _, row in metadata.data.iterate(NODES, b"", None):
             yield NodeDeclaration.FromString(value_of(row))
 
-    # What streams and syncs give.
+    def membership(self, shard: ShardId) -> Membership | None:
+        """Return the members of a shard that are agreed upon; None where they are not known."""
+        found = self.get(shard)
+        return None if found is None else found.membership
+
+    # What streams ask, and what streams and syncs give.
+
+    def admits(self, peer: Peer, config_index: int) -> bool:
+        """Whether a peer that acts under that membership may be a member of the cluster."""
+        metadata = self.replica(METADATA)
+        if metadata is None:
+            return False
+        log = metadata.replica.log
+        if log.configuration is None or config_index > log.configuration_index:
+            return True
+        return log.known(peer, metadata.replica.commit)
+
+    def config_index(self) -> int:
+        """Return under which membership of the cluster this node acts."""
+        metadata = self.replica(METADATA)
+        return 0 if metadata is None else metadata.replica.log.configuration_index
 
     def deliver(self, shard: str, message: PeerMessage) -> bool:
         """Give a message to its replica; False where it is not here."""
@@ -204,10 +223,10 @@ class NodeShards:
 
     # Opening.
 
-    def _open(self, shard: ShardId) -> Shard:
+    def _open(self, shard: ShardId, new_shard: NewShard) -> Shard:
         data = ShardData.open(self._homes(shard), families_of(self._catalog, shard.group))
         try:
-            opened = self._new_shard(shard, data, open_journal(self._log, shard, data))
+            opened = new_shard(shard, data, open_journal(self._log, shard, data))
         except Exception:
             data.close()
             raise
@@ -215,14 +234,14 @@ class NodeShards:
         self._by_name[str(shard)] = opened
         return opened
 
-    def _open_members(self) -> None:
+    def _open_members(self, new_shard: NewShard) -> None:
         """Open the shards whose rows name this node's replica."""
         for shard, row in self._rows.items():
             replicas = [Peer(each.node, each.replica) for each in replicas_of(row)]
             if shard in self._shards or shard in self.broken or self.me not in replicas:
                 continue
             try:
-                opened = self._open(shard)
+                opened = self._open(shard, new_shard)
             except (EngineError, JournalDamagedError, ReplicaStoppedError, OSError) as error:
                 self.broken[shard] = error
                 _log.error(
@@ -239,7 +258,7 @@ class NodeShards:
 
     # Following metadata/0.
 
-    def _follow(self) -> None:
+    def _follow(self, new_shard: NewShard) -> None:
         if self._stopped:
             return
         if self._read_rows():
@@ -248,7 +267,7 @@ class NodeShards:
             except GroupsDifferError as error:
                 self._failed(error)
                 return
-            self._open_members()
+            self._open_members(new_shard)
         if self._founder is not None:
             self._founder.look()
 

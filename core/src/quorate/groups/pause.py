@@ -20,13 +20,17 @@ class Pause:
         """How long it waits the next time."""
         return min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), LONGEST_PAUSE_S)
 
-    async def until(self, deadline: float) -> bool:
-        """Wait, and return True; return False at once when the deadline would come first."""
-        pause_s = self.next_s
+    async def until(self, deadline: float, *, latest: float = float("inf")) -> bool:
+        """Wait, and return True; return False at once when the deadline would come first.
+
+        It never waits beyond `latest`.
+        """
+        now = self._loop.time()
+        until = min(now + self.next_s, latest)
         self.count += 1
-        if self._loop.time() + pause_s >= deadline:
+        if until >= deadline:
             return False
-        await pause(self._loop, pause_s)
+        await pause(self._loop, until - now)
         return True
 
 

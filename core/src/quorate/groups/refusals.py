@@ -18,6 +18,10 @@ class NotProposedError(Exception):
     code = "UNAVAILABLE"
 
 
+class NotServingError(NotProposedError):
+    """The node takes no calls, for it starts or stops: another one may."""
+
+
 class NoLeaderError(NotProposedError):
     """The replica that was asked does not lead its shard; `leader` does, as far as it knows."""
 
@@ -97,6 +101,17 @@ class UnreadableError(Exception):
     """The shard cannot be read here now; asking again is always safe."""
 
     code = "UNAVAILABLE"
+
+
+class LeaderlessError(UnreadableError):
+    """No leader was heard of for longer than elections take: nobody can say what is the newest."""
+
+    def __init__(self, shard: ShardId) -> None:
+        super().__init__(
+            f"shard {shard} has no leader: too few of its nodes answer this one; start those that"
+            " are down, ask another node, or read stale"
+        )
+        self.shard: Final = shard
 
 
 class ReadTimeoutError(UnreadableError, TimeoutError):

@@ -3,22 +3,29 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from quorate.config import Settings
 from quorate.groups.shard.shard import Shard
 from quorate.storage.families import MEMBERS, NODES
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import MemberRow, NodeDeclaration
 
 
+def addresses_of(settings: Settings) -> Mapping[str, str]:
+    """Return where a node's file says that nodes are, itself among them."""
+    node, cluster = settings.node, settings.cluster
+    return {node.name: node.address, **(cluster.join or cluster.initial_members)}
+
+
 class Addresses:
-    """The addresses of all nodes, this one's too; `know` is told whenever they change.
+    """The addresses of all nodes, this one's too.
 
     What an operator gave when a node was added counts first, then what this node's own file says,
     then what each node reports of itself, then what was heard of others before metadata/0 came.
     """
 
-    def __init__(self, own: Mapping[str, str], know: Callable[[Mapping[str, str]], None]) -> None:
+    def __init__(self, own: Mapping[str, str]) -> None:
         self._own: Final = dict(own)
-        self._know: Final = know
+        self._told: Final[list[Callable[[Mapping[str, str]], None]]] = []
         self._heard: dict[str, str] = {}
         self._reported: dict[str, str] = {}
         self._given: dict[str, str] = {}
@@ -29,6 +36,11 @@ class Addresses:
     def known(self) -> Mapping[str, str]:
         """Where each node is found."""
         return self._known
+
+    def tell(self, know: Callable[[Mapping[str, str]], None]) -> None:
+        """Let someone know them, now, and again whenever they change."""
+        self._told.append(know)
+        know(self._known)
 
     def hear(self, nodes: Mapping[str, str]) -> None:
         """Take what another node of the cluster knows."""
@@ -55,7 +67,8 @@ class Addresses:
         known = self._heard | self._reported | self._own | self._given
         if known != self._known:
             self._known = known
-            self._know(known)
+            for know in self._told:
+                know(known)
 
 
 def _values(metadata: Shard, family: str) -> Iterable[bytes]:

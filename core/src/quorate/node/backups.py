@@ -1,24 +1,21 @@
 """Backups of this node's shards, for whoever takes them part by part."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.snapshots.backup import parts
 from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.node.replicas import Replicas
 
 
 class Backups:
     """One at a time: each holds copies of shards on the disk."""
 
-    def __init__(
-        self, shards: NodeShards, cluster: Callable[[], bytes], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self._shards: Final = shards
-        self._cluster: Final = cluster
+    def __init__(self, replicas: Replicas, loop: asyncio.AbstractEventLoop) -> None:
+        self._replicas: Final = replicas
         self._loop: Final = loop
         self._under_way = False
         self._stopped = False
@@ -30,13 +27,14 @@ class Backups:
         """
         if self._under_way:
             raise BackupError(
-                f"a backup of {self._shards.me.node} is under way: try again when it has ended, or"
-                " ask another node."
+                f"a backup of {self._replicas.shards.me.node} is under way: try again when it has"
+                " ended, or ask another node."
             )
         self._under_way = True
-        data = {shard.id: shard.data for shard in self._shards.all() if shard.stopped is None}
+        cluster, shards = self._replicas.cluster, self._replicas.shards.all()
+        data = {shard.id: shard.data for shard in shards if shard.stopped is None}
         try:
-            async with aclosing(parts(data, cluster=self._cluster(), loop=self._loop)) as coming:
+            async with aclosing(parts(data, cluster=cluster, loop=self._loop)) as coming:
                 async for part in coming:
                     if self._stopped:
                         raise UnreadableError("this node is stopping; back up another node")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from quorate.config import Settings
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import ShardId
@@ -43,7 +44,8 @@ class NodeDirectory:
         self.me: Final = Peer(node, replica_id(path))
         self.path: Final = path
         self._token: Final = token
-        self._budget: Final = budget
+        #: What its databases may take of memory, all together.
+        self.budget: Final = budget
         self._cluster: Final = path / "cluster"
 
     def first_entry(self) -> bytes:
@@ -71,10 +73,21 @@ class NodeDirectory:
     def open_log(self) -> NodeLog:
         """Open the log of all shards; raises `EngineError`."""
         return NodeLog(
-            RocksEngine(self.path / "log", [FAMILY], self._budget),
+            RocksEngine(self.path / "log", [FAMILY], self.budget),
             FileWitnesses(self.path / "witness"),
         )
 
     def home(self, shard: ShardId) -> DiskHome:
         """Return where the databases of a shard are."""
-        return DiskHome(self.path / "shards" / shard.group / str(shard.number), self._budget)
+        return DiskHome(self.path / "shards" / shard.group / str(shard.number), self.budget)
+
+
+def directory_of(settings: Settings) -> NodeDirectory:
+    """Return the directory of the node of a file; raises `UnfinishedRestoreError`."""
+    node, storage = settings.node, settings.storage
+    return NodeDirectory(
+        node.dir.absolute(),
+        node.name,
+        settings.cluster.token.get_secret_value(),
+        Budget(storage.block_cache_bytes, storage.write_buffer_bytes),
+    )

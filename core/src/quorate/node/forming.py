@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final
 
+from quorate.config import Settings
 from quorate.consensus.formation import Formation, FormationRefusedError, Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_TOKEN, IntroductionRefusedError
@@ -11,6 +12,13 @@ from quorate.consensus.peer.network import OTHER_TOKEN, IntroductionRefusedError
 _RETRY_S: Final = 0.05
 
 Introduce = Callable[[str, Introduction], Coroutine[Any, Any, Introduction]]
+
+
+def initial_members(settings: Settings) -> Collection[str]:
+    """Return who is to form the cluster; nobody when the node joins one."""
+    if settings.cluster.join:
+        return ()
+    return settings.cluster.initial_members or (settings.node.name,)
 
 
 class Forming:

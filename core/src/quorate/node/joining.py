@@ -18,6 +18,9 @@ _log = logging.getLogger(__name__)
 #: How often the others are asked where all of them are: who leads must be let in.
 _ASK_S: Final = 0.5
 
+#: Asks a node who it is; raises `IntroductionRefusedError`.
+Introduce = Callable[[str], Awaitable[Introduction]]
+
 
 class Joining:
     """Learns from the nodes of a cluster where the others are, until metadata/0 comes."""
@@ -26,11 +29,9 @@ class Joining:
         self,
         join: Collection[str],
         addresses: Addresses,
-        introduce: Callable[[str], Awaitable[Introduction]],
     ) -> None:
         self._join: Final = sorted(join)
         self._addresses: Final = addresses
-        self._introduce: Final = introduce
 
     def hear(self, other: Introduction) -> None:
         """Take what another node of the cluster says of all nodes."""
@@ -40,7 +41,7 @@ class Joining:
             return
         self._addresses.hear({each.node: each.address for each in about.nodes})
 
-    async def admitted(self, metadata: Shard) -> None:
+    async def admitted(self, metadata: Shard, introduce: Introduce) -> None:
         """Return once this node's replica of metadata/0 has heard who its members are."""
         if metadata.configuration is not None:
             return
@@ -53,7 +54,7 @@ class Joining:
         )
         try:
             while metadata.configuration is None:
-                await asyncio.gather(*map(self._ask, self._join))
+                await asyncio.gather(*(self._ask(introduce, node) for node in self._join))
                 try:
                     async with asyncio.timeout(_ASK_S):
                         await come.wait()
@@ -62,8 +63,8 @@ class Joining:
         finally:
             cancel()
 
-    async def _ask(self, node: str) -> None:
+    async def _ask(self, introduce: Introduce, node: str) -> None:
         try:
-            self.hear(await self._introduce(node))
+            self.hear(await introduce(node))
         except IntroductionRefusedError as error:
             _log.debug("cannot ask where the nodes are: %s", error)

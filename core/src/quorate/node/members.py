@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -33,6 +33,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnreadableError,
 )
+from quorate.node.neighbours import Neighbours
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.families import MEMBERS
@@ -61,31 +62,23 @@ _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
 class Members:
-    """Implements `quorate.rpc.admin_service.Members`.
-
-    `introduce(node, address)` asks a node at an address who it is, and `first_entry` is that of
-    this node's cluster.
-    """
+    """Implements `quorate.rpc.admin_service.Members`."""
 
     def __init__(
         self,
-        me: Peer,
         shards: NodeShards,
         groups: Groups,
         steps: MemberSteps,
         elsewhere: StepPort,
-        *,
-        introduce: Callable[[str, str], Awaitable[Introduction]],
-        first_entry: Callable[[], bytes],
+        neighbours: Neighbours,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._me: Final = me
+        self._me: Final = shards.me
         self._shards: Final = shards
         self._groups: Final = groups
         self._steps: Final = steps
         self._elsewhere: Final = elsewhere
-        self._introduce: Final = introduce
-        self._first_entry: Final = first_entry
+        self._neighbours: Final = neighbours
         self._loop: Final = loop
 
     async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
@@ -131,7 +124,7 @@ class Members:
         why = ""
         while True:
             try:
-                answer = await self._introduce(node, address)
+                answer = await self._neighbours.meet(node, address)
             except IntroductionRefusedError as error:
                 why = str(error)
             else:
@@ -144,7 +137,7 @@ class Members:
                     f"{node} cannot be added ({why}); start it with [cluster] join and the token of"
                     f" this cluster, see that {address} reaches it from every node, and call again",
                 )
-        if answer.first_entry != self._first_entry():
+        if answer.first_entry != self._neighbours.first_entry():
             raise Rejected(
                 "OTHER_CLUSTER",
                 f"{node} at {address} belongs to another cluster; give it an empty node.dir, and"

@@ -16,7 +16,8 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.node_shards import GroupsDifferError
 from quorate.groups.shard.removal import RemovedError
 from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
-from quorate.node.node import Node, StartError
+from quorate.node.node import Node
+from quorate.node.replicas import UnclaimedDataError
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
 from quorate.storage.engine.port import EngineError
@@ -35,7 +36,7 @@ _ENDS: Final = (
     RemovedError,
     ReplicaStoppedError,
     ServingRefusedError,
-    StartError,
+    UnclaimedDataError,
     UnfinishedRestoreError,
 )
 

@@ -7,9 +7,8 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.groups.snapshots import backup
 from quorate.groups.snapshots.backup import Backup
 from quorate.groups.snapshots.parts import BackupError
-from quorate.node.directory import NodeDirectory, unfinished
+from quorate.node.directory import directory_of, unfinished
 from quorate.storage import durably
-from quorate.storage.engine.rocks import Budget
 
 
 def restore(source: Path, settings: Settings) -> Backup:
@@ -26,9 +25,7 @@ def restore(source: Path, settings: Settings) -> Backup:
         raise BackupError(
             f"{path} is not empty: restore into an empty node.dir, or move away what is in it."
         )
-    storage, token = settings.storage, settings.cluster.token.get_secret_value()
-    budget = Budget(storage.block_cache_bytes, storage.write_buffer_bytes)
-    directory = NodeDirectory(path, settings.node.name, token, budget)
+    directory = directory_of(settings)
     durably.write(unfinished(path), b"")
     durably.sync_directory(path)
     restored = backup.restore(source, directory.home, directory.me)

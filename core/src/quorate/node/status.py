@@ -1,13 +1,18 @@
 """What a node says of itself and of its cluster to operators."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.control.runner import Runner
 from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
+from quorate.node.addresses import Addresses
+from quorate.node.life import Life
+from quorate.node.replicas import Replicas
+from quorate.node.wall_clock import wall_ms
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
@@ -16,40 +21,43 @@ from quorate.v1.control_pb2 import ShardRow
 
 
 class NodeReports:
-    """Implements `quorate.rpc.admin_service.Reports`, whatever the node is doing.
-
-    `cluster` is empty until the node belongs to one; `addresses` are those of all nodes that are
-    known, also of some that may be members no more.
-    """
+    """Implements `quorate.rpc.admin_service.Reports`, whatever the node is doing."""
 
     def __init__(
         self,
         settings: Settings,
         catalog: Catalog,
-        shards: NodeShards,
+        replicas: Replicas,
+        addresses: Addresses,
         runner: Runner,
+        life: Life,
         *,
         version: str,
-        addresses: Callable[[], Mapping[str, str]],
-        cluster: Callable[[], bytes],
-        ready: Callable[[], bool],
-        started_at_ms: int,
     ) -> None:
         self._settings: Final = settings
         self._catalog: Final = catalog
-        self._shards: Final = shards
+        self._replicas: Final = replicas
+        self._shards: Final = replicas.shards
         self._runner: Final = runner
         self._version: Final = version
         self._addresses: Final = addresses
-        self._cluster: Final = cluster
-        self._ready: Final = ready
-        self._started_at_ms: Final = started_at_ms
+        self._life: Final = life
+        self._started_at_ms: Final = wall_ms()
 
     def topology(self) -> admin_pb2.TopologyResponse:
-        """Return where the shards of the cluster are, as far as this node knows."""
+        """Return where the shards of the cluster are, as far as this node knows.
+
+        Raises `UnreadableError` on a node that has a cluster and does not belong to it, not yet or
+        no more: what it has heard of the members is too old to go by.
+        """
+        if self._replicas.cluster and self._shards.get(METADATA) is None:
+            raise UnreadableError(
+                "this node does not belong to its cluster: it waits for `quorate member add`, or "
+                "was removed, or has stopped; ask another node"
+            )
         places = list(self._places())
         return admin_pb2.TopologyResponse(
-            cluster_id=self._cluster(), nodes=self._nodes(places), shards=places
+            cluster_id=self._replicas.cluster, nodes=self._nodes(places), shards=places
         )
 
     def status(self) -> admin_pb2.NodeStatusResponse:
@@ -57,12 +65,12 @@ class NodeReports:
         node = self._settings.node
         return admin_pb2.NodeStatusResponse(
             node=node.name,
-            address=self._addresses().get(node.name, node.address),
+            address=self._addresses.known.get(node.name, node.address),
             http_address=node.http_address,
             version=self._version,
-            cluster_id=self._cluster(),
+            cluster_id=self._replicas.cluster,
             started_at_ms=self._started_at_ms,
-            ready=self._ready(),
+            ready=not self._life.missing(),
             plugins=[
                 admin_pb2.PluginVersion(
                     name=name, version=each.plugin.version, built_in=each.plugin.built_in
@@ -110,7 +118,7 @@ class NodeReports:
 
         Before there are members, what the file names is all there is.
         """
-        known = self._addresses()
+        known = self._addresses.known
         members = {node for place in places for node in place.nodes} or set(known)
         return [
             admin_pb2.NodeAddress(node=node, address=known[node])

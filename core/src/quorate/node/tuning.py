@@ -26,6 +26,7 @@ def shard_settings(settings: Settings) -> ShardSettings:
             heartbeat_s=timing.heartbeat_ms * _S,
             election_min_s=timing.election_min_ms * _S,
             election_max_s=timing.election_max_ms * _S,
+            news_s=timing.max_linger_ms * _S,
         ),
         limits=Limits(entry_bytes=entry_bytes(settings.limits)),
         log=LogPolicy(tail_entries=storage.log_tail_entries, tail_bytes=storage.log_tail_bytes),

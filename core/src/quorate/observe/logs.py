@@ -19,6 +19,8 @@ def configure(form: Form, level: Level, node: str, stream: TextIO | None = None)
     out.setFormatter(JsonLines(node) if form == "json" else TextLines(node))
     logging.basicConfig(level=level.upper(), handlers=[out], force=True)
     logging.captureWarnings(True)
+    # It warns of every stream that the orderly end of a server breaks off.
+    logging.getLogger("grpc").setLevel(logging.ERROR)
 
 
 class TextLines(logging.Formatter):

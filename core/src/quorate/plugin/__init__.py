@@ -4,7 +4,7 @@ A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`
 """
 
 from quorate.plugin import keys
-from quorate.plugin.batches import answer_each, still_due
+from quorate.plugin.batches import answer_each, read_each, still_due
 from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
@@ -92,5 +92,6 @@ __all__ = [
     "constant_key",
     "hookimpl",
     "keys",
+    "read_each",
     "still_due",
 ]

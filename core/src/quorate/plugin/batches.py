@@ -1,13 +1,16 @@
 """What the handlers of batch commands and of due keys share."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.plugin.outcomes import Rejected
-from quorate.plugin.transaction import Txn
+from quorate.plugin.transaction import Reader, Row, Txn
 from quorate.v1.batch_pb2 import BatchReply
+
+#: Rows that are read at a time: values are large at times.
+_AT_A_TIME: Final = 100
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
@@ -41,3 +44,12 @@ def still_due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[bytes]:
         deadline = txn.deadline(timer, key)
         if deadline is not None and deadline <= txn.proposed_at_ms:
             yield key
+
+
+def read_each(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[Row | None]:
+    """Yield the rows of any number of keys in their order, with few of them in memory.
+
+    They are read a hundred at a time, so that a write shows in the rows that were not read by then.
+    """
+    for first in range(0, len(keys), _AT_A_TIME):
+        yield from reader.get_rows(family, keys[first : first + _AT_A_TIME])

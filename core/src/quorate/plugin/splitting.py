@@ -51,14 +51,16 @@ def split(
     items: Items[Any, Any] | None = command.items
     if items is None:
         raise ValueError(f"command {message.DESCRIPTOR.full_name} is no batch")
-    requested: Sequence[Any] = items.get(message)
+    # Read once: an item of a repeated field is made anew each time that it is asked for.
+    requested: Sequence[Any] = list(items.get(message))
     if items.key is not None:
-        _check_keys([items.key(item) for item in requested], key_bytes, message, requested)
-    named = [items.shard_key(item) for item in requested]
-    if key_bytes is not None and named and len(max(named, key=len)) > key_bytes:
+        _check_keys(list(map(items.key, requested)), key_bytes, message, requested)
+    named = list(map(items.shard_key, requested))
+    # Many items share few shard keys.
+    slots = {shard_key: slot_of(shard_key) for shard_key in set(named)}
+    if key_bytes is not None and slots and len(max(slots, key=len)) > key_bytes:
         _check_lengths(named, key_bytes, items_field(message, requested))
-    slots = list(map(slot_of, named))
-    holders = {slot: holder(slot) for slot in set(slots)}
+    holders = {slot: holder(slot) for slot in set(slots.values())}
     shards = set(holders.values())
     if len(shards) == 1:
         [shard] = shards
@@ -66,12 +68,12 @@ def split(
             shard=shard,
             command=message,
             slots=tuple(sorted(holders)),
-            positions=tuple(range(len(slots))),
+            positions=tuple(range(len(named))),
         )
         return [whole]
     positions: dict[ShardId, list[int]] = {}
-    for position, slot in enumerate(slots):
-        positions.setdefault(holders[slot], []).append(position)
+    for position, shard_key in enumerate(named):
+        positions.setdefault(holders[slots[shard_key]], []).append(position)
     return [
         Share(
             shard=shard,
@@ -136,7 +138,8 @@ def _check_keys(
     named: Sequence[bytes], key_bytes: int | None, message: Message, items: Sequence[Any]
 ) -> None:
     # Most batches are right: the field is looked for only when one is not.
-    if key_bytes is not None and named and len(max(named, key=len)) > key_bytes:
+    longest = max(map(len, named), default=0)
+    if key_bytes is not None and longest > key_bytes:
         _check_lengths(named, key_bytes, items_field(message, items))
     if len(set(named)) == len(named):
         return

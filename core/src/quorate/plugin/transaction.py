@@ -1,6 +1,6 @@
 """What handlers and queries hold: a view of one shard's rows, and a transaction over them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -58,6 +58,12 @@ class Reader(Protocol):
 
     def get_row(self, family: str, key: bytes) -> Row | None:
         """Return a row with its revision, or None when there is none."""
+
+    def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
+        """Return the rows of keys in their order, as they are at this call.
+
+        For many keys it is much less work than one `get_row` for each.
+        """
 
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False

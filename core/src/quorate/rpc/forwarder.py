@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 import grpc
@@ -17,7 +16,6 @@ from quorate.config.sections import LimitsSection
 from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import (
     NotProposedError,
-    NotProposedInTimeError,
     OutcomeUnknownError,
     ReadTimeoutError,
     UnansweredInTimeError,
@@ -29,19 +27,17 @@ from quorate.groups.routing.forwarding import (
     ForwardedCommand,
     ForwardedQuery,
     run_bytes,
-    weight,
 )
 from quorate.groups.routing.proposing import Result
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.rpc.bundles import GRACE_S, Bundle, Lane
 from quorate.rpc.channels import NodeChannels, NoWayError
 from quorate.rpc.status import DETAILS_KEY, error_of
 from quorate.v1 import entry_pb2, node_pb2, node_pb2_grpc
 
 #: Calls under way to a node for a shard; what comes meanwhile goes together when one has ended.
 CALLS: Final = 2
-#: How much longer than a command its call may take: the other node says best why it is late.
-_GRACE_S: Final = 0.2
 
 #: With these the other node refused the whole call before it looked at any command.
 _BEFORE_ANYTHING: Final = frozenset(
@@ -51,77 +47,6 @@ _BEFORE_ANYTHING: Final = frozenset(
         grpc.StatusCode.UNIMPLEMENTED,
     }
 )
-
-
-class _Bundle:
-    """The commands of one caller: they stay together, and in their order."""
-
-    __slots__ = ("answer", "deadlines", "open", "requests", "results", "sent")
-
-    def __init__(
-        self, requests: Sequence[ForwardedCommand], now: float, answer: asyncio.Future[None]
-    ) -> None:
-        self.requests: Final = requests
-        #: On the loop's clock.
-        self.deadlines: Final = [now + each.timeout_s for each in requests]
-        #: Set when every command has its result, or nobody waits any more.
-        self.answer: Final = answer
-        self.results: Final[list[Result | None]] = [None] * len(requests)
-        self.open = len(requests)
-        #: It may have left this node.
-        self.sent = False
-
-    @property
-    def weight(self) -> int:
-        return sum([weight(each.command) for each in self.requests])
-
-    def settle(self, place: int, result: Result) -> None:
-        """Take the result of a command; the first one counts."""
-        if self.results[place] is not None:
-            return
-        self.results[place] = result
-        self.open -= 1
-        if not self.open and not self.answer.done():
-            self.answer.set_result(None)
-
-    def settle_all(self, error: Exception) -> None:
-        """Let every command that has no result end with an error."""
-        for place in range(len(self.requests)):
-            self.settle(place, error)
-
-    def expire(self, now: float) -> None:
-        """End what is late: what was sent is waited for a little longer, and then in doubt."""
-        grace_s = _GRACE_S if self.sent else 0.0
-        for place, deadline in enumerate(self.deadlines):
-            if deadline + grace_s <= now:
-                self.settle(place, _late(self.requests[place], sent=self.sent))
-
-    @property
-    def due(self) -> float:
-        """When the next of its commands is late."""
-        grace_s = _GRACE_S if self.sent else 0.0
-        return grace_s + min(
-            [
-                deadline
-                for deadline, result in zip(self.deadlines, self.results, strict=True)
-                if result is None
-            ],
-            default=float("inf"),
-        )
-
-
-class _Lane:
-    """What goes to one node for one shard."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[_Bundle] = deque()
-        self.under_way: list[list[_Bundle]] = []
-        self.soon: asyncio.Handle | None = None
-
-    def bundles(self) -> Iterator[_Bundle]:
-        yield from self.waiting
-        for bundles in self.under_way:
-            yield from bundles
 
 
 class NodeForwarder:
@@ -137,7 +62,7 @@ class NodeForwarder:
         self._channels: Final = channels
         self._loop: Final = loop
         self._call_bytes: Final = run_bytes(limits)
-        self._lanes: Final[dict[tuple[str, ShardId], _Lane]] = {}
+        self._lanes: Final[dict[tuple[str, ShardId], Lane]] = {}
         self._calls: Final[set[asyncio.Task[None]]] = set()
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
@@ -146,8 +71,8 @@ class NodeForwarder:
         key = (node, requests[0].shard)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane()
-        bundle = _Bundle(requests, self._loop.time(), self._loop.create_future())
+            lane = self._lanes[key] = Lane()
+        bundle = Bundle(requests, self._loop.time(), self._loop.create_future())
         lane.waiting.append(bundle)
         if bundle.due < self._patience.due:
             self._patience.by(bundle.due)
@@ -174,7 +99,7 @@ class NodeForwarder:
         try:
             way = await self._channels.way(node, request.timeout_s)
             stub = node_pb2_grpc.NodeServiceStub(way.channel)
-            timeout_s = request.timeout_s + _GRACE_S
+            timeout_s = request.timeout_s + GRACE_S
             async for part in stub.Query(asked, timeout=timeout_s, metadata=way.metadata):
                 as_of = AsOf(part.revision, part.age_ms)
                 rows += part.rows
@@ -198,9 +123,9 @@ class NodeForwarder:
             # All that waited has ended meanwhile.
             del self._lanes[key]
 
-    def _next_call(self, lane: _Lane) -> list[_Bundle]:
+    def _next_call(self, lane: Lane) -> list[Bundle]:
         """Take what shares the next call: a bundle is never cut."""
-        bundles: list[_Bundle] = []
+        bundles: list[Bundle] = []
         size = 0
         while lane.waiting:
             bundle = lane.waiting[0]
@@ -213,7 +138,7 @@ class NodeForwarder:
             bundles.append(lane.waiting.popleft())
         return bundles
 
-    async def _call(self, key: tuple[str, ShardId], lane: _Lane, bundles: list[_Bundle]) -> None:
+    async def _call(self, key: tuple[str, ShardId], lane: Lane, bundles: list[Bundle]) -> None:
         try:
             await self._send(*key, bundles)
         finally:
@@ -221,12 +146,12 @@ class NodeForwarder:
             if lane.soon is None:
                 self._flush(key)
 
-    async def _send(self, node: str, shard: ShardId, bundles: Sequence[_Bundle]) -> None:
+    async def _send(self, node: str, shard: ShardId, bundles: Sequence[Bundle]) -> None:
         try:
             last = max(max(each.deadlines) for each in bundles)
             way = await self._channels.way(node, last - self._loop.time())
             now = self._loop.time()
-            sent: list[tuple[_Bundle, int]] = []
+            sent: list[tuple[Bundle, int]] = []
             for bundle in bundles:
                 bundle.expire(now)
                 if not bundle.answer.done():
@@ -239,7 +164,7 @@ class NodeForwarder:
             )
             stub = node_pb2_grpc.NodeServiceStub(way.channel)
             response = await stub.Forward(
-                request, timeout=last - now + _GRACE_S, metadata=way.metadata
+                request, timeout=last - now + GRACE_S, metadata=way.metadata
             )
             # What lacks an answer is settled below.
             for (bundle, place), answer in zip(sent, response.answers, strict=False):
@@ -263,24 +188,12 @@ class NodeForwarder:
         return again if again < float("inf") else None
 
 
-def _settle_all(bundles: Sequence[_Bundle], error: Exception) -> None:
+def _settle_all(bundles: Sequence[Bundle], error: Exception) -> None:
     for bundle in bundles:
         bundle.settle_all(error)
 
 
-def _late(request: ForwardedCommand, *, sent: bool) -> Exception:
-    name, shard = request.command.type, request.shard
-    if sent:
-        return UnansweredInTimeError(
-            f"the deadline passed before {name} was answered by the leader of shard {shard}: it "
-            "may still be carried out; read whether it was, or repeat it with its session"
-        )
-    return NotProposedInTimeError(
-        f"the deadline passed before {name} was sent to the leader of shard {shard}: try again"
-    )
-
-
-def _forwarded(bundle: _Bundle, place: int, now: float) -> node_pb2.ForwardedCommand:
+def _forwarded(bundle: Bundle, place: int, now: float) -> node_pb2.ForwardedCommand:
     request = bundle.requests[place]
     return node_pb2.ForwardedCommand(
         command=_logged(request.command),

@@ -129,12 +129,21 @@ def _streaming(method: str, serve: Any, read: Deserialize | None) -> Any:
 
 
 async def _fail(method: str, error: Exception, context: Context) -> None:
-    if context.cancelled() or context.done():
+    if context.cancelled() or context.done() or _says_stopped(error):
         # Nobody is there to be told.
         return
     status = told(method, error)
     details = ((DETAILS_KEY, status.SerializeToString()),)
     await context.abort(_CODES[status.code], status.message, details)
+
+
+def _says_stopped(error: Exception) -> bool:
+    """Whether gRPC says that its server has stopped, for which it has no public name.
+
+    Of its own errors it is the one that blames neither the servicer nor gRPC.
+    """
+    blames = grpc.aio.UsageError | grpc.aio.InternalError
+    return isinstance(error, grpc.aio.BaseError) and not isinstance(error, blames)
 
 
 def told(what: str, error: Exception) -> status_pb2.Status:

@@ -21,7 +21,7 @@ from quorate.groups.shard.ports import Membership
 from quorate.groups.watching.fresh import FreshWatches
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import deadline, feeds
+from quorate.rpc import deadline, feed_serving
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.interceptor import told
 from quorate.rpc.server import RpcServer
@@ -113,7 +113,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
     async def Feed(self, requests: AsyncIterable[node_pb2.FeedRequest], context: Context) -> None:
         """Give the pages of the replica here, one for each request."""
         await self._admit(context)
-        async with aclosing(feeds.serve(requests, self._watching().feed_here)) as responses:
+        async with aclosing(feed_serving.serve(requests, self._watching().feed_here)) as responses:
             async for response in responses:
                 await context.write(response)
 

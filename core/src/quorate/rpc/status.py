@@ -18,9 +18,11 @@ from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
+    LeaderlessError,
     NoLeaderError,
     NotProposedError,
     NotProposedInTimeError,
+    NotServingError,
     OutcomeUnknownError,
     ReadTimeoutError,
     UnansweredInTimeError,
@@ -62,6 +64,7 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
     FencedError: _Row("ABORTED", "TERM_PASSED"),
     TransferRefusedError: _Row("FAILED_PRECONDITION", "TRANSFER_REFUSED"),
     NotProposedError: _Row("UNAVAILABLE", "NOT_PROPOSED", "safe"),
+    NotServingError: _Row("UNAVAILABLE", "NOT_SERVING", "safe"),
     NoLeaderError: _Row("UNAVAILABLE", "NO_LEADER", "safe"),
     UnknownShardError: _Row("UNAVAILABLE", "UNKNOWN_SHARD", "safe"),
     WrongShardError: _Row("UNAVAILABLE", "WRONG_SHARD", "safe"),
@@ -70,6 +73,7 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
     OutcomeUnknownError: _Row("UNAVAILABLE", "OUTCOME_UNKNOWN", "session"),
     UnansweredInTimeError: _Row("DEADLINE_EXCEEDED", "UNANSWERED_IN_TIME", "session"),
     UnreadableError: _Row("UNAVAILABLE", "UNREADABLE", "safe"),
+    LeaderlessError: _Row("UNAVAILABLE", "LEADERLESS", "safe"),
     ReadTimeoutError: _Row("DEADLINE_EXCEEDED", "READ_TIMEOUT", "safe"),
     LookupError: _Row("UNIMPLEMENTED", NOT_DECLARED),
     NotImplementedError: _Row("UNIMPLEMENTED", "NOT_IMPLEMENTED"),
@@ -85,6 +89,7 @@ _PLAIN: Final[frozenset[type[Exception]]] = frozenset(
     {
         NotProposedError,
         NotProposedInTimeError,
+        NotServingError,
         OutcomeUnknownError,
         UnansweredInTimeError,
         UnreadableError,
@@ -139,6 +144,8 @@ def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
     if "retry" in told.metadata:
         if told.reason == _TABLE[NoLeaderError].reason:
             return NoLeaderError(shard, _leader(told))
+        if told.reason == _TABLE[LeaderlessError].reason:
+            return LeaderlessError(shard)
         if told.reason == _TABLE[ExhaustedError].reason:
             delay_ms = detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds()
             return ExhaustedError(_without_advice(status.message, delay_ms), delay_ms)
@@ -165,7 +172,7 @@ def _rejected(error: Rejected) -> _Row:
 
 
 def _shard(error: Exception) -> str | None:
-    if isinstance(error, NoLeaderError | WrongShardError):
+    if isinstance(error, NoLeaderError | LeaderlessError | WrongShardError):
         return str(error.shard)
     if isinstance(error, UnknownShardError) and error.number is not None:
         return str(ShardId(error.group, error.number))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -75,6 +75,10 @@ class _NotingReader:
     def get_row(self, family: str, key: bytes) -> Row | None:
         with self._noting():
             return self._reader.get_row(family, key)
+
+    def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
+        with self._noting():
+            return self._reader.get_rows(family, keys)
 
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False

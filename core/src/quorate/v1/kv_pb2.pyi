@@ -7,28 +7,28 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Pair(_message.Message):
-    __slots__ = ("value", "ttl_ms", "created_revision")
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    TTL_MS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("created_revision", "ttl_ms", "value")
     CREATED_REVISION_FIELD_NUMBER: _ClassVar[int]
-    value: bytes
-    ttl_ms: int
+    TTL_MS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     created_revision: int
-    def __init__(self, value: _Optional[bytes] = ..., ttl_ms: _Optional[int] = ..., created_revision: _Optional[int] = ...) -> None: ...
+    ttl_ms: int
+    value: bytes
+    def __init__(self, created_revision: _Optional[int] = ..., ttl_ms: _Optional[int] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class KeyedPair(_message.Message):
-    __slots__ = ("key", "value", "revision", "created_revision", "ttl_ms")
-    KEY_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    REVISION_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("created_revision", "ttl_ms", "value", "key", "revision")
     CREATED_REVISION_FIELD_NUMBER: _ClassVar[int]
     TTL_MS_FIELD_NUMBER: _ClassVar[int]
-    key: bytes
-    value: bytes
-    revision: int
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     created_revision: int
     ttl_ms: int
-    def __init__(self, key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., revision: _Optional[int] = ..., created_revision: _Optional[int] = ..., ttl_ms: _Optional[int] = ...) -> None: ...
+    value: bytes
+    key: bytes
+    revision: int
+    def __init__(self, created_revision: _Optional[int] = ..., ttl_ms: _Optional[int] = ..., value: _Optional[bytes] = ..., key: _Optional[bytes] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class PutPair(_message.Message):
     __slots__ = ("key", "value", "ttl_ms", "expected_revision")

@@ -57,8 +57,8 @@ def test_a_pair_that_was_deleted_is_created_anew(txn: MemoryTxn) -> None:
 @pytest.mark.parametrize(
     ("expected", "said"),
     [
-        (0, "REVISION_MISMATCH: b'a' has revision 2097152, and none was expected"),
-        (7, "REVISION_MISMATCH: b'a' has revision 2097152, and revision 7 was expected"),
+        (0, "REVISION_MISMATCH: 'a' has revision 2097152, and none was expected"),
+        (7, "REVISION_MISMATCH: 'a' has revision 2097152, and revision 7 was expected"),
     ],
 )
 def test_a_put_of_another_revision_is_refused(txn: MemoryTxn, expected: int, said: str) -> None:
@@ -82,7 +82,7 @@ def test_a_put_of_the_expected_revision_is_carried_out(txn: MemoryTxn) -> None:
 
 
 def test_nothing_has_no_revision(txn: MemoryTxn) -> None:
-    with pytest.raises(Rejected, match="b'a' is absent, and revision 7 was expected"):
+    with pytest.raises(Rejected, match="MISMATCH: 'a' is absent, and revision 7 was expected"):
         apply.put_pair(txn, PutPair(key=b"a", expected_revision=7))
 
 
@@ -105,6 +105,29 @@ def test_a_batch_names_what_it_refuses_and_does_the_rest(txn: MemoryTxn) -> None
     assert reply.items == 3
     assert values(later) == {b"a": b"2", b"b": b"1", b"c": b"2"}
     assert later.deadlines == {(TTL, b"a"): 1_005}
+
+
+def test_a_batch_keeps_of_each_pair_what_a_put_of_it_alone_would(txn: MemoryTxn) -> None:
+    apply.put_pairs(txn, PutPairs(pairs=[PutPair(key=b"a"), PutPair(key=b"b", ttl_ms=5)]))
+    later = txn.then(1_000)
+
+    apply.put_pairs(
+        later,
+        PutPairs(
+            pairs=[
+                PutPair(key=b"b", value=b"2"),
+                PutPair(key=b"c", value=b"3", ttl_ms=300),
+                PutPair(key=b"a", value=b"1", ttl_ms=7, expected_revision=txn.revision),
+            ]
+        ),
+    )
+
+    assert stored(later) == {
+        b"a": Pair(value=b"1", ttl_ms=7, created_revision=txn.revision),
+        b"b": Pair(value=b"2", created_revision=txn.revision),
+        b"c": Pair(value=b"3", ttl_ms=300, created_revision=later.revision),
+    }
+    assert later.deadlines == {(TTL, b"a"): 1_007, (TTL, b"c"): 1_300}
 
 
 def test_a_deletion_says_whether_there_was_something(txn: MemoryTxn) -> None:

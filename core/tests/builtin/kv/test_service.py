@@ -89,6 +89,14 @@ async def test_a_request_that_names_nothing_is_refused(
     assert node.proposals == []
 
 
+@pytest.mark.parametrize("method", ["GetBatch", "ExistsBatch"])
+async def test_an_empty_key_among_others_is_named(service: KvServicer, method: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        await call(service, method, GetPairsRequest(keys=[b"a", b""]))
+
+    assert refusal.value.field == "keys[1]"
+
+
 @pytest.mark.parametrize("method", ["List", "StreamList"])
 async def test_an_empty_list_request_lists_everything(service: KvServicer, method: str) -> None:
     await put_places(service)
@@ -131,7 +139,7 @@ def _request_of(method: str) -> type[Message]:
 
 
 async def test_a_range_that_ends_before_it_starts_is_refused(service: KvServicer) -> None:
-    with pytest.raises(Invalid, match=r"end: b'a' lies before start, b'b'"):
+    with pytest.raises(Invalid, match=r"end: 'a' lies before start, 'b'"):
         await service.List(ListPairsRequest(start=b"b", end=b"a"), None)
 
 

@@ -68,12 +68,12 @@ def test_what_is_right_passes(catalog: Catalog, command: Message) -> None:
         (
             CommitPairs(operations=deletes(b"a/1", b"b/1")),
             "operations[1].delete.key",
-            "b'b/1' lies outside of b'a'",
+            "'b/1' lies outside of 'a'",
         ),
         (
             CommitPairs(comparisons=[PairComparison(key=b"b")], operations=deletes(b"a/1")),
             "comparisons[0].key",
-            "b'b' lies outside of b'a'",
+            "'b' lies outside of 'a'",
         ),
         (
             CommitPairs(comparisons=[PairComparison()], operations=deletes(b"/a")),
@@ -83,7 +83,7 @@ def test_what_is_right_passes(catalog: Catalog, command: Message) -> None:
         (
             CommitPairs(operations=deletes(b"a/1", b"a/2", b"a/1")),
             "operations[2].delete.key",
-            "b'a/1' is in an earlier operation too",
+            "'a/1' is in an earlier operation too",
         ),
         (
             CommitPairs(

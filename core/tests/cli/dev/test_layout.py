@@ -88,6 +88,7 @@ def test_a_plugin_that_the_user_has_retired_is_not_enabled_again(home: Path) -> 
 
 def test_another_number_of_nodes_is_refused_and_changes_nothing(home: Path) -> None:
     made(home, nodes=2)
+    (home / "node1").mkdir()
 
     with pytest.raises(Failure, match="holds a cluster of 2 nodes, and 3 were asked for") as failed:
         made(home, nodes=3)
@@ -160,3 +161,12 @@ def test_two_do_not_share_a_directory(home: Path) -> None:
         pass
     with claimed(home):
         pass
+
+
+def test_another_number_of_nodes_is_taken_until_there_is_data(home: Path) -> None:
+    made(home, nodes=3)
+
+    assert len(made(home, nodes=5)) == len(made(home)) == 5
+    (home / "node1").mkdir()
+    with pytest.raises(Failure, match="holds a cluster of 5 nodes, and 3 were asked for"):
+        made(home, nodes=3)

@@ -147,12 +147,11 @@ class Node:
             self.catalog,
             self.log,
             lambda shard: self.homes.setdefault(shard, MemoryHome()),
-            self._new_shard,
             configured=self.configured,
             loop=self.loop,
             failed=self.failures.append,
         )
-        self.run(lambda: self.shards.open(self.cluster.first, self.submit))
+        self.run(lambda: self.shards.open(self.cluster.first, self.submit, self._new_shard))
 
     def kill(self) -> None:
         self.loop.end()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from quorate.apply.entries import index_of
 from quorate.consensus.messages import Message, ReadRequest
-from quorate.groups.refusals import NotProposedError, ReadTimeoutError
+from quorate.groups.refusals import LeaderlessError, NotProposedError, ReadTimeoutError
 
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
@@ -111,6 +112,45 @@ def test_a_read_without_a_leader_waits_for_one(cluster: Cluster, new_row: NewRow
     cluster.heal()
 
     assert cluster.result(read) >= index_of(outcome.revision)
+
+
+@pytest.mark.parametrize("left", ["leader", "follower"])
+def test_an_impatient_read_ends_once_nobody_need_wait_for_a_leader(
+    cluster: Cluster, left: str
+) -> None:
+    node = cluster.leader if left == "leader" else cluster.followers[0]
+    began = cluster.world.now
+    for other in cluster.nodes.values():
+        if other is not node:
+            cluster.isolate(other)
+    patient, impatient, later = (
+        node.run(partial(node.metadata.read_barrier, 10.0, patient=patient))
+        for patient in (True, False, False)
+    )
+    assert isinstance(cluster.failure(impatient), LeaderlessError)
+    # Of what was heard just before.
+    assert 0.9 < cluster.world.now - began < 1.2
+    assert isinstance(cluster.failure(later), LeaderlessError)
+    at_once = node.run(partial(node.metadata.read_barrier, 10.0, patient=False))
+    assert isinstance(cluster.failure(at_once), LeaderlessError)
+    assert cluster.world.now - began < 1.3
+    cluster.heal()
+    assert cluster.result(patient)
+    assert node.metadata.leaderless_from == float("inf")
+
+
+def test_a_replica_that_starts_alone_gives_others_the_time_of_an_election(
+    cluster: Cluster,
+) -> None:
+    for node in cluster.nodes.values():
+        node.kill()
+    node = cluster.nodes["a"]
+    node.start()
+    began = cluster.world.now
+    assert began < node.metadata.leaderless_from <= began + 1.0
+    read = node.run(partial(node.metadata.read_barrier, 10.0, patient=False))
+    assert isinstance(cluster.failure(read), LeaderlessError)
+    assert 0.99 < cluster.world.now - began < 1.2
 
 
 def test_a_read_ends_at_its_deadline(cluster: Cluster) -> None:

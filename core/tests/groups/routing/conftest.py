@@ -46,8 +46,7 @@ class FakeShard:
         self.leader: Peer | None = None
         self.revision = 0
         self.age_ms = 40
-        #: When a leader was last heard of, if that is to count.
-        self.heard_at: float | None = None
+        self.leaderless_from = float("inf")
         self.proposed: list[LoggedCommand] = []
         #: How many commands came at once, and their timeout.
         self.calls: list[tuple[int, float]] = []
@@ -61,6 +60,7 @@ class FakeShard:
         self.next: list[Outcome | Exception] = []
         self.answer: Callable[[LoggedCommand], Outcome] = lambda _: Outcome(revision_of(1, 0))
         self.barriers = 0
+        self.patient: bool | None = None
         self.barrier_error: Exception | None = None
         self.waited: list[int] = []
         self.rows: Iterable[Any] = []
@@ -104,7 +104,10 @@ class FakeShard:
             self.held.append(end)
         return future
 
-    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+    def read_barrier(
+        self, timeout_s: float | None = None, *, patient: bool = True
+    ) -> asyncio.Future[int]:
+        self.patient = patient
         self.barriers += 1
         return self._done(self.barrier_error)
 
@@ -113,9 +116,7 @@ class FakeShard:
         return self._done(None)
 
     def staleness(self) -> Age:
-        if self.heard_at is None:
-            return Age(self.revision, self.age_ms)
-        return Age(self.revision, int((self._loop.time() - self.heard_at) * 1_000))
+        return Age(self.revision, self.age_ms)
 
     def reader(self, reads: frozenset[str]) -> Reader:
         self.reads = reads

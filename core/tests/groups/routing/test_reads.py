@@ -5,7 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from quorate.groups.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
+from quorate.groups.refusals import (
+    LeaderlessError,
+    ReadTimeoutError,
+    UnknownShardError,
+    UnreadableError,
+)
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
 from quorate.groups.routing.reads import ReadOptions
@@ -177,3 +182,17 @@ def test_a_replica_that_stops_under_a_read_leaves_it_to_another(cluster: Cluster
     fill(cluster, pb, "b", node="b")
     cluster.shard().barrier_error = UnreadableError("the replica stopped; ask another node")
     assert listed(cluster, pb) == "b"
+
+
+@pytest.mark.parametrize("asked", ["a", "c"])
+def test_a_query_is_given_up_where_no_replica_has_a_leader(
+    cluster: Cluster, pb: Any, asked: str
+) -> None:
+    cluster.host(1, "ab")
+    for node in "ab":
+        cluster.shard(node=node).barrier_error = LeaderlessError(ShardId("sample", 0))
+    with pytest.raises(LeaderlessError, match="too few of its nodes answer"):
+        listed(cluster, pb, on=asked)
+    assert cluster.shard(node="a").patient is False
+    # A node with a replica has seen for itself; another one asks all that have.
+    assert [node for node, _ in cluster.hops] == ([] if asked == "a" else ["a", "b"])

@@ -89,6 +89,44 @@ def test_a_commit_ends_the_linger(bench: Bench) -> None:
     assert len(bench.entries) == 1
 
 
+def test_those_who_were_answered_together_go_on_together(bench: Bench) -> None:
+    for _ in range(3):
+        bench.put(10)
+    bench.world.run(0.0)
+    bench.pipeline.idle = True
+    bench.put(11)
+    bench.batcher.committed()
+    bench.world.run(LINGER_S / 2)
+    bench.put(12)
+    assert bench.sizes == [[10, 10, 10]]
+    bench.put(13)
+    bench.world.run(LINGER_S / 2)
+
+    assert bench.entries[1:] == [(LINGER_S / 2, [11, 12, 13])]
+
+
+def test_others_that_do_not_come_are_waited_for_no_longer_than_a_linger(bench: Bench) -> None:
+    for _ in range(3):
+        bench.put(10)
+    bench.world.run(0.0)
+    bench.pipeline.idle = True
+    bench.put(11)
+    bench.world.run(LINGER_S * 0.9)
+    assert len(bench.entries) == 1
+    bench.world.run(LINGER_S * 1.1)
+
+    assert bench.sizes[1:] == [[11]]
+
+
+def test_a_writer_alone_never_lingers(bench: Bench) -> None:
+    for _ in range(3):
+        bench.pipeline.idle = True
+        bench.put(10)
+        bench.world.run(0.0)
+
+    assert bench.entries == [(0.0, [10])] * 3
+
+
 def test_a_large_batch_does_not_linger(bench: Bench) -> None:
     bench.pipeline.idle = False
     for _ in range(10):

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
 from quorate.consensus.journal import Position
-from quorate.groups.shard.shard import Staleness
+from quorate.groups.shard.status import Staleness
 from quorate.groups.watching.feeds import Feed, Lost, PageLimits, Selection, Start
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch, Watches, WatchSettings

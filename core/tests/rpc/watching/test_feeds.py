@@ -12,7 +12,7 @@ from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import feeds
+from quorate.rpc import feed_serving
 
 if TYPE_CHECKING:
     from core.tests.rpc.watching.conftest import Node, Replica
@@ -132,13 +132,13 @@ async def test_a_reader_that_takes_nothing_holds_one_page_and_no_more_is_read(
     nodes: Nodes, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = []
-    told = feeds._response
+    told = feed_serving._response
 
     def response(*arguments: object) -> object:
         taken.append(arguments)
         return told(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(feeds, "_response", response)
+    monkeypatch.setattr(feed_serving, "_response", response)
     for number in range(10 * PAGE_ROWS):
         replica.put(b"%02d" % number)
     reader = Reader(nodes["b"])
@@ -288,7 +288,7 @@ async def test_a_restore_behind_its_back_is_said(nodes: Nodes, replica: Replica)
 async def test_generation_and_age_are_those_of_the_replica(
     nodes: Nodes, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeds, "WORD_S", 0.01)
+    monkeypatch.setattr(feed_serving, "WORD_S", 0.01)
     replica.restore()
     replica.age_ms = 1_000_000
     reader = Reader(nodes["b"])
@@ -307,7 +307,7 @@ async def test_generation_and_age_are_those_of_the_replica(
 async def test_a_shard_that_goes_on_without_events_moves_the_feed(
     nodes: Nodes, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeds, "WORD_S", 0.01)
+    monkeypatch.setattr(feed_serving, "WORD_S", 0.01)
     reader = Reader(nodes["b"])
     await reader.listed()
 

@@ -117,6 +117,8 @@ def test_a_damaged_row_is_told(disk: MemoryDisk, engine: MemoryEngine) -> None:
         next(rows)
     with pytest.raises(DamagedError):
         engine.get("log", b"2")
+    with pytest.raises(DamagedError):
+        engine.get_many("log", [b"1", b"2"])
 
 
 def test_a_dead_process_writes_no_more(disk: MemoryDisk, engine: MemoryEngine) -> None:

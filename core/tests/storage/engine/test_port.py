@@ -43,6 +43,27 @@ def test_a_value_is_found_under_its_key_in_its_family(databases: Databases) -> N
     assert engine.families == ("a", "b")
 
 
+def test_many_values_come_in_the_order_of_their_keys(databases: Databases) -> None:
+    engine = databases.open(families=("a", "b"))
+    put(engine, {long_key(number): b"%d" % number for number in range(0, 400, 2)}, "a")
+    engine.flush("a")
+    put(engine, {long_key(number): b"" for number in range(1, 400, 4)}, "a")
+    batch = Batch()
+    batch.delete_range("a", long_key(100), long_key(200))
+    batch.delete("a", long_key(0))
+    engine.write(batch)
+    keys = [long_key(number * 7 % 401) for number in range(500)]
+
+    found = engine.get_many("a", keys)
+
+    assert found == [engine.get("a", key) for key in keys]
+    assert None in found
+    assert b"" in found
+    assert b"398" in found
+    assert engine.get_many("b", keys[:2]) == [None, None]
+    assert engine.get_many("a", []) == []
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_range_holds_its_start_and_not_its_end(databases: Databases, reverse: bool) -> None:
     engine = databases.open()
@@ -103,6 +124,8 @@ def test_a_batch_with_an_unknown_family_changes_nothing(databases: Databases) ->
     assert rows(engine) == {}
     with pytest.raises(EngineError, match="has no family lgo"):
         engine.get("lgo", b"k")
+    with pytest.raises(EngineError, match="has no family lgo"):
+        engine.get_many("lgo", [b"k"])
     with pytest.raises(EngineError, match="has no family lgo"):
         engine.iterate("lgo", b"a", b"b")
 
@@ -249,6 +272,8 @@ def test_a_closed_database_says_so(databases: Databases) -> None:
         put(engine, {b"k": b"v"})
     with pytest.raises(EngineError, match="is closed"):
         engine.get("log", b"k")
+    with pytest.raises(EngineError, match="is closed"):
+        engine.get_many("log", [b"k"])
 
 
 def test_writes_are_not_stopped_at_first(databases: Databases) -> None:

@@ -41,6 +41,8 @@ def test_a_damaged_block_is_told_and_not_taken_for_the_end(tmp_path: Path) -> No
     seen: list[tuple[bytes, bytes]] = []
     with pytest.raises(DamagedError, match="quorate member replace"):
         seen.extend(engine.iterate("log", b"", b"\xff"))
+    with pytest.raises(DamagedError, match="quorate member replace"):
+        engine.get_many("log", [b"%06d" % number for number in range(2000)])
     engine.close()
 
     assert len(seen) < 2000

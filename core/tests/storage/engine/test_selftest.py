@@ -66,6 +66,11 @@ class _NeverNone(MemoryEngine):
         return super().get(family, key) or b""
 
 
+class _SortsKeys(MemoryEngine):
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        return super().get_many(family, sorted(keys))
+
+
 class _ViewsApart(MemoryEngine):
     """Iterators of one family see what was written since."""
 
@@ -127,6 +132,7 @@ class Node:
         (_EndsLate, "its start and not its end"),
         (_Forwards, "backwards"),
         (_NeverNone, "has no value"),
+        (_SortsKeys, "in their order"),
         (_RangesLast, "happens in its order"),
         (_BatchGone, "happens in its order"),
         (_SeesLaterWrites, "one view"),

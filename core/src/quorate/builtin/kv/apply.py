@@ -7,8 +7,9 @@ leaves nothing behind.
 from collections.abc import Callable
 from typing import Final
 
-from quorate.builtin.kv.families import PAIRS, TTL
-from quorate.plugin import Rejected, Row, Txn, answer_each, still_due
+from quorate.builtin.kv.families import PAIRS, TTL, quoted
+from quorate.builtin.kv.rows import created_in, kept_of, row_of
+from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.kv_pb2 import (
     CommitPairs,
@@ -34,17 +35,21 @@ MISMATCH: Final = "REVISION_MISMATCH"
 
 def put_pair(txn: Txn, command: PutPair) -> PutPairReply:
     """Write a pair; its time to live begins anew, or ends when none is given."""
-    old = _replaceable(txn, command)
-    _put(txn, command, old, Pair())
+    old = _expected(txn, command)
+    _put(txn, command, old, created_in(txn.revision))
     return PutPairReply(revision=txn.revision, created=old is None)
 
 
 def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
-    """Write many pairs; what was not expected is named in the reply."""
-    reply, pair = BatchReply(items=len(command.pairs)), Pair()
-    for position, put in enumerate(command.pairs):
+    """Write many pairs, no two of one key; what was not expected is named in the reply."""
+    puts = list(command.pairs)
+    reply, created = BatchReply(items=len(puts)), created_in(txn.revision)
+    found = read_each(txn, PAIRS, [put.key for put in puts])
+    for position, (put, row) in enumerate(zip(puts, found, strict=True)):
         try:
-            _put(txn, put, _replaceable(txn, put), pair)
+            if put.HasField("expected_revision"):
+                _expect(put.key, row, put.expected_revision)
+            _put(txn, put, row, created)
         except Rejected as refusal:
             reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
     return reply
@@ -98,23 +103,15 @@ def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
     """Refuse an operation that cannot be carried out; return what carries it out."""
     kind = operation.WhichOneof("operation")
     if kind == "put":
-        old = _replaceable(txn, operation.put)
-        return lambda: _put(txn, operation.put, old, Pair())
+        old = _expected(txn, operation.put)
+        return lambda: _put(txn, operation.put, old, created_in(txn.revision))
     if kind == "delete":
         row = _expected(txn, operation.delete)
         return lambda: _delete(txn, row)
     if kind == "touch":
-        pair = _renewable(txn, operation.touch)
-        return lambda: _renew(txn, operation.touch.key, pair)
+        ttl_ms = _renewable(txn, operation.touch)
+        return lambda: _renew(txn, operation.touch.key, ttl_ms)
     raise Rejected("INVALID_ARGUMENT", "an operation is none of put, delete, touch")
-
-
-def _replaceable(txn: Txn, command: PutPair) -> bytes | None:
-    """Return the value of the row that a put replaces; most puts do not ask for its revision."""
-    if command.HasField("expected_revision"):
-        row = _expected(txn, command)
-        return None if row is None else row.value
-    return txn.get(PAIRS, command.key)
 
 
 def _expected(txn: Txn, command: PutPair | DeletePair | TouchPair) -> Row | None:
@@ -129,21 +126,17 @@ def _expect(key: bytes, row: Row | None, revision: int) -> None:
     if found != revision:
         is_there = f"has revision {found}" if found else "is absent"
         wanted = f"revision {revision}" if revision else "none"
-        raise Rejected(MISMATCH, f"{key!r} {is_there}, and {wanted} was expected")
+        raise Rejected(MISMATCH, f"{quoted(key)} {is_there}, and {wanted} was expected")
 
 
-def _put(txn: Txn, command: PutPair, replaced: bytes | None, pair: Pair) -> None:
-    """Write a pair; `pair` is filled for it, which takes less time than a new one."""
-    if replaced is None:
-        created, had_ttl = txn.revision, 0
-    else:
-        old = Pair.FromString(replaced)
-        created, had_ttl = old.created_revision, old.ttl_ms
-    key, ttl_ms = command.key, command.ttl_ms
-    pair.value, pair.ttl_ms, pair.created_revision = command.value, ttl_ms, created
-    txn.put(PAIRS, key, pair.SerializeToString(deterministic=True))
+def _put(txn: Txn, command: PutPair, replaced: Row | None, created: bytes) -> None:
+    """Write a pair; its row begins with `created` unless it replaces one."""
+    key, ttl_ms, had_ttl = command.key, command.ttl_ms, False
+    if replaced is not None:
+        created, had_ttl = kept_of(replaced.value)
+    txn.put(PAIRS, key, row_of(created, command.value, ttl_ms))
     if ttl_ms:
-        _renew(txn, key, pair)
+        _renew(txn, key, ttl_ms)
     elif had_ttl:
         txn.schedule(TTL, key, None)
 
@@ -154,19 +147,20 @@ def _delete(txn: Txn, row: Row | None) -> None:
         txn.schedule(TTL, row.key, None)
 
 
-def _renewable(txn: Txn, command: TouchPair) -> Pair:
+def _renewable(txn: Txn, command: TouchPair) -> int:
     row = _expected(txn, command)
     if row is None:
-        raise Rejected("NOT_FOUND", f"there is no pair {command.key!r}; put it")
-    pair = Pair.FromString(row.value)
-    if not pair.ttl_ms:
+        raise Rejected("NOT_FOUND", f"there is no pair {quoted(command.key)}; put it")
+    ttl_ms = Pair.FromString(row.value).ttl_ms
+    if not ttl_ms:
         raise Rejected(
-            "FAILED_PRECONDITION", f"{command.key!r} has no time to live; put it with ttl_ms"
+            "FAILED_PRECONDITION",
+            f"{quoted(command.key)} has no time to live; put it with one",
         )
-    return pair
+    return ttl_ms
 
 
-def _renew(txn: Txn, key: bytes, pair: Pair) -> int:
-    expires_at_ms = txn.proposed_at_ms + pair.ttl_ms
-    txn.schedule(TTL, key, expires_at_ms, ttl_ms=pair.ttl_ms)
+def _renew(txn: Txn, key: bytes, ttl_ms: int) -> int:
+    expires_at_ms = txn.proposed_at_ms + ttl_ms
+    txn.schedule(TTL, key, expires_at_ms, ttl_ms=ttl_ms)
     return expires_at_ms

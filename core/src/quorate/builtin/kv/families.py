@@ -22,3 +22,8 @@ def shard_of(key: bytes) -> bytes:
 
 
 FAMILY: Final = ColumnFamily(name=PAIRS, group=GROUP, row=Pair, shard_key=shard_of)
+
+
+def quoted(key: bytes) -> str:
+    """Return a key for a sentence: alike on every replica, whichever Python it runs."""
+    return repr(key).removeprefix("b")

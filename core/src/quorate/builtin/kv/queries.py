@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quorate.builtin.kv.families import LAST, PAIRS
-from quorate.plugin import Reader, Row, keys
-from quorate.v1.kv_pb2 import GetPair, GetPairs, KeyedPair, ListedPair, ListPairs, Pair
+from quorate.plugin import Reader, Row, keys, read_each
+from quorate.v1.kv_pb2 import GetPair, GetPairs, KeyedPair, ListedPair, ListPairs
 
 #: The most pairs of a page.
 LARGEST_PAGE: Final = 1_000
@@ -24,8 +24,7 @@ def get_pair(reader: Reader, query: GetPair) -> Iterator[KeyedPair]:
 
 def get_pairs(reader: Reader, query: GetPairs) -> Iterator[KeyedPair]:
     """Yield the pairs that this shard has, in the order of their keys."""
-    for key in sorted(set(query.keys)):
-        row = reader.get_row(PAIRS, key)
+    for row in read_each(reader, PAIRS, sorted(set(query.keys))):
         if row is not None:
             yield _keyed(row, keys_only=query.keys_only)
 
@@ -79,11 +78,9 @@ def _behind(key: bytes) -> bytes:
 
 
 def _keyed(row: Row, *, keys_only: bool) -> KeyedPair:
-    pair = Pair.FromString(row.value)
-    return KeyedPair(
-        key=row.key,
-        value=b"" if keys_only else pair.value,
-        revision=row.revision,
-        created_revision=pair.created_revision,
-        ttl_ms=pair.ttl_ms,
-    )
+    """Return a pair; the fields of its row have the same numbers here."""
+    pair = KeyedPair.FromString(row.value)
+    pair.key, pair.revision = row.key, row.revision
+    if keys_only:
+        pair.ClearField("value")
+    return pair

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.builtin.kv.families import LONGEST_KEY, shard_of
+from quorate.builtin.kv.families import LONGEST_KEY, quoted, shard_of
 from quorate.plugin import Invalid
 from quorate.v1.kv_pb2 import (
     CommitPairs,
@@ -86,13 +86,13 @@ def check_commit(command: CommitPairs, path: str = "") -> None:
         if shard_of(key) != shard:
             raise Invalid(
                 field,
-                f"{key!r} lies outside of {shard!r}: up to their first '/' all keys of a "
-                "transaction are equal",
+                f"{quoted(key)} lies outside of {quoted(shard)}: up to their first '/' all keys of "
+                "a transaction are equal",
             )
     seen: set[bytes] = set()
     for field, key in changed:
         if key in seen:
-            raise Invalid(field, f"{key!r} is in an earlier operation too")
+            raise Invalid(field, f"{quoted(key)} is in an earlier operation too")
         seen.add(key)
 
 
@@ -120,7 +120,7 @@ def check_list(request: ListPairsRequest) -> None:
     _check_length(request.end, "end")
     _check_length(request.page_token, "page_token")
     if request.end and request.end < request.start:
-        raise Invalid("end", f"{request.end!r} lies before start, {request.start!r}")
+        raise Invalid("end", f"{quoted(request.end)} lies before start, {quoted(request.start)}")
 
 
 def _changed(operation: PairOperation, path: str) -> tuple[str, bytes]:

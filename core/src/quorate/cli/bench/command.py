@@ -24,6 +24,8 @@ Load = Callable[[BenchPairs, Bounds, Callable[[int], None]], Awaitable[Measured]
 
 #: What the reads go round in.
 _READ_PAIRS: Final = 10_000
+#: More of them would only wait for one another.
+_BATCHES_AT_ONCE: Final = 4
 
 _OPTIONS: Final = (
     click.option(
@@ -39,13 +41,6 @@ _OPTIONS: Final = (
         default=10.0,
         show_default=True,
         help="End after this time.",
-    ),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(1, 10_000),
-        default=100,
-        show_default=True,
-        help="Calls that wait at the same time.",
     ),
     click.option(
         "--size",
@@ -72,7 +67,9 @@ class Plan:
     prefix: str
 
 
-def _planned(command: Callable[Concatenate[Plan, P], None]) -> Callable[..., None]:
+def _planned(
+    command: Callable[Concatenate[Plan, P], None], *, at_once: int = 100
+) -> Callable[..., None]:
     """Give a command the options that all loads have."""
 
     @wraps(command)
@@ -89,7 +86,14 @@ def _planned(command: Callable[Concatenate[Plan, P], None]) -> Callable[..., Non
         command(Plan(bounds=bounds, size=size, prefix=prefix), *args, **kwargs)
 
     optioned: Callable[..., None] = with_plan
-    for option in reversed(_OPTIONS):
+    concurrency_option = click.option(
+        "--concurrency",
+        type=click.IntRange(1, 10_000),
+        default=at_once,
+        show_default=True,
+        help="Calls that wait at the same time.",
+    )
+    for option in reversed((*_OPTIONS, concurrency_option)):
         optioned = option(optioned)
     return optioned
 
@@ -117,7 +121,7 @@ def writes(plan: Plan) -> None:
     show_default=True,
     help="Pairs in a call.",
 )
-@_planned
+@partial(_planned, at_once=_BATCHES_AT_ONCE)
 def batch(plan: Plan, items: int) -> None:
     """Write pairs in batches, each of them one command."""
 

@@ -133,6 +133,9 @@ class _Development:
         elif not self._told.is_set():
             self._told_at = now
             self._told.set()
+            self._tell(
+                Event("stopping the nodes; Ctrl-C again ends them at once", {"event": "stopping"})
+            )
 
     async def _await_end(self, process: NodeProcess) -> None:
         code = await process.ended()

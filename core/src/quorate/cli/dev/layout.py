@@ -87,7 +87,7 @@ def prepare(
     """
     kept = _kept(directory)
     count = nodes or (kept.nodes if kept else DEFAULT_NODES)
-    if kept and count != kept.nodes:
+    if kept and count != kept.nodes and (directory / "node1").exists():
         raise failure(
             ExitCode.USAGE,
             f"{directory} holds a cluster of {kept.nodes} nodes, and {count} were asked for",

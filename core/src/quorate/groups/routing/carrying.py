@@ -53,8 +53,6 @@ class Carrier:
         forwarder: Forwarder,
         loop: asyncio.AbstractEventLoop,
         limits: LimitsSection,
-        *,
-        leaderless_s: float,
     ) -> None:
         self._node: Final = node
         self._catalog: Final = catalog
@@ -63,7 +61,6 @@ class Carrier:
         self._loop: Final = loop
         self._limits: Final = limits
         self._run_bytes: Final = run_bytes(limits)
-        self._leaderless_ms: Final = leaderless_s * 1_000
 
     async def carry_all(self, parcels: Iterable[Parcel], call: Call) -> None:
         """Carry parcels to all of their shards, side by side."""
@@ -102,11 +99,12 @@ class Carrier:
                 pause.count += 1
                 parcels = [parcel for parcel, _ in refused]
                 continue
-            if hint is None and self._is_leaderless(shard):
+            leaderless_from = self._leaderless_from(shard)
+            if hint is None and self._loop.time() >= leaderless_from:
                 for parcel, why in refused:
                     parcel.end(why)
                 return
-            refused = await self._wait(pause, refused)
+            refused = await self._wait(pause, refused, leaderless_from)
             parcels = self._routed(refused, call)
             if any(parcel.share.shard != shard for parcel in parcels):
                 await self.carry_all(parcels, call)
@@ -165,16 +163,17 @@ class Carrier:
             return others[attempt % len(others)]
         raise NoLeaderError(shard)
 
-    def _is_leaderless(self, shard: ShardId) -> bool:
-        """Whether the replica here knows no leader, and has not heard of one for long."""
+    def _leaderless_from(self, shard: ShardId) -> float:
+        """From when on a write is given up; never where a replica elsewhere knows better."""
         local = self._shards.get(shard)
-        if local is None or local.leader is not None:
-            return False
-        return local.staleness().age_ms >= self._leaderless_ms
+        return float("inf") if local is None else local.leaderless_from
 
-    async def _wait(self, pause: Pause, refused: Sequence[_Refused]) -> list[_Refused]:
+    async def _wait(
+        self, pause: Pause, refused: Sequence[_Refused], leaderless_from: float
+    ) -> list[_Refused]:
         """Wait before the next attempt, and return those that have time for it."""
-        until = self._loop.time() + pause.next_s
+        now = self._loop.time()
+        until = min(now + pause.next_s, max(now, leaderless_from))
         in_time = [each for each in refused if each[0].order.deadline > until]
         for parcel, error in refused:
             if parcel.order.deadline <= until:
@@ -185,7 +184,7 @@ class Carrier:
                 late.__cause__ = error
                 parcel.end(late)
         if in_time:
-            await pause.until(float("inf"))
+            await pause.until(float("inf"), latest=until)
         return in_time
 
     def _routed(self, refused: Sequence[_Refused], call: Call) -> list[Parcel]:

@@ -39,6 +39,10 @@ class LocalShard(Protocol):
     def term(self) -> int:
         """The newest term that it has seen."""
 
+    @property
+    def leaderless_from(self) -> float:
+        """From when on nobody need wait for a leader, on the loop's clock; infinite with one."""
+
     def propose(
         self,
         commands: Sequence[LoggedCommand],
@@ -48,7 +52,9 @@ class LocalShard(Protocol):
     ) -> asyncio.Future[tuple[Outcome, ...]]:
         """Replicate commands in one entry."""
 
-    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+    def read_barrier(
+        self, timeout_s: float | None = None, *, patient: bool = True
+    ) -> asyncio.Future[int]:
         """Return once what is applied here holds every write that was answered before."""
 
     def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:

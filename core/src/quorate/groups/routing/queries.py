@@ -76,7 +76,7 @@ async def answer(
     deadline = now() + asked.timeout_s
     stale = asked.consistency == "stale"
     if not stale:
-        await shard.read_barrier(asked.timeout_s)
+        await shard.read_barrier(asked.timeout_s, patient=False)
     if asked.min_revision:
         await shard.wait_for(asked.min_revision, max(0.0, deadline - now()))
     seen = shard.staleness()

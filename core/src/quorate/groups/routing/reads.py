@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import Message
 
 from quorate.groups.pause import Pause
-from quorate.groups.refusals import ReadTimeoutError, UnreadableError
+from quorate.groups.refusals import LeaderlessError, ReadTimeoutError, UnreadableError
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedAnswers, ForwardedQuery, Forwarder
 from quorate.groups.routing.local import LocalShards
@@ -116,7 +116,7 @@ class Reads:
             # Looked for again each time: a replica may have come here, or gone.
             try:
                 found = await self._read_here(asked, message)
-            except ReadTimeoutError:
+            except (LeaderlessError, ReadTimeoutError):
                 raise
             except UnreadableError as error:
                 # It stopped meanwhile; others may go on.
@@ -131,6 +131,8 @@ class Reads:
                     failure = error
                 else:
                     return as_of, [row.FromString(each) for each in rows]
+            if isinstance(failure, LeaderlessError):
+                raise failure
             if not await pause.until(deadline):
                 raise ReadTimeoutError(
                     f"the deadline passed before {asked.shard} was read; the last reason was: "

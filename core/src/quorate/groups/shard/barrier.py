@@ -8,17 +8,23 @@ from typing import Final, NamedTuple
 
 from quorate.consensus.reads import ReadOutcome
 from quorate.groups.alarm import Alarm
-from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.refusals import LeaderlessError, ReadTimeoutError
 from quorate.plugin.shard_id import ShardId
 
 
 class _Reader(NamedTuple):
     future: asyncio.Future[int]
     deadline: float
+    #: It waits for a leader as long as it may.
+    patient: bool = True
 
 
 class Barrier:
-    """All linearizable reads that come in one turn of the loop share one question to the leader.
+    """Asks the leader for many reads at once: each question costs a round of messages.
+
+    While one is under way the next one gathers; then it waits, no longer than a linger, until as
+    many reads have come as the last one was asked for: those who were answered together come
+    together again, and whoever reads alone never waits.
 
     A read never joins a question that was asked before it came: a write that was answered in
     between would be missed.
@@ -30,19 +36,26 @@ class Barrier:
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], float],
         ask: Callable[[int], None],
+        is_leaderless: Callable[[], bool],
         *,
         applied: int,
+        linger_s: float,
         retry_s: float,
     ) -> None:
         self._shard: Final = shard
         self._loop: Final = loop
         self._clock: Final = clock
         self._ask_index: Final = ask
+        self._is_leaderless: Final = is_leaderless
+        self._linger_s: Final = linger_s
         self._retry_s: Final = retry_s
         self._applied = applied
         self._tokens: Final = count(1)
         self._arriving: list[_Reader] = []
         self._asking: asyncio.Handle | None = None
+        self._lingering: asyncio.TimerHandle | None = None
+        #: How many reads the last question was asked for.
+        self._together = 1
         self._asked: Final[dict[int, list[_Reader]]] = {}
         #: (index, order, who waits until it is applied), the lowest index first.
         self._behind: Final[list[tuple[int, int, list[_Reader]]]] = []
@@ -53,13 +66,15 @@ class Barrier:
         """Return how many reads are kept, those that have ended and were not forgotten yet too."""
         return sum(1 for _ in self._waiting())
 
-    def read(self, timeout_s: float) -> asyncio.Future[int]:
-        """Return the applied index once a read there is linearizable."""
-        reader = self._reader(timeout_s)
+    def read(self, timeout_s: float, *, patient: bool = True) -> asyncio.Future[int]:
+        """Return the applied index once a read there is linearizable.
+
+        It ends with `LeaderlessError` unless it is patient, when nobody need wait for a leader.
+        """
+        reader = self._reader(timeout_s, patient=patient)
         if self._ended is None:
             self._arriving.append(reader)
-            if self._asking is None:
-                self._asking = self._loop.call_soon(self._ask)
+            self._gather()
         return reader.future
 
     def wait_for(self, index: int, timeout_s: float) -> asyncio.Future[int]:
@@ -76,9 +91,12 @@ class Barrier:
             if outcome.index is not None:
                 self._wait(outcome.index, readers)
                 continue
+            if self._is_leaderless():
+                self._give_up(readers)
             self._arriving += [reader for reader in readers if not reader.future.done()]
-        if self._arriving and self._asking is None:
-            self._asking = self._loop.call_later(self._retry_s, self._ask)
+            if self._arriving and self._asking is None:
+                self._asking = self._loop.call_later(self._retry_s, self._ask)
+        self._gather()
 
     def applied(self, index: int) -> None:
         """Take note of what is applied here: it goes up, also when a snapshot was installed."""
@@ -90,8 +108,7 @@ class Barrier:
         """Fail every read, from now on too."""
         self._ended = error
         self._alarm.stop()
-        if self._asking is not None:
-            self._asking.cancel()
+        self._cancel()
         for reader in self._waiting():
             if not reader.future.done():
                 reader.future.set_exception(error)
@@ -99,17 +116,32 @@ class Barrier:
         self._asked.clear()
         self._behind.clear()
 
-    def _reader(self, timeout_s: float) -> _Reader:
-        reader = _Reader(self._loop.create_future(), self._clock() + timeout_s)
+    def _reader(self, timeout_s: float, *, patient: bool = True) -> _Reader:
+        reader = _Reader(self._loop.create_future(), self._clock() + timeout_s, patient)
         if self._ended is not None:
             reader.future.set_exception(self._ended)
         elif reader.deadline < self._alarm.due:
             self._alarm.by(reader.deadline)
         return reader
 
+    def _gather(self) -> None:
+        if self._asking is not None or not self._arriving:
+            return
+        if not self._asked and len(self._arriving) >= self._together:
+            self._asking = self._loop.call_soon(self._ask)
+        elif self._lingering is None:
+            self._lingering = self._loop.call_later(self._linger_s, self._ask)
+
+    def _cancel(self) -> None:
+        for handle in (self._asking, self._lingering):
+            if handle is not None:
+                handle.cancel()
+        self._asking = self._lingering = None
+
     def _ask(self) -> None:
-        self._asking = None
+        self._cancel()
         arrived, self._arriving = self._arriving, []
+        self._together = len(arrived)
         token = next(self._tokens)
         self._asked[token] = arrived
         self._ask_index(token)
@@ -119,6 +151,11 @@ class Barrier:
             self._serve(readers)
         else:
             heappush(self._behind, (index, next(self._tokens), readers))
+
+    def _give_up(self, readers: Iterable[_Reader]) -> None:
+        for reader in readers:
+            if not reader.patient and not reader.future.done():
+                reader.future.set_exception(LeaderlessError(self._shard))
 
     def _serve(self, readers: Iterable[_Reader]) -> None:
         for reader in readers:

@@ -25,8 +25,8 @@ class Batcher:
     """Gives out what waits: soon when nothing is in flight, else when that commits, or after a
     linger, or when it makes a large entry; nothing while the pipeline is full.
 
-    `propose` gets the writes of one entry. It takes the commands of a whole turn of the loop:
-    callers that were answered together go on together.
+    `propose` gets the writes of one entry. Callers that were answered together go on together:
+    what is not as many writes as the last entry held lingers, and who writes alone never does.
     """
 
     def __init__(
@@ -49,6 +49,8 @@ class Batcher:
         self._bytes = 0
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        #: How many writes the last entry held.
+        self._together = 1
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -60,17 +62,12 @@ class Batcher:
         """Let a write wait for its entry."""
         self._queue.append(write)
         self._bytes += write.size
-        if self._soon is not None:
-            return
-        if self._bytes >= self._batch_bytes or self._pipeline.idle:
-            self._soon = self._loop.call_soon(self._flush)
-        elif self._timer is None:
-            self._timer = self._loop.call_later(self._linger_s, self._flush)
+        self._gather(free=self._pipeline.idle)
 
     def committed(self) -> None:
         """Take note that an entry in flight was committed: what waits may go."""
-        if self._queue and self._soon is None:
-            self._soon = self._loop.call_soon(self._flush)
+        if self._queue:
+            self._gather(free=True)
 
     def take(self) -> list[Write]:
         """Return all that waits; none of it will be proposed."""
@@ -88,6 +85,15 @@ class Batcher:
             self._bytes -= sum(write.size for write in ended)
         return ended
 
+    def _gather(self, *, free: bool) -> None:
+        if self._soon is not None:
+            return
+        complete = free and len(self._queue) >= self._together
+        if complete or self._bytes >= self._batch_bytes:
+            self._soon = self._loop.call_soon(self._flush)
+        elif self._timer is None:
+            self._timer = self._loop.call_later(self._linger_s, self._flush)
+
     def _flush(self) -> None:
         self._cancel()
         while self._queue and not self._pipeline.full:
@@ -104,6 +110,7 @@ class Batcher:
                 break
             taken.append(queue.popleft())
             self._bytes -= write.size
+        self._together = len(taken)
         return taken
 
     def _cancel(self) -> None:

@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 _HEAD_BYTES: Final = 64
 #: Where a write is that another leader may keep or replace.
 _DOUBTFUL: Final = (Stage.APPEND, Stage.REPLICATE)
+#: So many heartbeats of another leader are waited for before what was logged is given up.
+_HEARTBEATS: Final = 2
 
 
 class Proposer:
@@ -102,7 +104,7 @@ class Proposer:
         #: Whose clock to repair, as was seen when logical time was last asked for.
         self.clock_alarm: str | None = None
         self._led_term: int | None = None
-        self._election_s: Final = settings.timing.election_max_s
+        self._timing: Final = settings.timing
         #: From when on nobody waits for what was logged by the leader that this replica was.
         self._doubted_from = float("inf")
         #: Why nothing is taken, and when to try again.
@@ -160,18 +162,25 @@ class Proposer:
         replica = self._replica
         led = replica.term if replica.role == LEADER else None
         if led != self._led_term:
-            self._led_term = led
+            lost, self._led_term = self._led_term, led
             # What waits was meant for the leader that this replica was.
             self._refuse(self._batcher.take())
             if led is not None:
                 self._logical.elected(self._applier.now_ms)
                 self._doubted_from = float("inf")
             else:
-                # A leader that was elected elsewhere has told by then what became of it.
-                self._doubted_from = self._clock() + self._election_s
+                self._doubted_from = self._clock() + self._doubt_after_s(lost)
                 self._patience.by(self._doubted_from)
         if self._flights.advance(replica.log.synced_index, replica.commit):
             self._batcher.committed()
+
+    def _doubt_after_s(self, lost: int | None) -> float:
+        """Return for how long a new leader may take to tell what became of what was logged."""
+        if self._replica.term == lost:
+            # No majority answered for an election timeout: whoever was elected has told by now,
+            # or is heard with its next heartbeats if this node itself stood still.
+            return _HEARTBEATS * self._timing.heartbeat_s
+        return self._timing.election_max_s
 
     def applied(self, entries: Sequence[AppliedEntry]) -> None:
         """Answer who proposed entries: they are applied, and that is stored."""

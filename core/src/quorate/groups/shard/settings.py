@@ -30,3 +30,5 @@ class ShardSettings:
     #: A write that takes longer is warned about.
     slow_write_s: float = 1.0
     read_timeout_s: float = 30.0
+    #: Nobody waits for a leader that was not heard of for so long, and for longer than an election.
+    leaderless_s: float = 1.0

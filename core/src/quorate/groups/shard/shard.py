@@ -3,10 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple, TypeVar
+from typing import Final
 
 from quorate.apply.applier import Applier
 from quorate.apply.entries import LoggedCommand, index_of
@@ -15,20 +14,16 @@ from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, Message, Peer, weight
-from quorate.consensus.proposals import Fate
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
-from quorate.consensus.status import Proposed, ReplicaStatus
-from quorate.groups.refusals import (
-    NotProposedError,
-    OutcomeUnknownError,
-    UnansweredInTimeError,
-    UnreadableError,
-)
+from quorate.consensus.status import Proposed
+from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.barrier import Barrier
 from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.freshness import Freshness
 from quorate.groups.shard.log_keeper import LogHold, LogKeeper, TailJournal
+from quorate.groups.shard.log_waits import LogWaits
+from quorate.groups.shard.member_change import MemberChange
 from quorate.groups.shard.ports import (
     Membership,
     MembershipPort,
@@ -40,6 +35,8 @@ from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
+from quorate.groups.shard.status import ShardStatus, Staleness
+from quorate.groups.shard.subscribers import Subscribers
 from quorate.groups.shard.tally import WriteTally
 from quorate.groups.shard.writes import Outcomes
 from quorate.plugin import Reader
@@ -48,9 +45,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError, StalledError
 
-__all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings", "ShardStatus", "Staleness"]
-
-C = TypeVar("C")
+__all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
 _log = logging.getLogger(__name__)
 
@@ -59,33 +54,6 @@ _FIRST_HEARTBEATS: Final = 1.5
 #: How soon writes to the data are tried again: after a stall, and on a full disk.
 _STALLED_S: Final = 0.05
 _FULL_S: Final = 1.0
-
-
-class Staleness(NamedTuple):
-    """How old a stale read may be."""
-
-    revision: int
-    #: How long ago everything that was committed then is applied here, as far as messages tell
-    #: that were not long on their way; -1 when nothing is known since the replica started.
-    age_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardStatus:
-    """What a shard's replica on this node is doing."""
-
-    shard: ShardId
-    replica: ReplicaStatus
-    revision: int
-    now_ms: int
-    generation: int
-    queued: int
-    in_flight: int
-    #: The commands that were let in and have not ended, and their bytes.
-    admitted: int
-    admitted_bytes: int
-    log_bytes: int
-    stopped: str | None
 
 
 class ShardClosedError(UnreadableError):
@@ -171,7 +139,9 @@ class Shard:
             loop,
             clock,
             lambda token: self._driver.call(partial(self.replica.read_index, token)),
+            lambda: clock() >= self.leaderless_from,
             applied=data.applied,
+            linger_s=settings.linger_s,
             retry_s=settings.timing.heartbeat_s,
         )
         self._keeper: Final = LogKeeper(
@@ -187,14 +157,13 @@ class Shard:
         self._removal: Final = RemovalWatch(
             shard, self.replica, loop, clock, membership, removed=self.fail
         )
-        self._subscribers: Final[dict[object, Callable[[int], None]]] = {}
-        self._replacing: Final[dict[object, Callable[[], None]]] = {}
-        self._telling: asyncio.Handle | None = None
-        self._durable: list[tuple[int, asyncio.Future[None]]] = []
+        self._subscribers: Final = Subscribers(shard, loop)
+        self._log_waits: Final = LogWaits(loop)
         #: Applying is not tried before this time: writes to the data are stopped.
         self._held_until = float("-inf")
         #: The newest term of which the leader is known.
         self._led_term = 0
+        self._started_at: Final = clock()
         self._ended = False
 
     # Life.
@@ -255,13 +224,7 @@ class Shard:
     def synced(self, sequence: int) -> None:
         """Take note that the log's writes up to this number are durable."""
         self._driver.call(partial(self.replica.synced, sequence))
-        if self._durable:
-            waiting, self._durable = self._durable, []
-            for needs, told in waiting:
-                if needs > sequence:
-                    self._durable.append((needs, told))
-                elif not told.done():
-                    told.set_result(None)
+        self._log_waits.synced(sequence)
 
     # Writes.
 
@@ -286,12 +249,16 @@ class Shard:
 
     # Reads.
 
-    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+    def read_barrier(
+        self, timeout_s: float | None = None, *, patient: bool = True
+    ) -> asyncio.Future[int]:
         """Return an index, applied here, that every write answered before this call is within.
 
-        Ends with `ReadTimeoutError` or another `UnreadableError`.
+        Ends with `ReadTimeoutError` or another `UnreadableError`; without patience with
+        `LeaderlessError` from `leaderless_from` on.
         """
-        return self._barrier.read(self.settings.read_timeout_s if timeout_s is None else timeout_s)
+        timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
+        return self._barrier.read(timeout, patient=patient)
 
     def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
         """Return the applied index once the write of a revision is applied here."""
@@ -315,7 +282,7 @@ class Shard:
 
         It comes in a turn of its own, once for all that was applied before it.
         """
-        return _register(self._subscribers, callback)
+        return self._subscribers.follow(callback)
 
     # Who leads, and who belongs to the shard.
 
@@ -323,6 +290,17 @@ class Shard:
     def leader(self) -> Peer | None:
         """The replica that leads, as far as is known here."""
         return self.replica.leader
+
+    @property
+    def leaderless_from(self) -> float:
+        """From when on nobody need wait for a leader; infinite while one is known.
+
+        An election would have been over by then, if enough nodes answered this one.
+        """
+        if self.replica.leader is not None:
+            return float("inf")
+        known_at = max(self._started_at, self.replica.leader_heard_at, self.replica.agreed[0])
+        return known_at + max(self.settings.leaderless_s, self.settings.timing.election_max_s)
 
     @property
     def leads(self) -> bool:
@@ -372,18 +350,16 @@ class Shard:
         Raises what the replica refuses with; ends with `NotProposedError` when another entry took
         its place, or with `OutcomeUnknownError`: as `UnansweredInTimeError` when the time is over.
         """
-        changed: asyncio.Future[int] = self._loop.create_future()
+        change = MemberChange(self.id, self._loop)
         proposed: list[Proposed] = []
         self._driver.call(lambda: proposed.append(self.replica.change_membership(configuration)))
         if proposed:
-            settle = partial(_settle_change, self.id, proposed[0].index, changed)
-            self._proposer.proposals.add(proposed[0], settle)
-            timeout_s = self.settings.write_timeout_s if timeout_s is None else timeout_s
-            timer = self._loop.call_later(timeout_s, _end_change, self.id, changed)
-            changed.add_done_callback(lambda _: timer.cancel())
+            timeout = self.settings.write_timeout_s if timeout_s is None else timeout_s
+            change.proposed(proposed[0].index, timeout)
+            self._proposer.proposals.add(proposed[0], change.settle)
         else:
-            changed.set_exception(_change_unknown(self.id))
-        return changed
+            change.lose()
+        return change.changed
 
     @property
     def shortage(self) -> str | None:
@@ -424,14 +400,14 @@ class Shard:
 
     def log_durable(self) -> asyncio.Future[None]:
         """Return when what is written to the log by now is durable."""
+        if not self._ended and self._journal.written > self.replica.log.synced_sequence:
+            self._syncs.request()
+            return self._log_waits.until(self._journal.written)
         told: asyncio.Future[None] = self._loop.create_future()
         if self._ended:
             told.set_exception(self._closed())
-        elif self._journal.written <= self.replica.log.synced_sequence:
-            told.set_result(None)
         else:
-            self._durable.append((self._journal.written, told))
-            self._syncs.request()
+            told.set_result(None)
         return told
 
     def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -439,7 +415,7 @@ class Shard:
         if self._ended:
             # There is nothing to come any more.
             self._loop.call_soon(callback)
-        return _register(self._replacing, callback)
+        return self._subscribers.read(callback)
 
     def replace_data(
         self,
@@ -455,7 +431,7 @@ class Shard:
         """
         if self._ended or position.index <= self.replica.commit:
             return False
-        self._end_readers()
+        self._subscribers.end_readers()
         installed = False
 
         def act() -> None:
@@ -480,6 +456,13 @@ class Shard:
         if self.replica.term != self._led_term and self.replica.leader is not None:
             self._led_term = self.replica.term
             self.leaders += 1
+            _log.info(
+                "shard %s is led by %s in term %d",
+                self.id,
+                self.replica.leader.node,
+                self.replica.term,
+                extra={"shard": str(self.id)},
+            )
         if messages:
             self._peers.send(self.id, messages)
 
@@ -542,20 +525,7 @@ class Shard:
     def _told_applied(self) -> None:
         self._barrier.applied(self.applied)
         self._freshness.applied(self.applied)
-        if self._subscribers and self._telling is None:
-            self._telling = self._loop.call_soon(self._tell)
-
-    def _tell(self) -> None:
-        self._telling = None
-        for callback in list(self._subscribers.values()):
-            try:
-                callback(self.applied)
-            except Exception:  # noqa: BLE001 - whoever comes behind it would wait for ever
-                _log.exception("a subscriber of shard %s failed", self.id)
-
-    def _end_readers(self) -> None:
-        for callback in list(self._replacing.values()):
-            callback()
+        self._subscribers.applied(self.applied)
 
     def _tidied(self, done: "asyncio.Future[None]") -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -583,13 +553,8 @@ class Shard:
         closed = self._closed()
         self._proposer.end(closed)
         self._barrier.end(closed)
-        for _, told in self._durable:
-            if not told.done():
-                told.set_exception(closed)
-        self._durable.clear()
-        self._end_readers()
-        self._subscribers.clear()
-        self._replacing.clear()
+        self._log_waits.end(closed)
+        self._subscribers.end()
 
 
 class _Host:
@@ -602,45 +567,3 @@ class _Host:
         self.reads: Final = shard._reads
         self.snapshots_needed: Final = shard._snapshots_needed
         self.stopped: Final = shard.fail
-
-
-def _register(registered: dict[object, C], callback: C) -> Callable[[], None]:
-    key = object()
-    registered[key] = callback
-
-    def cancel() -> None:
-        registered.pop(key, None)
-
-    return cancel
-
-
-def _change_unknown(shard: ShardId) -> OutcomeUnknownError:
-    return OutcomeUnknownError(
-        f"whether the members of shard {shard} changed is not known here: look at them on another"
-        " node"
-    )
-
-
-def _end_change(shard: ShardId, changed: asyncio.Future[int]) -> None:
-    if not changed.done():
-        changed.set_exception(
-            UnansweredInTimeError(
-                f"the members of shard {shard} were about to change when the time was over, and"
-                " may change yet: look at them"
-            )
-        )
-
-
-def _settle_change(
-    shard: ShardId, index: int, changed: asyncio.Future[int], fate: Fate, _: object
-) -> None:
-    if changed.done():
-        return
-    if fate is Fate.APPLIED:
-        changed.set_result(index)
-    elif fate is Fate.DISCARDED:
-        changed.set_exception(
-            NotProposedError(f"the members of shard {shard} did not change: its leader was lost")
-        )
-    else:
-        changed.set_exception(_change_unknown(shard))

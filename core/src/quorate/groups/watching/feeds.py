@@ -22,7 +22,7 @@ from quorate.storage.events import EventLog, HistoryGoneError, RowChange, Stored
 from quorate.storage.rows import revision_of, value_of
 
 if TYPE_CHECKING:
-    from quorate.groups.shard.shard import Staleness
+    from quorate.groups.shard.status import Staleness
 
 #: The families of a watch, each with the prefix that keys must have, and, with an empty one, the
 #: full names of messages that are emitted.

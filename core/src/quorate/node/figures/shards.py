@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from quorate.consensus.inherited import ROLE_NAMES
-from quorate.groups.shard.shard import Shard, ShardStatus
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.status import ShardStatus
 from quorate.observe.figures import Figure, Reading
 from quorate.observe.histogram import Histogram
 

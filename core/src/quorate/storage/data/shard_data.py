@@ -139,6 +139,10 @@ class ShardData:
         """Return a value; None where there is no such key."""
         return self._engine.get(family, key)
 
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, in their order: less work than one `get` for each."""
+        return self._engine.get_many(family, keys)
+
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:

@@ -240,6 +240,10 @@ class MemoryEngine:
             raise _damaged(family)
         return table.rows.get(key)
 
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, in their order."""
+        return [self.get(family, key) for key in keys]
+
     def write(self, batch: Batch, *, patient: bool = False) -> None:
         """Write a batch, unsynced; nobody can wait in memory, so a patient writer goes on."""
         disk = self._alive()

@@ -108,6 +108,9 @@ class Engine(Protocol):
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return a value; None where there is no such key."""
 
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, in their order: less work than one `get` for each."""
+
     def write(self, batch: Batch, *, patient: bool = False) -> None:
         """Write a batch to the write-ahead log, unsynced, and make it visible.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rocksdict import (
     BlockBasedOptions,
@@ -107,6 +107,18 @@ class RocksEngine:
         except Exception as error:
             raise _translated(error, f"read {family} in", self._path) from error
         return value
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, in their order: less work than one `get` for each."""
+        try:
+            # rocksdict's types take no list of bytes alone.
+            store: Any = self._stores[family]
+            values: list[bytes | None] = store.get(keys)
+        except KeyError:
+            raise self._no_family(family) from None
+        except Exception as error:
+            raise _translated(error, f"read {family} in", self._path) from error
+        return values
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
         """Write a batch, unsynced."""
@@ -270,6 +282,10 @@ def _options(budget: Budget) -> Options:
     options.set_write_buffer_manager(budget.buffers)
     # A family that holds a few rows takes one such block, of which there are many in a node.
     options.set_arena_block_size(64 << 10)
+    # As much again for a filter over the keys of each buffer: most reads look for what is not in
+    # one, and would take as long there as in the files.
+    options.set_memtable_whole_key_filtering(True)
+    options.set_memtable_prefix_bloom_ratio(0.002)
     # A family that is written once in a while keeps the log of all others: this bounds the time
     # that it takes to read the log again, and the room.
     options.set_max_total_wal_size(2 * budget.write_buffer_bytes)

@@ -62,6 +62,11 @@ def _check_ranges(engine: Engine) -> None:
     backwards = list(engine.iterate(_FAMILY, bytes([2]), bytes([5]), reverse=True))
     _require(backwards == inner[::-1], "a range is the same backwards")
     _require(engine.get(_FAMILY, bytes([99])) is None, "a key that is not there has no value")
+    keys = [bytes([number]) for number in (3, 99, 1, 3)]
+    _require(
+        engine.get_many(_FAMILY, keys) == [engine.get(_FAMILY, key) for key in keys],
+        "the values of many keys are those of each, in their order",
+    )
 
 
 def _check_batches(engine: Engine) -> None:

@@ -13,7 +13,7 @@ import grpc.aio
 from google.protobuf.message import Message as ProtobufMessage
 
 from quorate.apply.control import METADATA
-from quorate.consensus.formation import Introduction, cluster_id
+from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import AppendReply, Message, Peer
 from quorate.consensus.peer.network import PeerNetwork
@@ -86,7 +86,6 @@ class Node:
             CATALOG,
             self._log,
             lambda shard: DiskHome(settings.directory / str(shard), self._budget),
-            self._new_shard,
             configured={},
             loop=self._loop,
             failed=self._end,
@@ -96,9 +95,9 @@ class Node:
             settings.token,
             deliver=self._shards.deliver,
             remade=self._shards.remade,
-            admit=self._admits,
-            config_index=self._config_index,
-            introduced=self._introduced,
+            admit=self._shards.admits,
+            config_index=self._shards.config_index,
+            introduced=self._forming.heard,
             rng=random.Random(),
         )
         self.stops: Final = LoopStops(self._loop)
@@ -149,7 +148,7 @@ class Node:
         if not self._held:
             keep_first_entry(settings.directory, entry)
         first = Configuration.decode(entry) if settings.initial_members else None
-        self._shards.open(first, self._submit)
+        self._shards.open(first, self._submit, self._new_shard)
         self.network.join(cluster_id(settings.token, entry))
 
         if settings.stops:
@@ -227,21 +226,7 @@ class Node:
             if answer["outcome"] != "applied":
                 raise NotProposedError(f"{leader.node} answered {answer}")
 
-    # What the streams and syncs ask.
-
-    def _admits(self, peer: Peer, config_index: int) -> bool:
-        replica = self.shard.replica
-        log = replica.log
-        if log.configuration is None or config_index > log.configuration_index:
-            return True
-        return log.known(peer, replica.commit)
-
-    def _config_index(self) -> int:
-        shard = self._shards.get(METADATA)
-        return 0 if shard is None else shard.replica.log.configuration_index
-
-    def _introduced(self, other: Introduction) -> Introduction:
-        return self._forming.heard(other)
+    # What the syncs tell.
 
     def _synced(self, sequence: int) -> None:
         self._shards.synced(sequence)

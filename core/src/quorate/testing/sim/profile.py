@@ -12,7 +12,7 @@ from quorate.groups.snapshots.queue import SnapshotSettings
 from quorate.groups.watching.feeds import PageLimits
 from quorate.groups.watching.watches import WatchSettings
 
-QUICK: Final = Timing(heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3)
+QUICK: Final = Timing(heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3, news_s=0.0005)
 #: Hardly more heartbeats than elections need.
 SPARING: Final = Timing(heartbeat_s=0.07, election_min_s=0.15, election_max_s=0.3)
 DOCUMENTS: Final = Timing(heartbeat_s=0.25, election_min_s=0.299, election_max_s=0.598)

@@ -268,15 +268,16 @@ def read_served_before_applied(self: Barrier, index: int, readers: list[Any]) ->
 
 
 @bug(Barrier, "read", "reads", READS)
-def read_joins_a_question_under_way(self: Barrier, timeout_s: float) -> Any:
+def read_joins_a_question_under_way(
+    self: Barrier, timeout_s: float, *, patient: bool = True
+) -> Any:
     """A read never joins a question that was asked before it came."""
-    reader = self._reader(timeout_s)
+    reader = self._reader(timeout_s, patient=patient)
     if self._asked:
         next(iter(self._asked.values())).append(reader)
     else:
         self._arriving.append(reader)
-        if self._asking is None:
-            self._asking = self._loop.call_soon(self._ask)
+        self._gather()
     return reader.future
 
 

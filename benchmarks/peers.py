@@ -1,0 +1,343 @@
+"""Quorate beside etcd and ZooKeeper: three nodes of each in turn, on the same cores and disk.
+
+One process asks for all of them. What a system needs and the machine does not hold is said, and
+the others go on. `--rounds` repeats everything, in turn, and the medians count.
+
+python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N]
+                           [--directory DIR] [--output table|json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import platform
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import uvloop
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from systems.etcd import Etcd
+from systems.ours import Quorate
+from systems.outage import Outage, kill_leader
+from systems.system import MissingError, System, server_cpu_s
+from systems.zookeeper import ZooKeeper
+
+SYSTEMS: Final[dict[str, Callable[[Path], System]]] = {
+    "etcd": Etcd,
+    "zookeeper": ZooKeeper,
+    "quorate": Quorate,
+}
+OURS: Final = Quorate.name
+#: The share of a core from which on the process that asks is taken to be the limit.
+BUSY: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A line of the table."""
+
+    name: str
+    kind: str
+    in_flight: int
+    #: Ours divided by the better peer; None: there is none.
+    aim: float | None = None
+    #: The measurement of the peers that ours is held against, when it is not this one.
+    against: str = ""
+    #: The peers that count; empty: all.
+    peers: tuple[str, ...] = ()
+
+
+MEASUREMENTS: Final = (
+    Measurement(name="write, 1 in flight", kind="write", in_flight=1),
+    Measurement(name="write, 10 in flight", kind="write", in_flight=10),
+    Measurement(
+        name="write, 100 in flight", kind="write", in_flight=100, aim=0.15, peers=("etcd",)
+    ),
+    Measurement(
+        name="client-batched write, 1,000 in flight",
+        kind="lanes",
+        in_flight=1_000,
+        aim=2.0,
+        against="write, 100 in flight",
+        peers=("etcd",),
+    ),
+    Measurement(name="write in batches, 8 in flight", kind="batch", in_flight=8, aim=2.0),
+    Measurement(name="read, 1 in flight", kind="read", in_flight=1, aim=0.25),
+    Measurement(name="read, 100 in flight", kind="read", in_flight=100, aim=0.25),
+    Measurement(name="read 100 a call, 8 in flight", kind="reads", in_flight=8, aim=2.0),
+)
+OUTAGE: Final = "outage"
+KINDS: Final = (*dict.fromkeys(each.kind for each in MEASUREMENTS), OUTAGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one measurement gave."""
+
+    #: Pairs written or read.
+    per_s: float
+    p50_ms: float
+    p99_ms: float
+    #: Processor time of the three servers, and of the process that asks, for one pair.
+    server_us: float
+    asker_us: float
+    #: The share of one core that the process took that asks; near 1, it is the limit.
+    asker_share: float
+    failures: int
+
+
+#: By system, by measurement, one a round.
+Found = dict[str, dict[str, list[Figures]]]
+
+
+async def measure(system: System, each: Measurement, seconds: float) -> Figures | None:
+    """Measure once; None when the system has no such operation."""
+    load = system.load(each.kind)
+    if load is None:
+        return None
+    await load.run(each.in_flight, seconds / 4)
+    gc.collect()
+    pids = system.pids()
+    servers, asker = server_cpu_s(pids), time.process_time()
+    took = await load.run(each.in_flight, seconds)
+    asker = time.process_time() - asker
+    servers = server_cpu_s(pids) - servers
+    if len(took.latencies_s) < 2:
+        raise RuntimeError(f"{system.name} answered no {each.name}; {took.failures} failed")
+    pairs = len(took.latencies_s) * load.pairs
+    cut = statistics.quantiles(took.latencies_s, n=100)
+    return Figures(
+        per_s=pairs / took.seconds,
+        p50_ms=cut[49] * 1e3,
+        p99_ms=cut[98] * 1e3,
+        server_us=servers / pairs * 1e6,
+        asker_us=asker / pairs * 1e6,
+        asker_share=asker / took.seconds,
+        failures=took.failures,
+    )
+
+
+class Run:
+    """Everything that was asked for, system after system, round after round."""
+
+    def __init__(self, options: argparse.Namespace, progress: Progress) -> None:
+        self._options: Final = options
+        self._progress: Final = progress
+        self._kinds: Final[Sequence[str]] = options.only
+        self._measurements: Final = [each for each in MEASUREMENTS if each.kind in self._kinds]
+        steps = len(options.systems) * options.rounds
+        self._bar: Final = progress.add_task("", total=steps * (1 + len(self._measurements)))
+        self.found: Final[Found] = {}
+        self.outages: Final[dict[str, list[Outage]]] = {}
+        self.versions: Final[dict[str, str]] = {}
+        self.missing: Final[dict[str, str]] = {}
+
+    def run(self) -> None:
+        """Measure; each system has the machine for itself while it is measured."""
+        for number in range(self._options.rounds):
+            for name in self._options.systems:
+                if name in self.missing:
+                    continue
+                with TemporaryDirectory(dir=self._options.directory) as directory:
+                    system = SYSTEMS[name](Path(directory) / f"{name}-{number}")
+                    with closing(system):
+                        try:
+                            self._step(f"{system.name} starts", done=0)
+                            system.start()
+                        except MissingError as error:
+                            self.missing[name] = str(error)
+                            continue
+                        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                            runner.run(self._measure(system))
+                        self.versions[system.name] = system.version
+
+    async def _measure(self, system: System) -> None:
+        await system.connect()
+        try:
+            warm = system.load("write")
+            if warm is not None:
+                await warm.run(100, self._options.seconds)
+            for each in self._measurements:
+                self._step(f"{system.name}: {each.name}", done=1)
+                figures = await measure(system, each, self._options.seconds)
+                if figures is not None:
+                    found = self.found.setdefault(system.name, {})
+                    found.setdefault(each.name, []).append(figures)
+            self._step(f"{system.name}: the leader is killed", done=1)
+            if OUTAGE in self._kinds:
+                for _ in range(self._options.trials):
+                    outage = await kill_leader(system)
+                    self.outages.setdefault(system.name, []).append(outage)
+        finally:
+            await system.disconnect()
+
+    def _step(self, what: str, *, done: int) -> None:
+        self._progress.update(self._bar, description=what, advance=done)
+        self._progress.refresh()
+
+
+def middle(of: Sequence[Figures]) -> Figures:
+    """Return the medians of the rounds."""
+    columns = {
+        name: statistics.median(values)
+        for name, values in _columns(of).items()
+        if name != "failures"
+    }
+    return Figures(**columns, failures=sum(each.failures for each in of))
+
+
+def _columns(of: Sequence[Figures]) -> dict[str, list[float]]:
+    rows = [asdict(each) for each in of]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def ratio(medians: dict[str, dict[str, Figures]], each: Measurement) -> tuple[float, str] | None:
+    """Return ours divided by the better peer, and its name."""
+    ours = medians.get(OURS, {}).get(each.name)
+    peers = {
+        name: found[each.against or each.name].per_s
+        for name, found in medians.items()
+        if name != OURS
+        and (each.against or each.name) in found
+        and (not each.peers or name in each.peers)
+    }
+    if ours is None or not peers:
+        return None
+    better = max(peers, key=lambda name: peers[name])
+    return ours.per_s / peers[better], better
+
+
+def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
+    """Return what was found, a column a system."""
+    names = list(run.versions)
+    made = Table(title="Pairs a second; p50 and p99; processor time a pair, servers + asker")
+    made.add_column("", no_wrap=True)
+    for name in names:
+        made.add_column(f"{name} {run.versions[name]}", justify="right", no_wrap=True)
+    made.add_column("ours / peer", justify="right", no_wrap=True)
+    made.add_column("aim", justify="right")
+    for each in MEASUREMENTS:
+        cells = [_cell(medians.get(name, {}).get(each.name)) for name in names]
+        if any(cells):
+            found = ratio(medians, each)
+            told = f"{found[0]:.2f}\n[dim]{found[1]}[/]" if found else ""
+            made.add_row(each.name, *cells, told, "" if each.aim is None else f"{each.aim:g}")
+            made.add_section()
+    if run.outages:
+        made.add_row(
+            "leader killed: outage, longest gap",
+            *(_outage_cell(run.outages.get(name, [])) for name in names),
+            "",
+            "",
+        )
+    return made
+
+
+def _cell(figures: Figures | None) -> str:
+    if figures is None:
+        return ""
+    limit = "[yellow]" if figures.asker_share > BUSY else "[dim]"
+    failed = f"\n[red]{figures.failures} failed[/]" if figures.failures else ""
+    return (
+        f"[bold]{figures.per_s:,.0f}/s[/]\n"
+        f"{figures.p50_ms:.2f}  {figures.p99_ms:.2f} ms\n"
+        f"{figures.server_us:,.1f} + {limit}{figures.asker_us:,.1f} us[/]{failed}"
+    )
+
+
+def _outage_cell(outages: Sequence[Outage]) -> str:
+    return "\n".join(f"{each.outage_s:.2f}  {each.gap_s:.2f} s" for each in outages)
+
+
+def _names(among: Sequence[str]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        names = text.split(",")
+        unknown = [name for name in names if name not in among]
+        if unknown:
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(unknown)}: choose among {', '.join(among)}"
+            )
+        return names
+
+    return parse
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--systems", type=_names(tuple(SYSTEMS)), default=list(SYSTEMS))
+    parser.add_argument("--only", type=_names(KINDS), default=list(KINDS), metavar="KINDS")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=3, help="of the leader's kill")
+    parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
+    parser.add_argument("--output", choices=("table", "json"), default="table")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.setswitchinterval(0.0003)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    with progress:
+        run = Run(options, progress)
+        try:
+            run.run()
+        except KeyboardInterrupt:
+            sys.exit(130)
+    medians = {
+        name: {each: middle(rounds) for each, rounds in found.items()}
+        for name, found in run.found.items()
+    }
+    if options.output == "json":
+        print(json.dumps(_told(run, medians)))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(table(run, medians))
+    for text in run.missing.values():
+        console.print(text)
+
+
+def _told(run: Run, medians: dict[str, dict[str, Figures]]) -> dict[str, object]:
+    return {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "versions": run.versions,
+        "missing": run.missing,
+        "figures": {
+            name: {each: asdict(figures) for each, figures in found.items()}
+            for name, found in medians.items()
+        },
+        "ratios": {
+            each.name: {"ratio": found[0], "peer": found[1], "aim": each.aim}
+            for each in MEASUREMENTS
+            if (found := ratio(medians, each)) is not None
+        },
+        "outages": {
+            name: [asdict(each) for each in outages] for name, outages in run.outages.items()
+        },
+    }
+
+
+if __name__ == "__main__":
+    main()

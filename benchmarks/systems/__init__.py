@@ -1,0 +1,1 @@
+"""The systems that `peers.py` compares: three nodes of each, and the same load for all."""

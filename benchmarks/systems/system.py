@@ -1,0 +1,100 @@
+"""What `peers.py` asks of a system that it measures."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+NODES: Final = ("node1", "node2", "node3")
+KEYS: Final = 10_000
+VALUE_BYTES: Final = 128
+#: Pairs that a call for many reads.
+READS_A_CALL: Final = 100
+#: How long one attempt of the writer takes that looks for a leader.
+ATTEMPT_S: Final = 0.25
+
+_TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
+
+
+class AttemptFailedError(Exception):
+    """An attempt to write that was not acknowledged."""
+
+
+class MissingError(Exception):
+    """The machine does not hold what a system needs; the text says how to install it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What came of operations that were kept in flight for a time."""
+
+    seconds: float
+    #: One an operation that succeeded.
+    latencies_s: list[float]
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """An operation, repeated by as many callers as there are to be in flight."""
+
+    #: Takes the number of callers and the seconds.
+    run: Callable[[int, float], Awaitable[Took]]
+    #: Pairs that one operation writes or reads.
+    pairs: int = 1
+
+
+class System(Protocol):
+    """Three nodes of one system, and a generator's connection to their leader."""
+
+    name: str
+    version: str
+
+    def start(self) -> None:
+        """Start the nodes, and wait until they serve; raises `MissingError`."""
+
+    def close(self) -> None:
+        """End whatever was started."""
+
+    def pids(self) -> list[int]:
+        """Return the processes of the nodes that run."""
+
+    def leader(self) -> str:
+        """Wait for a leader, and return the name of the node."""
+
+    def kill(self, node: str) -> None:
+        """Kill a node as `kill -9` does."""
+
+    def revive(self, node: str) -> None:
+        """Start a node again, and wait until it serves."""
+
+    async def connect(self) -> None:
+        """Connect to the leader, and to all nodes for `write`; each key has a value after it."""
+
+    async def disconnect(self) -> None:
+        """End the connections."""
+
+    def load(self, kind: str) -> Load | None:
+        """Return one of `write`, `batch`, `lanes`, `read` and `reads`; None: there is no such."""
+
+    async def write(self) -> None:
+        """Write one value through some node; raises `AttemptFailedError` after `ATTEMPT_S`."""
+
+
+def values(count: int) -> list[bytes]:
+    """Return values that do not compress, the same ones for each system."""
+    rng = random.Random(7)
+    return [rng.randbytes(VALUE_BYTES) for _ in range(count)]
+
+
+def server_cpu_s(pids: list[int]) -> float:
+    """Return the processor time that processes took until now, in user and system mode."""
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / _TICKS_A_SECOND

@@ -1,0 +1,145 @@
+"""Three nodes of ZooKeeper."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+from contextlib import ExitStack, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from quorate.testing.ports import HeldPort
+from quorate.testing.program import Program
+from quorate.testing.waiting import until
+
+from systems.system import NODES, Load, MissingError
+
+if TYPE_CHECKING:
+    from systems.zookeeper_session import Session
+
+_JARS: Final = Path("/usr/share/java")
+_MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+_SETTINGS: Final = """\
+tickTime=2000
+initLimit=10
+syncLimit=5
+dataDir={directory}
+clientPort={client}
+clientPortAddress=127.0.0.1
+admin.enableServer=false
+4lw.commands.whitelist=srvr
+{members}
+"""
+
+
+class ZooKeeper:
+    """It runs with the timing that Debian ships, ticks of 2 s, and with fsync on."""
+
+    name = "ZooKeeper"
+
+    def __init__(self, directory: Path) -> None:
+        self.version = ""
+        self._directory: Final = directory
+        self._exit: Final = ExitStack()
+        self._programs: Final[dict[str, Program]] = {}
+        self._ports: Final[dict[str, int]] = {}
+        self._session: Session | None = None
+
+    def start(self) -> None:
+        """Start the nodes, and wait until they serve."""
+        if shutil.which("java") is None or not (_JARS / "zookeeper.jar").exists():
+            raise MissingError("there is no ZooKeeper here; on Debian: apt-get install zookeeper")
+        if find_spec("kazoo") is None:
+            raise MissingError("there is no kazoo here; pip install -r requirements/benchmarks.txt")
+        held = {name: [self._exit.enter_context(HeldPort()) for _ in range(3)] for name in NODES}
+        members = "\n".join(
+            f"server.{number}=127.0.0.1:{held[name][1].number}:{held[name][2].number}"
+            for number, name in enumerate(NODES, 1)
+        )
+        for number, name in enumerate(NODES, 1):
+            directory = self._directory / name
+            directory.mkdir(parents=True)
+            (directory / "myid").write_text(str(number))
+            self._ports[name] = held[name][0].number
+            self._file(name).write_text(
+                _SETTINGS.format(directory=directory, client=self._ports[name], members=members)
+            )
+            self._programs[name] = Program(name, self._directory / f"{name}.log")
+            self._exit.callback(self._programs[name].close)
+        for name in NODES:
+            self._run(name)
+        until(lambda: all(self._role(name) for name in NODES) or None)
+
+    def close(self) -> None:
+        """End the nodes."""
+        self._exit.close()
+
+    def pids(self) -> list[int]:
+        """Return the processes of the nodes that run."""
+        return [program.pid for program in self._programs.values() if program.runs]
+
+    def leader(self) -> str:
+        """Wait for a leader, and return its name."""
+        return until(lambda: next((name for name in NODES if self._role(name) == "leader"), None))
+
+    def kill(self, node: str) -> None:
+        """Kill a node as `kill -9` does."""
+        self._programs[node].end(signal.SIGKILL)
+
+    def revive(self, node: str) -> None:
+        """Start a node again, and wait until it serves."""
+        self._run(node)
+        until(lambda: self._role(node))
+
+    async def connect(self) -> None:
+        """Connect to the leader, and to all nodes for `write`."""
+        # Here, since kazoo may be missing.
+        from systems.zookeeper_session import Session
+
+        leader = f"127.0.0.1:{self._ports[await asyncio.to_thread(self.leader)]}"
+        nodes = ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
+        self._session = await asyncio.to_thread(Session, leader, nodes)
+
+    async def disconnect(self) -> None:
+        """End the connections."""
+        if self._session is not None:
+            await asyncio.to_thread(self._session.close)
+            self._session = None
+
+    def load(self, kind: str) -> Load | None:
+        """Return a load of a kind, or None."""
+        return self._connected().load(kind)
+
+    async def write(self) -> None:
+        """Write one value through some node."""
+        await self._connected().write()
+
+    def _connected(self) -> Session:
+        if self._session is None:
+            raise RuntimeError("connect() comes first")
+        return self._session
+
+    def _run(self, name: str) -> None:
+        jars = f"{_JARS / 'zookeeper.jar'}:{_JARS / 'slf4j-nop.jar'}"
+        self._programs[name].start(
+            ["java", "-Xmx1g", "-cp", jars, _MAIN, str(self._file(name))], {**os.environ}
+        )
+
+    def _file(self, name: str) -> Path:
+        return self._directory / f"{name}.cfg"
+
+    def _role(self, name: str) -> str | None:
+        """Return `leader` or `follower`; None when it does not serve."""
+        told: dict[str, str] = {}
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self._ports[name]), 1) as at:
+            at.sendall(b"srvr")
+            with at.makefile(encoding="utf-8") as lines:
+                told = dict(line.strip().split(": ", 1) for line in lines if ": " in line)
+        if "Mode" not in told:
+            return None
+        self.version = told["Zookeeper version"].partition("-")[0]
+        return told["Mode"]

@@ -1,0 +1,192 @@
+"""The load on ZooKeeper, by kazoo."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.serialization import GetData, MultiHeader, SetData, Sync, Transaction
+from kazoo.retry import KazooRetry
+
+from systems.system import ATTEMPT_S, KEYS, READS_A_CALL, AttemptFailedError, Load, Took, values
+
+#: As many as etcd's.
+BATCH: Final = 128
+_ROOT: Final = "/peers"
+
+# Each attempt to reach the node that was killed would be told.
+logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+
+
+class Session:
+    """A connection to the leader for loads, and one to any node for the writer."""
+
+    def __init__(self, leader: str, nodes: str) -> None:
+        self._leader: Final = KazooClient(leader)
+        again = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_jitter=0.1)
+        self._writer: Final = KazooClient(nodes, connection_retry=again)
+        for client in (self._leader, self._writer):
+            client.start()
+        if self._leader.exists(_path(KEYS - 1)) is None:
+            self._leader.ensure_path(_ROOT)
+            for first in range(0, KEYS, BATCH):
+                created = self._leader.transaction()
+                for at in range(first, min(first + BATCH, KEYS)):
+                    created.create(_path(at), values(1)[0])
+                created.commit()
+
+    def close(self) -> None:
+        """End both connections."""
+        for client in (self._leader, self._writer):
+            client.stop()
+            client.close()
+
+    def load(self, kind: str) -> Load | None:
+        """As in `System`."""
+        match kind:
+            case "write":
+                return self._load([(each,) for each in _sets()])
+            case "batch":
+                sets = _sets()
+                firsts = range(0, KEYS - BATCH + 1, BATCH)
+                return self._load(
+                    [(PreparedMulti(sets[first : first + BATCH]),) for first in firsts],
+                    pairs=BATCH,
+                )
+            case "read":
+                paths = [_path(at) for at in range(KEYS)]
+                return self._load([(Sync(path), GetData(path, None)) for path in paths])
+            case "reads":
+                return self._load(
+                    [
+                        (
+                            Sync(_path(first)),
+                            *(GetData(_path(first + at), None) for at in range(READS_A_CALL)),
+                        )
+                        for first in range(0, KEYS, READS_A_CALL)
+                    ],
+                    pairs=READS_A_CALL,
+                )
+        return None
+
+    async def write(self) -> None:
+        """As in `System`."""
+        answer = self._writer.set_async(_path(0), values(1)[0])
+        try:
+            await asyncio.to_thread(answer.get, True, ATTEMPT_S)
+        except (KazooException, KazooTimeoutError) as error:
+            await asyncio.sleep(0.01)
+            raise AttemptFailedError from error
+
+    def _load(self, calls: Sequence[Sequence[Any]], *, pairs: int = 1) -> Load:
+        async def run(in_flight: int, seconds: float) -> Took:
+            callers = Callers(self._leader, calls, in_flight, seconds)
+            return await asyncio.to_thread(callers.run)
+
+        return Load(run=run, pairs=pairs)
+
+
+class PreparedMulti:
+    """A transaction that was serialized beforehand, and of whose answer only the head is read."""
+
+    type = Transaction.type
+
+    def __init__(self, operations: Sequence[Any]) -> None:
+        self._serialized: Final = bytes(Transaction(tuple(operations)).serialize())
+
+    def serialize(self) -> bytes:
+        """Return what kazoo sends."""
+        return self._serialized
+
+    def deserialize(self, answer: bytes, offset: int) -> list[object]:
+        """Return nothing; raise what the transaction failed with."""
+        header, _ = MultiHeader.deserialize(answer, offset)
+        if header.type != SetData.type:
+            raise KazooException(f"the transaction ended with {header}")
+        return []
+
+
+class Callers:
+    """A number of callers that each send their next call when the one before is answered.
+
+    kazoo's public calls answer through one more thread, so its `_call` is used. It waits while the
+    connection has much to send, so calls are sent here and not where the answers are read.
+    """
+
+    def __init__(
+        self, client: Any, calls: Sequence[Sequence[Any]], in_flight: int, seconds: float
+    ) -> None:
+        self._client: Final = client
+        self._calls: Final = calls
+        self._in_flight: Final = in_flight
+        self._seconds: Final = seconds
+        self._answers: Final[SimpleQueue[float | None]] = SimpleQueue()
+
+    def run(self) -> Took:
+        """Call until the time is over, and the last answer there."""
+        latencies_s, failures = [], 0
+        began = time.perf_counter()
+        number, under_way = 0, 0
+        while True:
+            while under_way < self._in_flight and time.perf_counter() < began + self._seconds:
+                self._send(self._calls[number % len(self._calls)])
+                number, under_way = number + 1, under_way + 1
+            if not under_way:
+                break
+            latency_s = self._answers.get(timeout=30)
+            under_way -= 1
+            if latency_s is None:
+                failures += 1
+            else:
+                latencies_s.append(latency_s)
+        took_s = time.perf_counter() - began
+        return Took(seconds=took_s, latencies_s=latencies_s, failures=failures)
+
+    def _send(self, call: Sequence[Any]) -> None:
+        *before, last = call
+        for request in before:
+            self._client._call(request, Unheard())
+        self._client._call(last, Heard(self._answers))
+
+
+class Unheard:
+    """Takes the answer of a request in the middle of a call."""
+
+    def set(self, _answer: object) -> None:
+        """Take it."""
+
+    def set_exception(self, _error: Exception) -> None:
+        """Take it."""
+
+
+class Heard:
+    """Takes the answer that ends a call; a session answers in order."""
+
+    __slots__ = ("_answers", "_began")
+
+    def __init__(self, answers: SimpleQueue[float | None]) -> None:
+        self._answers: Final = answers
+        self._began: Final = time.perf_counter()
+
+    def set(self, _answer: object) -> None:
+        """Tell how long it took."""
+        self._answers.put(time.perf_counter() - self._began)
+
+    def set_exception(self, _error: Exception) -> None:
+        """Tell that it failed."""
+        self._answers.put(None)
+
+
+def _sets() -> list[Any]:
+    return [SetData(_path(at), value, -1) for at, value in enumerate(values(KEYS))]
+
+
+def _path(number: int) -> str:
+    return f"{_ROOT}/{number:06}"

@@ -1,0 +1,61 @@
+"""What a node does for the shards that it leads: deadlines, controllers, and spreading leaders."""
+
+import asyncio
+from typing import Final
+
+from google.protobuf.message import Message
+
+from quorate.control.ports import Changes, TimedReplica
+from quorate.control.runner import Runner
+from quorate.control.spreading import Spreading
+from quorate.control.timers import Timers
+from quorate.groups.groups import Groups
+from quorate.groups.node_shards import NodeShards
+from quorate.node.leading import Leading
+from quorate.plugin import NodeApi, ShardRef
+from quorate.plugin.catalog import Catalog
+
+
+class Duties:
+    """Begins them together, and ends them in the opposite order."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        shards: NodeShards,
+        groups: Groups,
+        api: NodeApi,
+        changes: Changes,
+        *,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.leading: Final = Leading(shards, loop)
+        self._shards: Final = shards
+        self._groups: Final = groups
+        self._timers: Final = Timers(
+            catalog.timers.values(), self._timed, self._propose_due, loop=loop
+        )
+        self.runner: Final = Runner(
+            catalog.controllers.values(), shards.all, lambda _: api, changes, loop=loop
+        )
+        self._spreading: Final = Spreading(
+            shards.me.node, self.leading.leaderships, self.leading.give_away, loop=loop
+        )
+
+    def start(self) -> None:
+        """Look after whatever is led here, from now on."""
+        self._timers.start()
+        self.runner.start()
+        self._spreading.start()
+
+    async def stop(self) -> None:
+        """Look after nothing any more; what runs is cancelled."""
+        await self._spreading.stop()
+        await self.runner.stop()
+        await self._timers.stop()
+
+    def _timed(self) -> list[TimedReplica]:
+        return [TimedReplica(shard, shard.now_ms) for shard in self._shards.all()]
+
+    async def _propose_due(self, command: Message, fence: ShardRef) -> None:
+        await self._groups.propose(command, if_leader=fence)

@@ -1,0 +1,176 @@
+"""The replicas of a node: its directory, the log that they share with its syncs, and their data."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from quorate.apply.control import METADATA
+from quorate.config import Settings
+from quorate.consensus.formation import cluster_id
+from quorate.consensus.membership import Configuration
+from quorate.groups.founder import Submit
+from quorate.groups.node_shards import NodeShards, declared_groups
+from quorate.groups.shard.log_keeper import TailJournal
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.space import FreeSpace, free_bytes_of
+from quorate.node import tuning
+from quorate.node.addresses import addresses_of
+from quorate.node.directory import NodeDirectory
+from quorate.node.figures.storage import Storage
+from quorate.node.neighbours import Neighbours
+from quorate.node.wall_clock import wall_ms
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import EngineError
+from quorate.storage.log.sync_loop import SyncLoop
+
+_log = logging.getLogger(__name__)
+
+
+class UnclaimedDataError(Exception):
+    """There are rows of a plugin that is not enabled; the text says what to do."""
+
+
+class Replicas:
+    """Opens the shards of a node in its directory, and lets go of them.
+
+    `failed` is told what the node cannot go on with.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        directory: NodeDirectory,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """Open the log; raises `GroupsDifferError`, `OtherClusterError` and `EngineError`."""
+        configured = {name: section.shards for name, section in settings.groups.items()}
+        declared_groups(catalog, configured)
+        self._settings: Final = settings
+        self._catalog: Final = catalog
+        self._loop: Final = loop
+        self._failed: Final = failed
+        self._token: Final = settings.cluster.token.get_secret_value()
+        self._directory: Final = directory
+        self._held: Final = directory.first_entry()
+        #: The id of the cluster; empty until the node has joined it.
+        self.cluster = b""
+        self._log: Final = directory.open_log()
+        self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
+        self._shard_settings: Final = tuning.shard_settings(settings)
+        self.shards: Final = NodeShards(
+            directory.me,
+            addresses_of(settings)[directory.me.node],
+            catalog,
+            self._log,
+            directory.home,
+            configured=configured,
+            loop=loop,
+            failed=failed,
+        )
+        self._syncs: Final = SyncLoop(self._log, loop, self.shards.synced, self._log_failed)
+
+    # Life.
+
+    def join(self, entry: bytes) -> Configuration:
+        """Belong to the cluster with this first entry, and return who founded it."""
+        if not self._held:
+            self._directory.join(entry)
+        self.cluster = cluster_id(self._token, entry)
+        return Configuration.decode(entry)
+
+    def open(self, founders: Configuration, submit: Submit, neighbours: Neighbours) -> None:
+        """Open metadata/0 and whatever else is known.
+
+        Raises `GroupsDifferError`, `UnclaimedDataError`, and what says that metadata/0 cannot be
+        opened.
+        """
+        first = founders if self.shards.me in founders.voters else None
+        self.shards.open(first, submit, partial(self._new_shard, neighbours))
+        self._check_claimed()
+
+    def metadata(self) -> Shard:
+        """Return the replica of metadata/0; raises what it stopped with."""
+        for shard in self.shards.all():
+            if shard.id == METADATA:
+                if shard.stopped is not None:
+                    raise shard.stopped
+                return shard
+        raise RuntimeError("there is no metadata/0 before the node has a cluster")
+
+    async def close(self) -> None:
+        """Make all durable, and let go of it."""
+        await asyncio.gather(*map(self._flush, self.shards.all()))
+        await self.shards.close()
+        await self._syncs.close()
+        self._log.close()
+
+    # What metrics ask.
+
+    def stored(self) -> Storage:
+        """Return where the figures of the disk and of its memory are."""
+        data = {str(shard.id): shard.data for shard in self.shards.all()}
+        return Storage(
+            databases={"log": self._log, **data},
+            budget=self._directory.budget,
+            syncs=self._syncs.durations,
+            free_bytes=free_bytes_of(self._directory.path),
+        )
+
+    # Inside.
+
+    def _new_shard(
+        self, neighbours: Neighbours, shard: ShardId, data: ShardData, journal: TailJournal
+    ) -> Shard:
+        return Shard(
+            shard,
+            self.shards.me,
+            self._catalog,
+            data,
+            journal,
+            peers=neighbours.peers,
+            syncs=self._syncs,
+            snapshots=neighbours.snapshots,
+            loop=self._loop,
+            clock=self._loop.time,
+            wall_ms=wall_ms,
+            rng=random.Random(),
+            settings=self._shard_settings,
+            space=self._space,
+            membership=neighbours.membership,
+            node_clock=neighbours.clocks,
+            on_stopped=self._stopped,
+        )
+
+    def _check_claimed(self) -> None:
+        orphans = {family for shard in self.shards.all() for family in shard.data.orphans}
+        owners = {family.partition(".")[0] for family in orphans}
+        missing = sorted(owners - set(self._catalog.declared) - set(self._settings.plugins.retired))
+        if missing:
+            raise UnclaimedDataError(
+                f"there is data of {', '.join(missing)}, which is not enabled; name it in [plugins]"
+                " enabled, or in [plugins] retired to keep the data without serving it"
+            )
+
+    def _stopped(self, shard: Shard, error: Exception) -> None:
+        """Go on without a shard, which others serve; but not without the one that names them."""
+        if shard.id == METADATA:
+            self._failed(error)
+
+    def _log_failed(self, error: Exception) -> None:
+        self.shards.log_failed(error)
+        self._failed(error)
+
+    async def _flush(self, shard: Shard) -> None:
+        try:
+            await self._loop.run_in_executor(None, shard.data.sync)
+        except (EngineError, OSError) as error:
+            # The log has it all, and replays it.
+            _log.warning("shard %s: its data could not be made durable: %s", shard.id, error)

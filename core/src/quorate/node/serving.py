@@ -1,0 +1,105 @@
+"""What a node answers: its gRPC services behind their gate, and probes and metrics over HTTP."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry
+
+from quorate.config import Settings
+from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
+from quorate.node import tuning
+from quorate.node.gate import Gate
+from quorate.node.probes import Probes
+from quorate.observe.loop_lag import LoopLag
+from quorate.plugin import NodeApi
+from quorate.plugin.catalog import Catalog
+from quorate.rpc import admin_service
+from quorate.rpc.calls import CallTally
+from quorate.rpc.node_service import SERVICE as NODE_SERVICE
+from quorate.rpc.server import RpcServer, ServingRefusedError
+from quorate.rpc.watch_service import WatchService
+from quorate.v1 import snapshot_pb2
+
+#: What nodes and probes ask whatever the node is doing.
+_UNGATED: Final = (
+    "grpc.health.v1.Health",
+    NODE_SERVICE,
+    PEER_SERVICE,
+    *admin_service.ALWAYS,
+    snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
+)
+#: What other nodes ask for on behalf of their clients.
+_AWAITED: Final = (f"{NODE_SERVICE}/Forward", f"{NODE_SERVICE}/Query")
+#: How long the last answers may take to leave.
+_LAST_ANSWERS_S: Final = 0.1
+
+
+class Service(Protocol):
+    """A service of core."""
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+
+
+class Serving:
+    """Listens from `start` on, lets clients' calls in while its gate is open, and ends them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        api: NodeApi,
+        watch_service: WatchService,
+        services: Sequence[Service],
+        *,
+        registry: CollectorRegistry,
+        missing: Callable[[], Sequence[str]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._settings: Final = settings
+        self._catalog: Final = catalog
+        self._api: Final = api
+        self._watch_service: Final = watch_service
+        self._services: Final = services
+        self.gate: Final = Gate(_UNGATED, _AWAITED)
+        self.calls: Final = CallTally()
+        self.lag: Final = LoopLag(loop)
+        self._server: Final = RpcServer(
+            settings.limits, tuning.stream_limits(settings), [self.calls, self.gate]
+        )
+        self._probes: Final = Probes(loop, registry, missing)
+
+    async def start(self) -> None:
+        """Listen; raises `ServingRefusedError`."""
+        node = self._settings.node
+        for service in (*self._services, self._watch_service):
+            service.add_to(self._server)
+        self._server.add_plugins(self._catalog, lambda _: self._api)
+        self._server.bind(node.host, node.port, self._settings.tls)
+        await self._server.start()
+        self.lag.start()
+        try:
+            # The gRPC server comes first: it refuses a host that must not be listened on.
+            self._probes.start(node.host, node.http_port)
+        except OSError as error:
+            raise ServingRefusedError(
+                f"{node.http_address} cannot be listened on for metrics and probes; end what holds"
+                f" it, or set node.http_port to another one ({error})"
+            ) from None
+
+    async def welcome(self) -> None:
+        """Tell health's callers that the node is good for its shards."""
+        await self._server.set_serving(True)
+
+    async def refuse(self, why: str) -> None:
+        """Let no call in, tell health's callers, and end the watches: their clients go on."""
+        self.gate.close(why)
+        await self._server.set_serving(False)
+        await self._watch_service.stop(why)
+
+    async def stop(self) -> None:
+        """Let the last answers leave, break off the calls that go on, and answer no more."""
+        await self._server.stop(_LAST_ANSWERS_S)
+        self.lag.stop()
+        await self._probes.stop()

@@ -1,0 +1,120 @@
+"""What is watched on a node: shards wherever they are, for clients, plugins, caches and mirrors."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Final
+
+from quorate.apply.control import METADATA
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.watching.caches import CacheKeeper
+from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.watching.mirrors import Mirrors
+from quorate.groups.watching.watches import Watch, Watches
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.channels import NodeChannels
+from quorate.rpc.feeds import NodeFeeds
+
+
+class Watching:
+    """Opens watches once the node has a cluster, and keeps what lives by them."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        shards: NodeShards,
+        channels: NodeChannels,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        read_timeout_s: float,
+    ) -> None:
+        self._catalog: Final = catalog
+        self._shards: Final = shards
+        self._loop: Final = loop
+        self._read_timeout_s: Final = read_timeout_s
+        self._feeds: Final = NodeFeeds(channels, self._others, loop)
+        self._watches: Watches | None = None
+        self._fresh: FreshWatches | None = None
+        self.caches: Final[Sequence[CacheKeeper]] = [
+            CacheKeeper(
+                cache.name,
+                cache.factory(),
+                partial(self._open, cache.group, dict.fromkeys(cache.families, b"")),
+                loop=loop,
+            )
+            for cache in catalog.caches.values()
+        ]
+        self._mirrors: Final = Mirrors(catalog, self._open_mirrored, loop)
+
+    # Life.
+
+    def join(self, cluster: bytes) -> None:
+        """Open watches from now on, with tokens of this cluster."""
+        self._watches = Watches(
+            cluster, self._shards.get, self._feeds, loop=self._loop, clock=self._loop.time
+        )
+        self._fresh = FreshWatches(
+            cluster,
+            self._watches,
+            self._shards.get,
+            self._feeds,
+            timeout_s=self._read_timeout_s,
+        )
+
+    def start(self) -> None:
+        """Fill the caches, and keep the mirrors of the shards that are led here."""
+        cluster = self.fresh().cluster
+        for keeper in self.caches:
+            keeper.start()
+        self._mirrors.start(cluster)
+        self._shards.on_open(self._mirrors.keep)
+
+    async def stop(self) -> None:
+        """Keep nothing any more, and end what is read from other nodes."""
+        await self._mirrors.stop()
+        await asyncio.gather(*(cache.stop() for cache in self.caches))
+        await self._feeds.stop()
+
+    # Who watches.
+
+    @property
+    def open_now(self) -> int:
+        """How many watches are open."""
+        return 0 if self._watches is None else self._watches.open_now
+
+    def fresh(self) -> FreshWatches:
+        """Return what opens watches of fresh rows; raises `UnreadableError` without a cluster."""
+        if self._fresh is None:
+            raise UnreadableError("this node has no cluster yet; try again, or ask another node")
+        return self._fresh
+
+    async def changes(self, family: str) -> AsyncIterator[object]:
+        """Yield something after each change of a family's rows, wherever its shards are."""
+        watch = await self.fresh().open({family: b""}, self._shards_of(family), changes_only=True)
+        try:
+            # What changed before the watch began was seen by nobody.
+            yield None
+            async for event in watch:
+                yield event
+        finally:
+            watch.close()
+
+    async def rows(self, family: str, prefix: bytes, token: bytes) -> Watch:
+        """Watch behind a token, or from rows on that hold all that was written before."""
+        return await self.fresh().open({family: prefix}, self._shards_of(family), token)
+
+    def _open(self, group: str, families: dict[str, bytes], token: bytes = b"") -> Watch:
+        if self._watches is None:
+            raise RuntimeError("nothing can be watched before the node has a cluster")
+        return self._watches.open(families, self._shards.slot_map.shards(group), token)
+
+    def _open_mirrored(self, family: str, token: bytes) -> Watch:
+        return self._open(METADATA.group, {family: b""}, token)
+
+    def _shards_of(self, family: str) -> Sequence[ShardId]:
+        return self._shards.slot_map.shards(self._catalog.families[family].group)
+
+    def _others(self, shard: ShardId) -> Sequence[str]:
+        return self._shards.slot_map.others(shard, self._shards.me.node)

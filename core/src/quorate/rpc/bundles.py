@@ -1,0 +1,102 @@
+"""Commands on their way to another node: what waits, what was sent, and what is late."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from quorate.groups.refusals import NotProposedInTimeError, UnansweredInTimeError
+from quorate.groups.routing.forwarding import ForwardedCommand, weight
+from quorate.groups.routing.proposing import Result
+
+#: How much longer than a command its call may take: the other node says best why it is late.
+GRACE_S: Final = 0.2
+
+
+class Bundle:
+    """The commands of one caller: they stay together, and in their order."""
+
+    __slots__ = ("answer", "deadlines", "open", "requests", "results", "sent")
+
+    def __init__(
+        self, requests: Sequence[ForwardedCommand], now: float, answer: asyncio.Future[None]
+    ) -> None:
+        self.requests: Final = requests
+        #: On the loop's clock.
+        self.deadlines: Final = [now + each.timeout_s for each in requests]
+        #: Set when every command has its result, or nobody waits any more.
+        self.answer: Final = answer
+        self.results: Final[list[Result | None]] = [None] * len(requests)
+        self.open = len(requests)
+        #: It may have left this node.
+        self.sent = False
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes in a call."""
+        return sum([weight(each.command) for each in self.requests])
+
+    def settle(self, place: int, result: Result) -> None:
+        """Take the result of a command; the first one counts."""
+        if self.results[place] is not None:
+            return
+        self.results[place] = result
+        self.open -= 1
+        if not self.open and not self.answer.done():
+            self.answer.set_result(None)
+
+    def settle_all(self, error: Exception) -> None:
+        """Let every command that has no result end with an error."""
+        for place in range(len(self.requests)):
+            self.settle(place, error)
+
+    def expire(self, now: float) -> None:
+        """End what is late: what was sent is waited for a little longer, and then in doubt."""
+        grace_s = GRACE_S if self.sent else 0.0
+        for place, deadline in enumerate(self.deadlines):
+            if deadline + grace_s <= now:
+                self.settle(place, _late(self.requests[place], sent=self.sent))
+
+    @property
+    def due(self) -> float:
+        """When the next of its commands is late."""
+        grace_s = GRACE_S if self.sent else 0.0
+        return grace_s + min(
+            [
+                deadline
+                for deadline, result in zip(self.deadlines, self.results, strict=True)
+                if result is None
+            ],
+            default=float("inf"),
+        )
+
+
+class Lane:
+    """What goes to one node for one shard."""
+
+    def __init__(self) -> None:
+        self.waiting: Final = deque[Bundle]()
+        #: What shares each of the calls that go on.
+        self.under_way: Final[list[list[Bundle]]] = []
+        #: What begins the next calls in a turn of its own.
+        self.soon: asyncio.Handle | None = None
+
+    def bundles(self) -> Iterator[Bundle]:
+        """Yield what waits, then what is under way."""
+        yield from self.waiting
+        for bundles in self.under_way:
+            yield from bundles
+
+
+def _late(request: ForwardedCommand, *, sent: bool) -> Exception:
+    name, shard = request.command.type, request.shard
+    if sent:
+        return UnansweredInTimeError(
+            f"the deadline passed before {name} was answered by the leader of shard {shard}: it "
+            "may still be carried out; read whether it was, or repeat it with its session"
+        )
+    return NotProposedInTimeError(
+        f"the deadline passed before {name} was sent to the leader of shard {shard}: try again"
+    )

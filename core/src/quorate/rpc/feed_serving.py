@@ -1,0 +1,145 @@
+"""What a shard's replica here gives to the watches of a node that has none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from typing import Final, Protocol
+
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start
+from quorate.plugin import Invalid, RowEvent
+from quorate.plugin.shard_id import ShardId
+from quorate.v1 import node_pb2
+
+#: How often a reader is told how old the replica's state may be, and how far it has come, while
+#: there is nothing for it.
+WORD_S: Final = 1.0
+
+
+class OpenFeed(Protocol):
+    """Opens a feed of a replica here; raises `UnreadableError` where there is none."""
+
+    def __call__(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
+    ) -> Feed:
+        """Begin behind `start`, or without one with the rows, at `not_before` or later."""
+
+
+async def serve(
+    requests: AsyncIterable[node_pb2.FeedRequest], open_feed: OpenFeed
+) -> AsyncGenerator[node_pb2.FeedResponse, None]:
+    """Yield a page for each request, as soon as there is one, and now and then word before it.
+
+    A feed that only another replica could carry on ends in `UnreadableError`.
+    """
+    asked = aiter(requests)
+    first = await anext(asked, None)
+    if first is None or not first.HasField("start"):
+        raise Invalid("start", "it is missing; the first request says what is wanted")
+    woken = asyncio.Event()
+    begin = first.start
+    feed = open_feed(
+        _shard(begin.shard),
+        {family.name: family.prefix for family in begin.families},
+        Start(begin.behind.generation, begin.behind.revision) if begin.HasField("behind") else None,
+        begin.not_before,
+        woken.set,
+    )
+    following = begin.HasField("behind")
+    try:
+        request: node_pb2.FeedRequest | None = first
+        while request is not None:
+            taken: Page | Lost | None = None
+            async for taken in _taken(feed, woken, following):
+                yield _response(feed, taken)
+            if isinstance(taken, Lost):
+                return
+            following = following or (taken is not None and not taken.listing)
+            request = await anext(asked, None)
+    finally:
+        feed.close()
+
+
+async def _taken(
+    feed: Feed, woken: asyncio.Event, following: bool
+) -> AsyncIterator[Page | Lost | None]:
+    """Yield None now and then, and at last what comes next.
+
+    Pages without a change are no answer by themselves: the last of them is, after a while.
+    """
+    loop = asyncio.get_running_loop()
+    due, moved = loop.time() + WORD_S, None
+    while True:
+        woken.clear()
+        taken = feed.take()
+        if isinstance(taken, Lost) and taken.only_here:
+            raise UnreadableError(taken.reason)
+        if isinstance(taken, Page) and following and not taken.events:
+            moved = taken
+            # Others get their turn before more is read.
+            await asyncio.sleep(0)
+        elif taken is not None:
+            yield taken
+            return
+        else:
+            await _set_until(woken, due)
+        if loop.time() >= due:
+            yield moved
+            if moved is not None:
+                return
+            due = loop.time() + WORD_S
+
+
+async def _set_until(event: asyncio.Event, due: float) -> None:
+    try:
+        async with asyncio.timeout_at(due):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _response(feed: Feed, taken: Page | Lost | None) -> node_pb2.FeedResponse:
+    age_ms = feed.age_ms()
+    response = node_pb2.FeedResponse(
+        generation=feed.generation, age_ms=-1 if age_ms is None else age_ms
+    )
+    if isinstance(taken, Lost):
+        response.lost = taken.reason
+    elif taken is not None:
+        page = response.page
+        page.SetInParent()
+        page.events.extend(map(_sent, taken.events))
+        page.revision = taken.revision
+        page.listing = taken.listing
+    return response
+
+
+def _sent(seen: Seen) -> node_pb2.FeedEvent:
+    event = seen.event
+    if isinstance(event, RowEvent):
+        return node_pb2.FeedEvent(
+            revision=seen.revision,
+            name=event.family,
+            key=event.key,
+            value=event.value,
+            previous=event.previous,
+        )
+    return node_pb2.FeedEvent(
+        revision=seen.revision,
+        name=event.message.DESCRIPTOR.full_name,
+        value=event.message.SerializeToString(deterministic=True),
+        emitted=True,
+    )
+
+
+def _shard(text: str) -> ShardId:
+    try:
+        return ShardId.parse(text)
+    except ValueError as error:
+        raise Invalid("start.shard", str(error)) from None

@@ -1,0 +1,144 @@
+"""How many reads share a question to the leader, on a loop whose time a test moves."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from quorate.consensus.reads import ReadOutcome
+from quorate.groups.shard.barrier import Barrier
+from quorate.plugin.shard_id import ShardId
+from quorate.testing.sim.loop import Clock, VirtualLoop
+from quorate.testing.sim.world import World
+
+LINGER_S = 0.003
+RETRY_S = 0.1
+
+
+class Bench:
+    """A barrier with the times of its questions; each is answered when a test says so."""
+
+    def __init__(self) -> None:
+        self.world = World(1)
+        self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
+        self.asked: list[tuple[float, int]] = []
+        self.barrier = Barrier(
+            ShardId("metadata", 0),
+            self.loop,
+            self.loop.time,
+            lambda token: self.asked.append((self.world.now, token)),
+            lambda: False,
+            applied=5,
+            linger_s=LINGER_S,
+            retry_s=RETRY_S,
+        )
+
+    def read(self, number: int = 1) -> list[asyncio.Future[int]]:
+        return [self.barrier.read(30.0) for _ in range(number)]
+
+    def answer(self, index: int | None = 5) -> None:
+        self.barrier.answered([ReadOutcome(self.asked[-1][1], index)])
+
+    @property
+    def times(self) -> list[float]:
+        # The loop's timers ring a microsecond late.
+        return [round(time, 5) for time, _ in self.asked]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_the_reads_of_a_turn_share_a_question(bench: Bench) -> None:
+    reads = bench.read(3)
+    bench.world.run(0.0)
+    bench.answer()
+
+    assert len(bench.asked) == 1
+    assert [read.result() for read in reads] == [5, 5, 5]
+
+
+def test_a_reader_alone_never_lingers(bench: Bench) -> None:
+    for _ in range(3):
+        [read] = bench.read()
+        bench.world.run(0.0)
+        bench.answer()
+        assert read.done()
+
+    assert bench.times == [0.0, 0.0, 0.0]
+
+
+def test_a_read_never_joins_a_question_that_was_asked_before_it(bench: Bench) -> None:
+    [early] = bench.read()
+    bench.world.run(0.0)
+    [late] = bench.read()
+    bench.answer()
+    assert (early.done(), late.done()) == (True, False)
+    bench.world.run(0.0)
+    bench.answer()
+
+    assert late.done()
+    assert len(bench.asked) == 2
+
+
+def test_a_question_that_is_under_way_holds_the_next_one_up_for_a_linger(bench: Bench) -> None:
+    bench.read()
+    bench.world.run(0.0)
+    bench.read()
+    bench.world.run(LINGER_S * 0.9)
+    assert bench.times == [0.0]
+    bench.world.run(1.0)
+
+    assert bench.times == [0.0, LINGER_S]
+
+
+def test_those_who_were_answered_together_come_together_again(bench: Bench) -> None:
+    bench.read(3)
+    bench.world.run(0.0)
+    bench.answer()
+    for _ in range(2):
+        bench.read()
+        bench.world.run(0.0)
+        assert len(bench.asked) == 1
+    bench.read()
+    bench.world.run(0.0)
+
+    assert bench.times == [0.0, 0.0]
+
+
+def test_others_that_do_not_come_are_waited_for_no_longer_than_a_linger(bench: Bench) -> None:
+    bench.read(3)
+    bench.world.run(0.0)
+    bench.answer()
+    bench.read(2)
+    bench.world.run(1.0)
+
+    assert bench.times == [0.0, LINGER_S]
+
+
+def test_a_read_without_an_answer_is_asked_for_again_in_a_while(bench: Bench) -> None:
+    [read] = bench.read()
+    bench.world.run(0.0)
+    bench.answer(None)
+    [joins] = bench.read()
+    bench.world.run(RETRY_S * 0.9)
+    assert bench.times == [0.0]
+    bench.world.run(1.0)
+    bench.answer()
+
+    assert bench.times == [0.0, RETRY_S]
+    assert read.done()
+    assert joins.done()
+
+
+def test_nothing_is_asked_once_it_has_ended(bench: Bench) -> None:
+    [first] = bench.read()
+    bench.world.run(0.0)
+    [second] = bench.read()
+    bench.barrier.end(RuntimeError("closed"))
+    bench.world.run(1.0)
+
+    assert len(bench.asked) == 1
+    assert isinstance(first.exception(), RuntimeError)
+    assert isinstance(second.exception(), RuntimeError)

@@ -1,0 +1,234 @@
+"""A node with every built-in plugin, and a way to throw any bytes at any of its methods."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+import pytest
+import pytest_asyncio
+import quorate.v1
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.rpc import error_details_pb2, status_pb2
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from quorate.config import load
+from quorate.consensus.journal import Position
+from quorate.consensus.messages import Peer
+from quorate.consensus.peer.network import token_hash
+from quorate.consensus.peer.wire import Handshake, encode_handshake
+from quorate.node.node import Node
+from quorate.plugin.catalog import Catalog, build
+from quorate.plugin.discovery import installed
+from quorate.rpc.channels import PEER_KEY
+from quorate.rpc.status import DETAILS_KEY, detail
+
+NODE: Final = "n1"
+TOKEN: Final = "integration"
+#: A node that the cluster knows, and that never runs.
+OTHER: Final = Peer("n2", 2)
+#: What a call that is not answered by then has hung.
+CALL_S: Final = 20.0
+
+#: What gRPC makes of a status that comes while requests are being sent.
+_CUT_SHORT: Final = "Internal error from Core"
+
+#: Smaller than by default, so that what is too large is quickly made.
+LIMITS: Final = {
+    "key_bytes": 4_096,
+    "value_bytes": 128 << 10,
+    "command_bytes": 256 << 10,
+    "grpc_message_bytes": 512 << 10,
+    "batch_items": 200,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a call: the messages, and the status that it ended with."""
+
+    messages: list[bytes]
+    code: grpc.StatusCode
+    details: str
+    status: status_pb2.Status = field(default_factory=status_pb2.Status)
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that are blamed."""
+        return fields_of(self.status)
+
+
+def fields_of(status: status_pb2.Status) -> list[str]:
+    """Return the fields that a status blames."""
+    violations = detail(status, error_details_pb2.BadRequest).field_violations
+    return [violation.field for violation in violations]
+
+
+class Served:
+    """A node, and what tests ask it from outside."""
+
+    def __init__(self, node: Node, catalog: Catalog, channel: grpc.aio.Channel) -> None:
+        self.node = node
+        self.catalog = catalog
+        self.channel = channel
+
+    async def services(self) -> dict[str, ServiceDescriptor]:
+        """Return what the node serves: what reflection lists, and what quorate.v1 declares."""
+        stub = reflection_pb2_grpc.ServerReflectionStub(self.channel)
+        request = reflection_pb2.ServerReflectionRequest(list_services="")
+        found = stub.ServerReflectionInfo(iter([request]), timeout=CALL_S)
+        names = {
+            service.name async for each in found for service in each.list_services_response.service
+        }
+        for module in pkgutil.iter_modules(quorate.v1.__path__):
+            if module.name.endswith("_pb2"):
+                file = importlib.import_module(f"quorate.v1.{module.name}").DESCRIPTOR
+                names |= {each.full_name for each in file.services_by_name.values()}
+        pool = descriptor_pool.Default()
+        return {name: pool.FindServiceByName(name) for name in sorted(names)}
+
+    async def methods(self) -> dict[str, MethodDescriptor]:
+        """Return every method, by `/service/method`."""
+        return {
+            f"/{name}/{method.name}": method
+            for name, service in (await self.services()).items()
+            for method in service.methods
+        }
+
+    async def call(
+        self,
+        method: str,
+        *requests: bytes,
+        admitted: bool = False,
+        timeout_s: float = CALL_S,
+        most: int | None = None,
+    ) -> Answer:
+        """Send these bytes to a method, and take what it answers, or no more than `most` of it.
+
+        With `admitted` the caller shows that it is another node of the cluster. On the wire a
+        method of one message is a stream of one: any number of them goes to any method.
+        """
+        shown = ((PEER_KEY, self.handshake()),) if admitted else None
+        call: Any = self.channel.stream_stream(method, None, None)(
+            iter(requests), timeout=timeout_s, metadata=shown
+        )
+        messages: list[bytes] = []
+        try:
+            async for message in call:
+                messages.append(message)
+                if len(messages) == most:
+                    call.cancel()
+                    return Answer(messages=messages, code=grpc.StatusCode.OK, details="")
+        except grpc.aio.AioRpcError as error:
+            metadata: Any = error.trailing_metadata() or ()
+            trailing = dict(metadata)
+            content = trailing.get(DETAILS_KEY, b"")
+            assert isinstance(content, bytes)
+            if error.details() == _CUT_SHORT and not content:
+                code, details = grpc.StatusCode.CANCELLED, "cut short"
+                return Answer(messages=messages, code=code, details=details)
+            return Answer(
+                messages=messages,
+                code=error.code(),
+                details=error.details() or "",
+                status=status_pb2.Status.FromString(content),
+            )
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # gRPC ends the call by itself when the node does while requests are being sent.
+            return Answer(messages=messages, code=grpc.StatusCode.CANCELLED, details="cut short")
+        return Answer(messages=messages, code=grpc.StatusCode.OK, details="")
+
+    def handshake(self) -> bytes:
+        """Return what another node of the cluster would show."""
+        mine = self.node.network.handshake(OTHER.node)
+        return encode_handshake(
+            # Under a membership that is newer than the node's own, which cannot judge it.
+            Handshake(OTHER, mine.cluster, token_hash(TOKEN), mine.config_index + 1, NODE)
+        )
+
+    def last_entries(self) -> dict[str, Position]:
+        """Return the newest entry of each shard's log."""
+        return {str(shard.id): shard.replica.log.last for shard in self.node.shards.all()}
+
+    def digests(self) -> dict[str, str]:
+        """Return what the rows of each shard come to, of every family."""
+        found = {}
+        for shard in self.node.shards.all():
+            digest = shard.data.digest()
+            while not digest.step():
+                pass
+            found[str(shard.id)] = digest.hexdigest()
+        return found
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on, below those that outgoing connections take."""
+    held: list[socket.socket] = []
+    while len(held) < count:
+        with suppress(OSError):
+            port = SystemRandom().randrange(20_000, 32_000)
+            held.append(socket.create_server(("127.0.0.1", port)))
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+@asynccontextmanager
+async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
+    """Run a cluster of one node, which knows of another one, until it is not used any more."""
+    port, http_port, nobody = free_ports(3)
+    limits = "\n".join(f"{name} = {value}" for name, value in LIMITS.items())
+    path = directory / "node.toml"
+    path.write_text(
+        f"""
+        [node]
+        name = "{NODE}"
+        port = {port}
+        http_port = {http_port}
+        dir = "{directory / NODE}"
+        [cluster]
+        token = "{TOKEN}"
+        [groups.metadata]
+        shards = {shards}
+        [limits]
+        {limits}
+        """
+    )
+    catalog = build([plugin for plugin in installed() if plugin.built_in])
+    node = Node(load(path, {}, {}), catalog)
+    try:
+        async with asyncio.timeout(CALL_S):
+            await node.start()
+            await node.ready()
+        node.network.know({OTHER.node: f"127.0.0.1:{nobody}"})
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield Served(node, catalog, channel)
+    finally:
+        await node.stop()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    """A node for all tests of a module, none of which may change what it has."""
+    async with serving(tmp_path_factory.mktemp("served")) as found:
+        yield found
+
+
+@pytest.fixture
+def start() -> Callable[..., AbstractAsyncContextManager[Served]]:
+    """Start a node of its own for a test: the directory, and how many shards it has."""
+    return serving

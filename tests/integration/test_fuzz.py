@@ -1,0 +1,335 @@
+"""Whatever is thrown at the methods of a node, it stays up, and has what it accepted, no more.
+
+The seed of a run is printed: `QUORATE_FUZZ_SEED=<seed>` repeats it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc
+import pytest
+from google.protobuf import message_factory
+from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
+from google.protobuf.message import DecodeError, Message
+from quorate.apply.applier import Applier
+from quorate.apply.entries import decode
+from quorate.consensus.messages import EntryKind
+from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.v1.command_pb2 import (
+    CommandAnswer,
+    ExecuteRequest,
+    ExecuteResponse,
+    StreamRequest,
+    StreamResponse,
+)
+from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, PutPair
+
+if TYPE_CHECKING:
+    from quorate.groups.shard.shard import Shard
+
+    from tests.integration.conftest import Answer, Served
+
+SEED: Final = int(os.environ.get("QUORATE_FUZZ_SEED", SystemRandom().randrange(1 << 32)))
+EXECUTE: Final = "/quorate.v1.CommandService/Execute"
+STREAM: Final = "/quorate.v1.CommandService/Stream"
+NODE: Final = "/quorate.v1.NodeService/"
+#: What a node says in these is believed by the others: only what cannot be meant is thrown at them.
+TRUSTED: Final = ("/quorate.v1.PeerService/", "/quorate.v1.SnapshotService/")
+#: What ends by itself only when its caller does.
+ENDLESS_S: Final = 0.05
+#: What waits for a revision that never comes is not waited for.
+CALL_S: Final = 0.5
+#: How a call of commands ends whose answers are all there.
+ANSWERED: Final = (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
+
+#: Names and numbers that lead further in than chance would.
+TEXTS: Final = [
+    "",
+    "a",
+    "b/c",
+    "t" * 600,
+    "\x00",
+    "metadata",
+    "metadata/0",
+    "kv.pairs",
+    "resource.resources",
+    "quorate.v1.KvService",
+    "quorate.v1.GetPair",
+    "quorate.v1.KeyedPair",
+    "n1",
+    "n2",
+    "\N{SNOWMAN}",
+]
+BYTES: Final = [b"", b"a", b"a/b", b"b", b"\x00\xff", b"k" * 4_096, b"k" * 4_097, b"v" * 70_000]
+NUMBERS: Final = [
+    0,
+    1,
+    2,
+    3,
+    100,
+    1_000,
+    (1 << 31) - 1,
+    (1 << 32) - 1,
+    (1 << 63) - 1,
+    (1 << 64) - 1,
+]
+DEEPEST: Final = 4
+MOST_REPEATED: Final = 4
+
+
+class Thrower:
+    """Makes up what is thrown, the same with the same seed."""
+
+    def __init__(self, rng: Random, commands: Sequence[type[Message]]) -> None:
+        self.rng: Final = rng
+        self._commands: Final = commands
+
+    def requests(self, method: MethodDescriptor, name: str) -> list[bytes]:
+        """Return what is sent in one call."""
+        count = self.rng.choice([0, 1, 2, 3] if method.client_streaming else [0, *[1] * 30, 2])
+        return [self._content(method, name) for _ in range(count)]
+
+    def _content(self, method: MethodDescriptor, name: str) -> bytes:
+        rng = self.rng
+        kind = rng.choice(["bytes", "message", "message", "message", "damaged"])
+        if kind == "bytes" or name.startswith(TRUSTED):
+            return rng.randbytes(rng.choice([0, 1, 7, 100, 5_000]))
+        if name in (EXECUTE, STREAM) and rng.random() < 0.8:
+            message: Message = self._commanded(name)
+        else:
+            message = self.message(message_factory.GetMessageClass(method.input_type))
+        content = bytearray(message.SerializeToString())
+        if kind == "damaged":
+            for _ in range(rng.randint(1, 8)):
+                if content:
+                    content[rng.randrange(len(content))] = rng.randrange(256)
+            del content[rng.randint(0, len(content)) :]
+        return bytes(content)
+
+    def _commanded(self, name: str) -> Message:
+        request = ExecuteRequest() if name == EXECUTE else StreamRequest()
+        for _ in range(self.rng.randint(1, 5)):
+            command = self.message(self.rng.choice(self._commands))
+            added = request.commands.add(
+                type=command.DESCRIPTOR.full_name, payload=command.SerializeToString()
+            )
+            if self.rng.random() < 0.1:
+                added.stamp.session = self.rng.choice(NUMBERS)
+                added.stamp.sequence = self.rng.choice(NUMBERS)
+        return request
+
+    def message(self, kind: type[Message], depth: int = 0) -> Message:
+        """Return a message whose fields are made up, too."""
+        made = kind()
+        for field in kind.DESCRIPTOR.fields:
+            if self.rng.random() < 0.2:
+                continue
+            self._fill(made, field, depth)
+        return made
+
+    def _fill(self, message: Message, field: Any, depth: int) -> None:
+        value: Any = getattr(message, field.name)
+        nested = field.message_type
+        if nested is not None and depth >= DEEPEST:
+            return
+        if nested is not None and nested.GetOptions().map_entry:
+            text, number = nested.fields_by_name["key"], nested.fields_by_name["value"]
+            for _ in range(self.rng.randint(0, MOST_REPEATED)):
+                value[self._single(text)] = self._single(number)
+        elif hasattr(value, "append"):
+            for _ in range(self.rng.randint(0, MOST_REPEATED)):
+                if nested is None:
+                    value.append(self._single(field))
+                else:
+                    kind = message_factory.GetMessageClass(nested)
+                    value.add().CopyFrom(self.message(kind, depth + 1))
+        elif nested is None:
+            setattr(message, field.name, self._single(field))
+        else:
+            value.CopyFrom(self.message(message_factory.GetMessageClass(nested), depth + 1))
+
+    def _single(self, field: Any) -> Any:
+        rng = self.rng
+        match field.cpp_type:
+            case FieldDescriptor.CPPTYPE_STRING if field.type == FieldDescriptor.TYPE_BYTES:
+                return rng.choice([*BYTES, rng.randbytes(rng.randint(1, 30))])
+            case FieldDescriptor.CPPTYPE_STRING:
+                return rng.choice(TEXTS)
+            case FieldDescriptor.CPPTYPE_BOOL:
+                return rng.random() < 0.5
+            case FieldDescriptor.CPPTYPE_ENUM:
+                return rng.choice([*field.enum_type.values_by_number, 77])
+            case FieldDescriptor.CPPTYPE_DOUBLE | FieldDescriptor.CPPTYPE_FLOAT:
+                return rng.random()
+        bits = {
+            FieldDescriptor.CPPTYPE_INT32: 31,
+            FieldDescriptor.CPPTYPE_UINT32: 32,
+            FieldDescriptor.CPPTYPE_INT64: 63,
+        }.get(field.cpp_type, 64)
+        return rng.choice([each for each in NUMBERS if each < 1 << bits])
+
+
+class Accepted:
+    """The commands of clients that may be in the log, because no answer refused them as bad."""
+
+    def __init__(self, commands: dict[str, type[Message]]) -> None:
+        self._commands: Final = commands
+        self._seen: Final[set[tuple[str, bytes]]] = set()
+        self.count = 0
+
+    def note(
+        self, name: str, method: MethodDescriptor, requests: Sequence[bytes], answer: Answer
+    ) -> None:
+        """Note what a call sent, by what it was answered with."""
+        read = readable(StreamRequest, requests) if name in (EXECUTE, STREAM) else []
+        sent = [command for part in read for command in part.commands]
+        if name in (EXECUTE, STREAM) and answer.code not in ANSWERED:
+            # What came of each is not known.
+            self._note_each(sent, [CommandAnswer()] * len(sent))
+        elif name == EXECUTE:
+            for part in answer.messages:
+                self._note_each(sent, ExecuteResponse.FromString(part).answers)
+        elif name == STREAM:
+            for part in answer.messages:
+                told = StreamResponse.FromString(part).answers
+                self._note_each(
+                    [sent[each.number] for each in told], [each.answer for each in told]
+                )
+        elif method.input_type.full_name in self._commands and (
+            answer.code is not grpc.StatusCode.INVALID_ARGUMENT
+        ):
+            for content in requests[:1]:
+                self._add(method.input_type.full_name, content)
+
+    def _note_each(self, sent: Sequence[Any], answers: Sequence[CommandAnswer]) -> None:
+        for command, answer in zip(sent, answers, strict=True):
+            if answer.status.code != grpc.StatusCode.INVALID_ARGUMENT.value[0]:
+                self._add(command.type, command.payload)
+
+    def _add(self, name: str, content: bytes) -> None:
+        # What it is when read: that is what is logged.
+        [message] = readable(self._commands[name], [content]) or [None]
+        if message is not None:
+            self.count += 1
+            self._seen.add((name, message.SerializeToString(deterministic=True)))
+
+    def knows(self, name: str, payload: bytes) -> bool:
+        """Tell whether a command of the log was accepted."""
+        message = self._commands[name].FromString(payload)
+        return (name, message.SerializeToString(deterministic=True)) in self._seen
+
+
+def readable(kind: type[Any], contents: Sequence[bytes]) -> list[Any]:
+    """Return the messages up to the first that is none."""
+    found = []
+    for content in contents:
+        try:
+            found.append(kind.FromString(content))
+        except DecodeError:
+            break
+    return found
+
+
+def logged(shard: Shard) -> Iterator[tuple[str, bytes, bool]]:
+    """Yield the commands of a shard's log: name, payload, and whether it is core's own."""
+    log = shard.replica.log
+    for index in range(log.first_index, log.last.index + 1):
+        [entry] = log.slice(index, index, 1)
+        if entry.kind is EntryKind.COMMAND:
+            for command in decode(entry.payload).commands:
+                yield command.type, command.payload, command.slotless
+
+
+def replayed(served: Served, shard: Shard) -> str:
+    """Return the digest of what the log of a shard makes of an empty one."""
+    families = [each.name for each in served.catalog.families.values() if each.group == "metadata"]
+    data = ShardData.open(MemoryHome(), families)
+    applier = Applier(served.catalog, shard.id, data, on_failure=lambda *_: None)
+    log = shard.replica.log
+    while applier.applied < shard.applier.applied:
+        entries = log.slice(applier.applied + 1, shard.applier.applied, 1 << 20)
+        applier.apply(entries)
+    digest = data.digest()
+    while not digest.step():
+        pass
+    return digest.hexdigest()
+
+
+async def throw(served: Served, seed: int, calls: int) -> Counter[str]:
+    """Call methods at random, and check what became of the node."""
+    print(f"\nQUORATE_FUZZ_SEED={seed}")
+    public = {name: each.message for name, each in served.catalog.commands.items() if each.public}
+    rng = Random(seed)
+    thrower = Thrower(rng, [public[name] for name in sorted(public)])
+    methods = await served.methods()
+    accepted = Accepted(public)
+    codes: Counter[str] = Counter()
+    for number in range(calls):
+        name = rng.choice(list(methods))
+        requests = thrower.requests(methods[name], name)
+        admitted = name.startswith(NODE) and rng.random() < 0.8
+        if admitted and name.endswith("/Forward"):
+            # A node is believed: what it forwards may be in the log.
+            requests = [rng.randbytes(20)]
+        # A method of one message that gets none waits for it.
+        endless = not requests or (methods[name].server_streaming and name != STREAM)
+        answer = await served.call(
+            name, *requests, admitted=admitted, timeout_s=ENDLESS_S if endless else CALL_S
+        )
+        codes[answer.code.name] += 1
+        accepted.note(name, methods[name], requests, answer)
+        if number % 50 == 0:
+            await works(served, number)
+    await works(served, calls)
+
+    for shard in served.node.shards.all():
+        assert shard.stopped is None
+        for name, payload, own in logged(shard):
+            if not own and name in public and name != PutPair.DESCRIPTOR.full_name:
+                assert accepted.knows(name, payload), (name, payload)
+        assert shard.applier.failures == 0
+        assert replayed(served, shard) == served.digests()[str(shard.id)]
+    assert accepted.count > calls // 50
+    return codes
+
+
+async def works(served: Served, number: int) -> None:
+    """Write and read a pair, as a client does that means what it says."""
+    pair = PutPair(key=b"works", value=b"%d" % number)
+    written = await served.call("/quorate.v1.KvService/Put", pair.SerializeToString())
+    assert written.code is grpc.StatusCode.OK, written
+    read = await served.call(
+        "/quorate.v1.KvService/Get", GetPairRequest(key=b"works").SerializeToString()
+    )
+    assert GetPairResponse.FromString(read.messages[0]).pair.value == pair.value
+
+
+def unexpected(records: Sequence[logging.LogRecord]) -> list[str]:
+    """Return what was logged of a fault of the node's own.
+
+    gRPC itself logs an answer for which the caller did not wait.
+    """
+    faults = [each for each in records if each.levelno >= logging.ERROR]
+    return [each.getMessage() for each in faults if not each.name.startswith("grpc.")]
+
+
+@pytest.mark.parametrize("calls", [600, pytest.param(10_000, marks=pytest.mark.fuzz)])
+@pytest.mark.timeout(1_800)
+async def test_a_node_stands_whatever_is_thrown_at_it(
+    start: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, calls: int
+) -> None:
+    async with start(tmp_path, shards=1) as served:
+        codes = await throw(served, SEED, calls)
+        print(dict(codes))
+
+    assert unexpected(caplog.records) == []
+    assert codes["INTERNAL"] == codes["UNKNOWN"] == 0
+    assert {"OK", "INVALID_ARGUMENT", "NOT_FOUND"} <= set(codes)
