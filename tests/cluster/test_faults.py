@@ -29,7 +29,7 @@ def test_a_leader_acknowledges_nothing_that_it_holds_alone(tmp_path: Path) -> No
         for follower in followers:
             follower.send_signal(signal.SIGSTOP)
         answer = leader.ask("Note", b"alone", timeout_s=1.0)
-        assert answer["outcome"] == "unreachable"
+        assert answer["outcome"] in {"unreachable", "unknown"}
         for follower in followers:
             follower.send_signal(signal.SIGCONT)
         cluster.note(b"together")
