@@ -376,7 +376,8 @@ async def test_a_node_without_a_cluster_is_put_off_and_not_blamed(
         assert await a.made() == "b"
         assert not a.network.refused
         assert not b.network.refused
-        assert caplog.records == []
+        # gRPC's own poller may complain there about the loop of an earlier test.
+        assert [each for each in caplog.records if each.name.startswith("quorate")] == []
 
 
 async def test_a_node_that_is_not_known_is_refused() -> None:
