@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from quorate.config import Settings, load
 from quorate.node.node import Node
 from quorate.testing.installed import catalog_of
+from quorate.testing.ports import free_ports
 from quorate.v1.admin_pb2 import AddMemberRequest, RemoveMemberRequest
 from quorate.v1.admin_pb2_grpc import AdminServiceStub
 from quorate_greeting.v1.commands_pb2 import SayHelloCommand
@@ -37,17 +37,9 @@ async def remove(asked: str, node: str) -> None:
             print(f"{each.shard}: {each.step} ({each.shards_done} of {each.shards_total} done)")
 
 
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
-
-
 def files(directory: Path) -> tuple[Path, Path]:
     """Write the file of a node that is there, and the one that the page shows of a newcomer."""
-    first, first_http, fourth, fourth_http = free_ports(4)
+    first, first_http, fourth, fourth_http = free_ports(0, 1, 2, 3)
     there, joins = directory / "node1.toml", directory / "node4.toml"
     more = '[plugins]\nenabled = ["greeting"]\n[timing]\nheartbeat_ms = 30\n'
     more += "election_min_ms = 150\nelection_max_ms = 300\n"

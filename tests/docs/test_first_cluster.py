@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
@@ -29,7 +28,7 @@ QUORATE = (sys.executable, "-m", "quorate.cli")
 def test_the_commands_of_the_page_answer_as_it_says(tmp_path: Path) -> None:
     names = [command.split()[0] for command, _ in STEPS]
     assert names == ["dev", "kv", "kv", "kv", "status", "watch", "kv", "kv"]
-    port = free_port()
+    port = free_ports(0, 1, 2, 100, 101, 102)[0]
     endpoints = ",".join(f"127.0.0.1:{port + number}" for number in range(3))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
     environment["QUORATE_ENDPOINTS"] = endpoints
@@ -87,19 +86,3 @@ def matches(answer: str, text: str) -> bool:
     """Whether the text is as the page shows it; dots stand for anything, and nothing for all."""
     pattern = ".*".join(map(re.escape, answer.strip().split("...")))
     return re.fullmatch(pattern or ".*", text.strip(), re.DOTALL) is not None
-
-
-def free_port() -> int:
-    """Return the first of the ports that a cluster needs, all of which nobody listens on.
-
-    They lie below those that the system gives away by itself.
-    """
-    while True:
-        first = random.randrange(10_000, 32_000)
-        with ExitStack() as held:
-            try:
-                for port in (*range(first, first + 3), *range(first + 100, first + 103)):
-                    held.enter_context(socket.create_server(("127.0.0.1", port)))
-            except OSError:
-                continue
-            return first

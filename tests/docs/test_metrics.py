@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from random import SystemRandom
 from urllib.request import urlopen
 
 import grpc.aio
@@ -19,6 +16,7 @@ from quorate.config import load
 from quorate.node.node import Node
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
+from quorate.testing.ports import free_ports
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
@@ -30,19 +28,6 @@ TOLD = {
         r"^\| `(\w+)` \| (counter|gauge|histogram) \| (.+?) \| (.+) \|$", PAGE, re.MULTILINE
     )
 }
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, below those that outgoing connections take."""
-    held: list[socket.socket] = []
-    while len(held) < count:
-        with suppress(OSError):
-            port = SystemRandom().randrange(20_000, 32_000)
-            held.append(socket.create_server(("127.0.0.1", port)))
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
 
 
 def node_address(path: Path) -> str:
@@ -57,7 +42,7 @@ def scrape(port: int) -> str:
 @pytest.fixture
 async def shown(tmp_path: Path) -> str:
     """What a node shows that serves the domains of core, and was called once."""
-    port, http_port = free_ports(2)
+    port, http_port = free_ports(0, 1)
     path = tmp_path / "quorate.toml"
     path.write_text(
         f"""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import importlib
 import pkgutil
-import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import SystemRandom
 from typing import Any, Final
 
 import grpc
@@ -32,6 +30,7 @@ from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import installed
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.testing.ports import free_ports
 
 NODE: Final = "n1"
 TOKEN: Final = "integration"
@@ -174,23 +173,10 @@ class Served:
         return found
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, below those that outgoing connections take."""
-    held: list[socket.socket] = []
-    while len(held) < count:
-        with suppress(OSError):
-            port = SystemRandom().randrange(20_000, 32_000)
-            held.append(socket.create_server(("127.0.0.1", port)))
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
-
-
 @asynccontextmanager
 async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
     """Run a cluster of one node, which knows of another one, until it is not used any more."""
-    port, http_port, nobody = free_ports(3)
+    port, http_port, nobody = free_ports(0, 1, 2)
     limits = "\n".join(f"{name} = {value}" for name, value in LIMITS.items())
     path = directory / "node.toml"
     path.write_text(

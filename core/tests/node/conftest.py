@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
-from random import SystemRandom
 from typing import Any, ClassVar
 
 import pytest
@@ -33,6 +31,7 @@ from quorate.plugin import (
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
+from quorate.testing.ports import free_ports
 
 GROUP = "toy"
 ROWS = "toy.rows"
@@ -110,22 +109,6 @@ def toy(shards: int = 2, lifespan: Any = None) -> Declared:
     )
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, below those that outgoing connections take.
-
-    All are held until each is known. Tests run side by side, with the same seed.
-    """
-    held: list[socket.socket] = []
-    while len(held) < count:
-        with suppress(OSError):
-            port = SystemRandom().randrange(20_000, 32_000)
-            held.append(socket.create_server(("127.0.0.1", port)))
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
-
-
 def written(
     directory: Path,
     members: Mapping[str, int],
@@ -193,9 +176,9 @@ class Nodes:
 
     def _ports(self, count: int) -> list[int]:
         """Return free ports that no other file has."""
-        found = free_ports(count)
+        found = free_ports(*range(count))
         while not self._taken.isdisjoint(found):
-            found = free_ports(count)
+            found = free_ports(*range(count))
         self._taken.update(found)
         return found
 

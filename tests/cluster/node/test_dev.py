@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
 QUORATE = (sys.executable, "-m", "quorate.cli")
 NODES = 3
-#: Below the ports that a system gives away by itself, and above those that services have.
-PORTS = range(10_000, 32_000)
 
 pytestmark = pytest.mark.short
 
@@ -37,15 +35,7 @@ def happened(condition: Callable[[], bool]) -> None:
 
 def free_port() -> int:
     """Return the first of the ports that a cluster needs, all of which nobody listens on."""
-    while True:
-        first = random.choice(PORTS)
-        with ExitStack() as held:
-            try:
-                for port in (*range(first, first + NODES), *range(first + 100, first + 103)):
-                    held.enter_context(socket.create_server(("127.0.0.1", port)))
-            except OSError:
-                continue
-            return first
+    return free_ports(*range(NODES), *range(100, 100 + NODES))[0]
 
 
 class Dev:

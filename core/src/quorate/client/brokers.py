@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import Message
 
 from quorate.client.errors import QuorateError, RejectedError
 from quorate.client.twins import Blocking, blocking, entering, iterating
@@ -30,6 +31,8 @@ _SERVICE: Final = "/quorate.v1.ClusterService/"
 _BEATS: Final = 3
 #: With these the registration is over: another process has it, or it was not renewed in time.
 _OVER: Final = frozenset({"FENCED", "NOT_FOUND"})
+
+M = TypeVar("M", bound=Message)
 
 
 class Registration:
@@ -102,15 +105,7 @@ class Brokers:
         """Return what a broker registered with; None when there is none of that name."""
         request = GetBrokerRequest(name=name, stale=stale)
         try:
-            return await self._q.call(
-                f"{_SERVICE}Get",
-                request,
-                Broker,
-                group=_GROUP,
-                shard_key=b"",
-                read=True,
-                timeout_s=timeout_s,
-            )
+            return await self._read("Get", request, Broker, timeout_s)
         except RejectedError as error:
             if error.code == "NOT_FOUND":
                 return None
@@ -130,15 +125,7 @@ class Brokers:
             cluster_name=cluster_name, role=role, labels=labels or {}, stale=stale
         )
         while True:
-            page = await self._q.call(
-                f"{_SERVICE}List",
-                request,
-                ListBrokersResponse,
-                group=_GROUP,
-                shard_key=b"",
-                read=True,
-                timeout_s=timeout_s,
-            )
+            page = await self._read("List", request, ListBrokersResponse, timeout_s)
             for broker in page.brokers:
                 yield broker
             if not page.next_page_token:
@@ -189,6 +176,19 @@ class Brokers:
             except QuorateError:
                 # The next one may come through.
                 continue
+
+    async def _read(
+        self, method: str, request: Message, response: type[M], timeout_s: float | None
+    ) -> M:
+        return await self._q.call(
+            _SERVICE + method,
+            request,
+            response,
+            group=_GROUP,
+            shard_key=b"",
+            read=True,
+            timeout_s=timeout_s,
+        )
 
     async def _leave(self, broker: Broker) -> None:
         try:

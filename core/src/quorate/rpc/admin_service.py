@@ -68,7 +68,7 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
         controllers: Controllers,
         transfer: Transfer,
         back_up: BackUp,
-        members: Members | None = None,
+        members: Members,
     ) -> None:
         self._reports: Final = reports
         self._controllers: Final = controllers
@@ -112,7 +112,7 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
         """Add a node, and tell of each step."""
         _demand("node", request.node)
         _demand("address", request.address)
-        async for progress in self._demand_members().add(request.node, request.address):
+        async for progress in self._members.add(request.node, request.address):
             yield progress
 
     async def RemoveMember(
@@ -120,7 +120,7 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
     ) -> AsyncIterator[admin_pb2.MemberProgress]:
         """Remove a node, and tell of each step."""
         _demand("node", request.node)
-        async for progress in self._demand_members().remove(request.node):
+        async for progress in self._members.remove(request.node):
             yield progress
 
     async def PauseController(
@@ -151,11 +151,6 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
                     )
         except BackupError as error:
             raise Rejected("FAILED_PRECONDITION", str(error)) from error
-
-    def _demand_members(self) -> Members:
-        if self._members is None:
-            raise NotImplementedError("this node does not change who belongs to the cluster")
-        return self._members
 
 
 def _demand(field: str, value: str) -> None:

@@ -1,8 +1,29 @@
-"""Loopback ports that nobody else is given while a test holds them."""
+"""Loopback ports for servers of tests: some that nobody listens on, and one that is held."""
 
 import socket
+from contextlib import ExitStack
+from random import SystemRandom
 from types import TracebackType
 from typing import Final, Self
+
+#: Below those that a system gives to outgoing connections, and above those that services have.
+_PORTS: Final = range(10_000, 32_000)
+#: Tests run side by side with the same seed, and must not draw the same ports.
+_random: Final = SystemRandom()
+
+
+def free_ports(*distances: int) -> list[int]:
+    """Return ports at these distances from a first one, none of which anybody listens on."""
+    while True:
+        first = _random.choice(_PORTS)
+        ports = [first + each for each in distances]
+        with ExitStack() as held:
+            try:
+                for port in ports:
+                    held.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            return ports
 
 
 class HeldPort:
