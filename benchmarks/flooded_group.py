@@ -35,8 +35,8 @@ from quorate_greeting.v1.service_pb2 import SayHelloBatchRequest, SayHelloReques
 #: Single writes a second.
 PACE: Final = 100
 HELLOS: Final = 1_000
-#: What a node advises to wait whose queue is full.
-RETRY_S: Final = 0.05
+#: What a node advises to wait that has no room for large requests.
+RETRY_S: Final = 2.0
 _FLOOD: Final = "/quorate_greeting.v1.GreetingService/SayHelloBatch"
 
 
@@ -187,7 +187,7 @@ def place(cluster: Cluster, *, together: bool) -> None:
 def main() -> int:
     """Measure, and print a line for each phase."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--in-flight", type=int, default=500)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
@@ -200,6 +200,8 @@ def main() -> int:
         for together in (False, True):
             place(cluster, together=together)
             rows.append(measure(cluster, asked.seconds, flooded=None))
+            # The nodes spread their leaders, one in ten seconds.
+            place(cluster, together=together)
             with flooding(cluster, asked.in_flight) as flooded:
                 rows.append(measure(cluster, asked.seconds, flooded=flooded))
     if asked.json:

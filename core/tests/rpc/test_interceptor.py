@@ -14,6 +14,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.plugin import Rejected
 from quorate.rpc import deadline
+from quorate.rpc.large_requests import LARGE_BYTES
 from quorate.rpc.server import RpcServer
 
 if TYPE_CHECKING:
@@ -48,6 +49,27 @@ class Echo:
                 raise ZeroDivisionError("a bug")
             case "remaining":
                 return StringValue(value=str(deadline.remaining_s()))
+        return request
+
+
+class Counting(Echo):
+    """Tells how many calls it had at the same time; each waits until as many as expected came."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.expected = 1
+        self._open = 0
+        self._there = asyncio.Event()
+
+    async def unary_unary(self, request: StringValue, context: Any) -> StringValue:
+        self._open += 1
+        self.most = max(self.most, self._open)
+        if self._open >= self.expected:
+            self._there.set()
+        await asyncio.wait_for(self._there.wait(), 20)
+        # One that need not wait would come now.
+        await asyncio.sleep(0.02)
+        self._open -= 1
         return request
 
 
@@ -144,6 +166,26 @@ async def test_a_servicer_knows_the_time_that_is_left(channel: grpc.aio.Channel,
     answer = await call(channel, kind, text("remaining"), timeout=20)
 
     assert 5 < float(StringValue.FromString(answer).value) < 22
+
+
+async def test_beside_small_requests_large_ones_are_worked_on_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("quorate.rpc.large_requests._LONGEST_TURN_S", 20.0)
+    servicer, server = Counting(), RpcServer(LimitsSection())
+    server.add("echo.Echo", add_to_server, servicer)
+    port = server.bind("127.0.0.1", 0, TlsSection())
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        small, large = text("x"), text("x" * LARGE_BYTES)
+        servicer.expected = 3
+        await asyncio.gather(*(call(channel, "unary_unary", large, 20) for _ in range(3)))
+        assert servicer.most == 3
+        servicer.most = 0
+        await call(channel, "unary_unary", small)
+        await asyncio.gather(*(call(channel, "unary_unary", large, 20) for _ in range(3)))
+        assert servicer.most == 1
+    await server.stop(0)
 
 
 async def test_outside_of_a_call_there_is_no_deadline(channel: grpc.aio.Channel) -> None:

@@ -14,6 +14,7 @@ from quorate.consensus.membership import Configuration
 from quorate.groups.founder import Submit
 from quorate.groups.node_shards import NodeShards, declared_groups
 from quorate.groups.shard.log_keeper import TailJournal
+from quorate.groups.shard.rests import Rests
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.space import FreeSpace, free_bytes_of
 from quorate.node import tuning
@@ -64,6 +65,7 @@ class Replicas:
         self.cluster = b""
         self._log: Final = directory.open_log()
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
+        self._rests: Final = Rests(loop.time)
         self._shard_settings: Final = tuning.shard_settings(settings)
         self.shards: Final = NodeShards(
             directory.me,
@@ -144,6 +146,7 @@ class Replicas:
             rng=random.Random(),
             settings=self._shard_settings,
             space=self._space,
+            rests=self._rests,
             membership=neighbours.membership,
             node_clock=neighbours.clocks,
             on_stopped=self._stopped,

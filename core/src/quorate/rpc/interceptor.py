@@ -15,6 +15,7 @@ from google.rpc import code_pb2, status_pb2
 from quorate.config.sections import LimitsSection
 from quorate.plugin import Invalid, Rejected
 from quorate.rpc import deadline
+from quorate.rpc.large_requests import LargeRequests
 from quorate.rpc.status import DETAILS_KEY, status_of
 
 _log = logging.getLogger(__name__)
@@ -34,11 +35,12 @@ class StatusInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  
 
     Requests are read here, so that one that is too large or no message at all ends as
     INVALID_ARGUMENT before any servicer sees it. A method that takes bytes as they are, like those
-    of the peers' streams, looks at them itself.
+    of the peers' streams, looks at them itself. A large one waits for its turn.
     """
 
-    def __init__(self, limits: LimitsSection) -> None:
+    def __init__(self, limits: LimitsSection, large: LargeRequests) -> None:
         self._limits: Final = limits
+        self._large: Final = large
 
     async def intercept_service(
         self,
@@ -59,14 +61,14 @@ class StatusInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  
                     _streaming(method, handler.stream_stream, None), read, serialize
                 )
             return grpc.stream_unary_rpc_method_handler(
-                _answering(method, handler.stream_unary, None), read, serialize
+                _answering(method, handler.stream_unary, None, self._large), read, serialize
             )
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(
                 _streaming(method, handler.unary_stream, read), None, serialize
             )
         return grpc.unary_unary_rpc_method_handler(
-            _answering(method, handler.unary_unary, read), None, serialize
+            _answering(method, handler.unary_unary, read, self._large), None, serialize
         )
 
     def _reader(self, deserialize: Deserialize | None) -> Deserialize | None:
@@ -91,12 +93,18 @@ class StatusInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  
         return read
 
 
-def _answering(method: str, serve: Any, read: Deserialize | None) -> Any:
+def _answering(method: str, serve: Any, read: Deserialize | None, large: LargeRequests) -> Any:
     async def answer(request: Any, context: Context) -> Any:
-        try:
-            deadline.begin(context.time_remaining())
+        async def answered() -> Any:
             found = serve(request if read is None else read(request), context)
             return await found if inspect.isawaitable(found) else found
+
+        try:
+            deadline.begin(context.time_remaining())
+            if read is not None and large.gives_way(size := len(request)):
+                async with large.turn(size):
+                    return await answered()
+            return await answered()
         except grpc.aio.AbortError:
             raise
         except Exception as error:  # noqa: BLE001 - each one becomes a status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Final
 
 import grpc.aio
@@ -15,6 +16,7 @@ from quorate.consensus.peer.streams import StreamLimits, server_options
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.interceptor import StatusInterceptor
+from quorate.rpc.large_requests import LargeRequests
 
 #: Calls that one connection may have open at a time; what is beyond them waits at the client.
 STREAMS_PER_CONNECTION: Final = 10_000
@@ -42,8 +44,9 @@ class RpcServer:
         # A node forwards what a client may send, with a little around it.
         options[_RECEIVE] = max(options[_RECEIVE], limits.grpc_message_bytes + _SLACK_BYTES)
         options["grpc.max_concurrent_streams"] = STREAMS_PER_CONNECTION
+        status = StatusInterceptor(limits, LargeRequests(monotonic))
         self.server: Final = grpc.aio.server(
-            interceptors=[*outermost, StatusInterceptor(limits)], options=list(options.items())
+            interceptors=[*outermost, status], options=list(options.items())
         )
         self._names: Final[list[str]] = []
         self._health: Final = aio.HealthServicer()

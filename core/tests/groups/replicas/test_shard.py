@@ -913,3 +913,26 @@ def test_a_handler_that_differs_stops_the_replica_that_differs(
     assert "checksum" in str(shard.stopped)
     assert odd.shards.get(METADATA) is None
     cluster.propose(new_row("c", "1"))
+
+
+def test_a_shard_that_rests_applies_nothing_and_then_goes_on(
+    new_cluster: NewCluster, new_row: NewRow
+) -> None:
+    class Long:
+        """Every turn is held to be a long one, beside others."""
+
+        def after(self, shard: ShardId, took_s: float) -> float:
+            assert shard == METADATA
+            assert took_s > 0
+            return 0.5
+
+    cluster = new_cluster("a")
+    leader = cluster.leader
+    leader.metadata._rests = Long()  # type: ignore[misc, assignment]
+    cluster.propose(new_row("a", "1"))
+    future = cluster.proposal(leader, new_row("b", "1"))
+    cluster.pass_time(0.4)
+
+    assert leader.rows() == {"a": "1"}
+    cluster.result(future)
+    assert leader.rows() == {"a": "1", "b": "1"}

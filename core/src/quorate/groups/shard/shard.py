@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
+from time import perf_counter
 from typing import Final
 
 from quorate.apply.applier import Applier
@@ -33,6 +34,7 @@ from quorate.groups.shard.ports import (
 )
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import RemovalWatch, RemovedError
+from quorate.groups.shard.rests import Rests
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
 from quorate.groups.shard.status import ShardStatus, Staleness
@@ -85,6 +87,7 @@ class Shard:
         settings: ShardSettings,
         membership: MembershipPort | None = None,
         space: FreeSpace | None = None,
+        rests: Rests | None = None,
         node_clock: Callable[[str], int | None] | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
     ) -> None:
@@ -104,6 +107,7 @@ class Shard:
         self._loop: Final = loop
         self._clock: Final = clock
         self._space: Final = space
+        self._rests: Final = rests
         self._on_stopped: Final = on_stopped
         record = data.record
         configured = Configuration.decode(record.configuration) if record.configuration else None
@@ -161,6 +165,8 @@ class Shard:
         self._log_waits: Final = LogWaits(loop)
         #: Applying is not tried before this time: writes to the data are stopped.
         self._held_until = float("-inf")
+        #: Applying leaves the loop to the other shards of the node.
+        self._resting = False
         #: The newest term of which the leader is known.
         self._led_term = 0
         self._started_at: Final = clock()
@@ -470,8 +476,9 @@ class Shard:
         self._syncs.request()
 
     def _apply(self, entries: Sequence[Entry]) -> int:
-        if self._clock() < self._held_until:
+        if self._resting or self._clock() < self._held_until:
             return 0
+        began = perf_counter()
         try:
             applied = self.applier.apply(entries)
         except (StalledError, FullError) as error:
@@ -482,6 +489,8 @@ class Shard:
         self._proposer.applied(applied)
         self._keeper.applied(count, sum(map(weight, entries[:count])))
         self._told_applied()
+        if self._rests is not None:
+            self._rest(self._rests.after(self.id, perf_counter() - began))
         return count
 
     def _reads(self, outcomes: Sequence[ReadOutcome]) -> None:
@@ -517,6 +526,15 @@ class Shard:
             error,
             extra={"shard": str(self.id), "index": self.applied},
         )
+
+    def _rest(self, seconds: float) -> None:
+        if seconds:
+            self._resting = True
+            self._loop.call_later(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        self._resting = False
+        self._driver.wake()
 
     def _hear_agreed(self) -> None:
         moment, index = self.replica.agreed

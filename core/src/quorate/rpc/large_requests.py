@@ -1,0 +1,76 @@
+"""Large requests give way to small ones: reading, applying and answering one stops the loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from quorate.groups.shard.admission import Admission
+
+#: A request of so many bytes holds hundreds of items, which take milliseconds.
+LARGE_BYTES: Final = 96 << 10
+#: For so long after a small request a node counts as asked for little.
+_RECENT_S: Final = 0.25
+#: Others wait no longer for a request that waits itself, for a leader for example.
+_LONGEST_TURN_S: Final = 0.25
+#: After a request the small ones have the node for themselves, for so much of the time it took.
+_BREATH: Final = 0.5
+#: What may wait; beyond it requests are refused with a retry-after.
+_WAITING_BYTES: Final = 128 << 20
+_WAITING: Final = 10_000
+#: To refuse a large request takes reading it: it should not come again too soon.
+_RETRY_AFTER_MS: Final = 2_000
+
+
+class LargeRequests:
+    """Lets one large request at a time be worked on while small ones come as well.
+
+    As long as there are none, no large request waits for another.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, waiting_bytes: int = _WAITING_BYTES) -> None:
+        self._clock: Final = clock
+        self._room: Final = Admission(
+            "the queue of this node's large requests",
+            max_bytes=waiting_bytes,
+            max_count=_WAITING,
+            retry_after_ms=_RETRY_AFTER_MS,
+        )
+        self._small_at = float("-inf")
+        self._turn: Final = asyncio.Lock()
+
+    def gives_way(self, size: int) -> bool:
+        """Take note of a request of so many bytes, and tell whether it needs a turn."""
+        now = self._clock()
+        if size < LARGE_BYTES:
+            self._small_at = now
+            return False
+        return now - self._small_at < _RECENT_S
+
+    @asynccontextmanager
+    async def turn(self, size: int) -> AsyncIterator[None]:
+        """Wait for the turn of a large request: the block is worked on while it has it.
+
+        Raises `ExhaustedError` when too much waits.
+        """
+        self._room.admit(size)
+        try:
+            await self._turn.acquire()
+        finally:
+            self._room.release(size)
+        loop = asyncio.get_running_loop()
+        held = True
+
+        def give_back() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._turn.release()
+
+        began = self._clock()
+        late = loop.call_later(_LONGEST_TURN_S, give_back)
+        try:
+            yield
+        finally:
+            late.cancel()
+            loop.call_later((self._clock() - began) * _BREATH, give_back)
