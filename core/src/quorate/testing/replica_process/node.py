@@ -111,12 +111,12 @@ class Node:
             clock=clock,
             settings=SnapshotSettings(retry_min_s=0.1, retry_max_s=0.5),
         )
-        self._receiver: Final = SnapshotReceiver(self._shards.get, loop=self._loop, clock=clock)
+        self._receiver: Final = SnapshotReceiver(self._shards.replica, loop=self._loop, clock=clock)
 
     @property
     def shard(self) -> Shard:
         """The replica; raises `NotFormedError` until the node is formed."""
-        shard = self._shards.get(METADATA)
+        shard = self._shards.replica(METADATA)
         if shard is None:
             raise NotFormedError("this node has no cluster yet; start the other initial members")
         return shard
