@@ -81,6 +81,14 @@ class Dev:
         )
 
 
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """What a shell runs in the background ignores Ctrl-C, and so would what it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def dev(tmp_path: Path) -> Dev:
     return Dev(tmp_path)
