@@ -34,6 +34,8 @@ OUTCOMES = {
     "refusal": Outcome(2**40, refusal=Refusal("FENCED", "by ö")),
     "forgotten": Outcome(2**40, forgotten=True),
 }
+#: Sessions with a name know it again.
+COMMAND = LoggedCommand("mqtt.v1.CreateTopicCommand", bytes(range(256)))
 
 
 def event_row() -> bytes:
@@ -56,7 +58,8 @@ def session_rows() -> dict[str, str]:
     sessions.open_session(layer, 2**40, b"", 30_000, 2**41)
     sessions.open_session(layer, 2**41, b"load", 0, 2**41)
     for sequence, outcome in enumerate(OUTCOMES.values()):
-        sessions.record(layer, Stamp(2**40, sequence, 0), outcome)
+        sessions.record(layer, COMMAND, Stamp(2**40, sequence, 0), outcome)
+        sessions.record(layer, COMMAND, Stamp(2**41, sequence, 0), outcome)
     return {
         f"{family} {key.hex()}": (value or b"").hex()
         for family, table in layer.tables.items()
@@ -98,8 +101,9 @@ def test_session_records() -> None:
         family, key = name.split()
         layer.put(family, bytes.fromhex(key), bytes.fromhex(value))
     for sequence, outcome in enumerate(OUTCOMES.values()):
-        stamp = Stamp(2**40, sequence, 0)
-        assert sessions.answer_known(layer, stamp, 1, 2**41) == outcome
+        for session in (2**40, 2**41):
+            stamp = Stamp(session, sequence, 0)
+            assert sessions.answer_known(layer, COMMAND, stamp, 1, 2**41) == outcome
 
 
 def test_slots() -> None:

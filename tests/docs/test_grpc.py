@@ -14,13 +14,14 @@ from pathlib import Path
 
 import quorate.v1
 from google.protobuf.descriptor import ServiceDescriptor
-from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED
+from quorate.apply.outcomes import OTHER_COMMAND, OUT_OF_RANGE, SESSION_EXPIRED, SESSION_SEALED
 from quorate.apply.sessions import MAX_ANSWER_BYTES, WINDOW
 from quorate.builtin.kv import plugin as kv
 from quorate.cli.exporting import sources_of
 from quorate.config import load
 from quorate.config.sections import LimitsSection
 from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.watching import views
 from quorate.node.node import Node
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin, installed
@@ -129,9 +130,16 @@ def test_every_reason_is_told_with_its_status_and_what_to_do() -> None:
 def test_refusals_of_sessions_are_told() -> None:
     told = re.findall(r"^\| `(\w+)` \| [A-Z][^|]+ \|$", TEXT, re.MULTILINE)
 
-    assert told == [SESSION_EXPIRED, OUT_OF_RANGE]
+    assert told == [SESSION_EXPIRED, OUT_OF_RANGE, OTHER_COMMAND, SESSION_SEALED]
     assert f"more than {WINDOW:,} above" in TEXT
     assert f"larger than {MAX_ANSWER_BYTES >> 10} KiB" in TEXT
+
+
+def test_what_is_said_of_views_is_so() -> None:
+    assert f"reason `{views.GONE}`" in TEXT
+    assert f"A node holds {views.MOST_VIEWS} views at a time" in TEXT
+    assert (views.TTL_S, views.LONGEST_TTL_S) == (300.0, 3_600.0)
+    assert "five minutes unless" in TEXT
 
 
 def test_the_limits_are_those_that_are_told() -> None:

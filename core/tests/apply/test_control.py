@@ -65,7 +65,7 @@ def mirror(
 def test_every_command_of_the_file_has_its_route() -> None:
     messages = {each.full_name for each in control_pb2.DESCRIPTOR.message_types_by_name.values()}
     parts = {"OpenSessionReply", "MirroredRow", "NodeDeclaration", "DeclaredGroup", "ShardRow"}
-    parts |= {"ShardMember", "MemberRow", "BeginMemberChangeReply"}
+    parts |= {"ShardMember", "MemberRow", "BeginMemberChangeReply", "SealSessionReply"}
 
     assert set(control.ROUTES) == messages - {f"quorate.v1.{part}" for part in parts}
 

@@ -6,7 +6,14 @@ import pytest
 from quorate.apply.entries import Stamp
 from quorate.apply.outcomes import Outcome
 from quorate.apply.sessions import EXPIRED_AT_ONCE, MAX_ANSWER_BYTES, WINDOW
-from quorate.v1.control_pb2 import AdoptSlots, CloseSession, OpenSession, OpenSessionReply
+from quorate.v1.control_pb2 import (
+    AdoptSlots,
+    CloseSession,
+    OpenSession,
+    OpenSessionReply,
+    SealSession,
+    SealSessionReply,
+)
 
 if TYPE_CHECKING:
     from core.tests.apply.conftest import Machine
@@ -145,18 +152,76 @@ def test_a_named_session_is_found_again_and_lives_until_it_is_closed(machine: Ma
     assert opened(machine, name="load") != session
 
 
-def test_below_the_mark_of_a_named_session_all_was_applied_already(machine: Machine) -> None:
+def test_a_named_session_keeps_every_answer(machine: Machine) -> None:
     session = opened(machine, name="load")
-    for sequence in range(5):
-        machine.do(COUNT, stamp=Stamp(session, sequence, sequence))
+    first = [machine.do(COUNT, stamp=Stamp(session, sequence, sequence)) for sequence in range(100)]
+    first.append(machine.do(["reject", "FENCED"], stamp=Stamp(session, 100, 100)))
+    machine.open()
     # The load was begun anew by one who does not know how far it came.
-    outcome = machine.do(COUNT, stamp=Stamp(session, 1, 1))
+    again = [machine.do(COUNT, stamp=Stamp(session, sequence, 0)) for sequence in range(100)]
+    again.append(machine.do(["reject", "FENCED"], stamp=Stamp(session, 100, 0)))
 
-    assert outcome.forgotten
-    assert (outcome.refusal, outcome.reply) == (None, b"")
-    assert not machine.do(COUNT, stamp=Stamp(session, 4, 1)).forgotten
+    assert again == first
+    assert code(machine.do(COUNT, stamp=Stamp(session, 101, 0))) is None
+    assert counted(machine) == 101
+    machine.control(CloseSession(session=session))
+    assert not machine.rows("core.answers")
+
+
+def test_a_named_session_knows_its_commands_again(machine: Machine) -> None:
+    session = opened(machine, name="load")
+    put = ["put", "tested.rows", "k", "v"]
+    machine.do(put, stamp=Stamp(session, 1, 1))
+    machine.do(COUNT, stamp=Stamp(session, 2, 2))
+    rows = machine.rows("tested.rows")
+
+    for sequence, lowest in ((1, 1), (1, 0), (2, 2)):
+        other = machine.do(["put", "tested.rows", "k", "w"], stamp=Stamp(session, sequence, lowest))
+        assert code(other) == "OTHER_COMMAND"
+    assert machine.rows("tested.rows") == rows
+    assert code(machine.do(put, stamp=Stamp(session, 1, 1))) is None
+
+
+def test_what_a_named_session_never_did_is_not_done_below_its_mark(machine: Machine) -> None:
+    session = opened(machine, name="load")
+    machine.do(COUNT, stamp=Stamp(session, 5, 5))
+
+    assert machine.do(COUNT, stamp=Stamp(session, 4, 4)).forgotten
     assert code(machine.do(COUNT, stamp=Stamp(session, 0, 1))) == "OUT_OF_RANGE"
-    assert counted(machine) == 5
+    assert counted(machine) == 1
+
+
+def sealed(machine: Machine, name: str) -> SealSessionReply:
+    outcome = machine.control(SealSession(name=name))
+    assert outcome.refusal is None, outcome
+    return SealSessionReply.FromString(outcome.reply)
+
+
+def test_a_sealed_session_does_nothing_more_and_tells_what_it_did(machine: Machine) -> None:
+    session, other = opened(machine, name="load"), opened(machine, name="other")
+    done = [machine.do(COUNT, stamp=Stamp(session, sequence, sequence)) for sequence in (1, 2)]
+    machine.do(["reject", "FENCED"], stamp=Stamp(session, 3, 3))
+    machine.do(COUNT, stamp=Stamp(other, 1, 1))
+    first = sealed(machine, "load")
+    machine.open()
+
+    assert first.session == session
+    assert list(first.revisions) == [outcome.revision for outcome in done]
+    assert sealed(machine, "load") == first
+    for sequence in (1, 4):
+        assert code(machine.do(COUNT, stamp=Stamp(session, sequence, 1))) == "SESSION_SEALED"
+    assert opened(machine, name="load") == session
+    assert counted(machine) == 3
+    assert code(machine.do(COUNT, stamp=Stamp(other, 2, 2))) is None
+
+
+def test_a_name_that_was_never_opened_is_sealed(machine: Machine) -> None:
+    first = sealed(machine, "load")
+
+    assert not first.revisions
+    assert opened(machine, name="load") == first.session
+    assert code(machine.do(COUNT, stamp=Stamp(first.session, 1, 1))) == "SESSION_SEALED"
+    assert code(machine.control(SealSession())) == "INVALID_ARGUMENT"
 
 
 def test_a_large_answer_is_remembered_as_applied(machine: Machine) -> None:

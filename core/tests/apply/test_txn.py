@@ -50,6 +50,13 @@ def test_a_row_carries_the_revision_of_its_command_and_a_private_one_none() -> N
     assert txn.get_row("any.rows", b"l") is None
 
 
+def test_a_view_knows_its_shard(machine: Machine) -> None:
+    txn, _ = new_txn()
+
+    assert txn.shard == 2
+    assert machine.applier.reader(frozenset()).shard == machine.shard.number
+
+
 def test_many_rows_are_those_of_each_key(machine: Machine) -> None:
     machine.do(["put", "tested.rows", "a", "1"], ["put", "tested.marks", "a", "m"])
     machine.do(["put", "tested.rows", "b", "2"])
@@ -86,6 +93,22 @@ def test_private_rows_are_stored_as_they_are(machine: Machine) -> None:
     assert reader.get_row("tested.marks", b"k") == Row(b"k", b"v", 0)
     assert reader.get_row("tested.rows", b"k") == Row(b"k", b"v", 1 << 20)
     assert reader.get("tested.rows", b"k") == b"v"
+
+
+def test_a_private_row_is_deleted_without_a_look_at_it(catalog: Catalog) -> None:
+    class Unread(Layer):
+        def get(self, family: str, key: bytes) -> bytes | None:
+            raise AssertionError(f"{family} was read")
+
+    scope = Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name])
+    layer, events = Unread(NOTHING), EventRow()
+    txn = ShardTxn(layer, scope, events, revision=9, at_ms=7, shard=2)
+    txn.delete("tested.marks", b"k")
+    with pytest.raises(AssertionError, match=r"tested\.rows was read"):
+        txn.delete("tested.rows", b"k")
+
+    assert layer.tables["tested.marks"].rows == {b"k": None}
+    assert not events.parts
 
 
 def test_undeclared_families_and_timers_are_refused(catalog: Catalog) -> None:

@@ -24,6 +24,8 @@ from quorate.v1.command_pb2 import (
     ExecuteResponse,
     OpenSessionRequest,
     OpenSessionResponse,
+    SealSessionRequest,
+    SealSessionResponse,
 )
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, PutPairReply
 from quorate.v1.watch_pb2 import WatchRequest, WatchResponse
@@ -59,6 +61,7 @@ class FakeNode:
         self.executed: list[ExecuteRequest] = []
         self.opened: list[OpenSessionRequest] = []
         self.closed: list[CloseSessionRequest] = []
+        self.sealed: list[SealSessionRequest] = []
         self.asked: list[Message] = []
         self.watched: list[WatchRequest] = []
         #: What becomes of a command.
@@ -94,6 +97,7 @@ class FakeNode:
                     "quorate.v1.CommandService",
                     Execute=(self._execute, ExecuteRequest),
                     OpenSession=(self._open_session, OpenSessionRequest),
+                    SealSession=(self._seal_session, SealSessionRequest),
                     CloseSession=(self._close_session, CloseSessionRequest),
                 ),
                 _handler("quorate.v1.KvService", Get=(self._get, GetPairRequest)),
@@ -149,6 +153,12 @@ class FakeNode:
     ) -> CloseSessionResponse:
         self.closed.append(request)
         return CloseSessionResponse()
+
+    async def _seal_session(
+        self, request: SealSessionRequest, context: Context
+    ) -> SealSessionResponse:
+        self.sealed.append(request)
+        return SealSessionResponse(session=1, revisions=[3, 5])
 
     async def _get(self, request: GetPairRequest, context: Context) -> GetPairResponse:
         self.asked.append(request)

@@ -12,7 +12,7 @@ from quorate.groups.routing.forwarding import AsOf
 from quorate.groups.routing.queries import Answers as Found
 from quorate.groups.routing.reads import ReadOptions
 from quorate.node.api import PluginNode
-from quorate.plugin import NodeApi, ShardRef
+from quorate.plugin import NodeApi, Rejected, ShardRef
 from quorate.plugin.shard_id import ShardId
 
 
@@ -26,7 +26,7 @@ def node_of(ages: list[int], asked: list[ReadOptions]) -> NodeApi:
 
     none = cast(Any, None)
     groups = cast(Any, SimpleNamespace(read=read))
-    return PluginNode(none, none, groups, (), none, none)
+    return PluginNode(none, none, groups, (), none, none, none)
 
 
 @pytest.mark.parametrize(("ages", "age"), [([0, 0], 0), ([5, 40, 7], 40), ([5, -1], -1)])
@@ -41,3 +41,24 @@ async def test_answers_are_as_old_as_the_oldest_shard(
 
     assert (found.rows, found.age_ms) == ([StringValue(value="row")], age)
     assert asked == [ReadOptions(consistency="stale", min_revision=3)]
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_only_the_leader_of_the_term_tells_the_logical_time(fenced: bool) -> None:
+    none = cast(Any, None)
+    ref = ShardRef("toy", 1, 3)
+    led = SimpleNamespace(leads=True, term=3, now_ms=lambda: 77)
+    replicas: dict[ShardId, Any] = {ShardId("toy", 1): led}
+    node: NodeApi = PluginNode(none, none, none, (), none, none, replicas.get)
+    api = FencedNode(node, ref) if fenced else node
+
+    assert api.logical_ms(ref) == 77
+    led.term = 4
+    with pytest.raises(Rejected, match="ABORTED: this node does not lead toy/1 in term 3"):
+        api.logical_ms(ref)
+    led.term, led.leads = 3, False
+    with pytest.raises(Rejected, match="ABORTED"):
+        api.logical_ms(ref)
+    replicas.clear()
+    with pytest.raises(Rejected, match="ABORTED"):
+        api.logical_ms(ref)

@@ -17,6 +17,7 @@ from quorate.testing.sim import facts
 from quorate.testing.sim.history import Violation
 from quorate.testing.sim.hosting import Hosting
 from quorate.testing.simulated import Undisturbed
+from quorate.v1.batch_pb2 import BatchReply
 
 PEER = Peer("n0", 1)
 SHARD = "sample/0"
@@ -51,6 +52,53 @@ def test_a_handler_that_remembers_is_found_with_its_seed(
     routes = {**catalog.routes, NAME: replace(catalog.routes[NAME], apply=remember)}
     with pytest.raises(AssertionError, match=r"group sample, seed 3, at .*(digest|checksum)"):
         simulate(replace(catalog, routes=routes), log, seed=3, seconds=3.0)
+
+
+def test_a_judge_of_the_plugin_is_heard(catalog: Catalog, log: list[Message]) -> None:
+    class Silence:
+        name = "nobody is answered"
+        judges = (facts.Acknowledged,)
+
+        def see(self, fact: facts.Fact) -> None:
+            raise Violation(self.name, fact.shard)
+
+    with pytest.raises(AssertionError, match=r"seed 1, at .*nobody is answered: sample/\d"):
+        simulate(catalog, log, seed=1, seconds=3.0, judges=[Silence()])
+
+
+def test_handlers_read_the_copied_rows_of_another_group(catalog: Catalog, sample: Any) -> None:
+    found: set[bytes] = set()
+
+    class Looks:
+        name = "looks"
+        judges = (facts.Acknowledged,)
+
+        def see(self, fact: facts.Fact) -> None:
+            if isinstance(fact, facts.Acknowledged) and fact.outcome.refusal is None:
+                found.update(BatchReply.FromString(fact.outcome.reply).replies)
+
+    def look(txn: Any, command: Any) -> BatchReply:
+        return BatchReply(items=1, replies=[txn.get(sample.NOTES, command.keys[0]) or b""])
+
+    name, notes = "kit_sample.v1.ExpireNotes", catalog.families[sample.NOTES]
+    reading = replace(
+        catalog.routes[name], group="metadata", reads=frozenset({sample.NOTES}), apply=look
+    )
+    simulate(
+        replace(
+            catalog,
+            families={**catalog.families, sample.NOTES: replace(notes, mirrored=True)},
+            commands={**catalog.commands, name: replace(catalog.commands[name], group="metadata")},
+            routes={**catalog.routes, name: reading},
+            timers={},
+        ),
+        [sample.pb.ExpireNotes(keys=[b"k"])],
+        seed=4,
+        seconds=2.0,
+        judges=[Looks()],
+        copied={sample.NOTES: {b"k": b"row"}},
+    )
+    assert b"row" in found
 
 
 @pytest.fixture

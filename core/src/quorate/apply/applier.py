@@ -176,6 +176,7 @@ class Applier:
             Scope.of_reads(self._catalog, reads),
             revision=self.revision,
             now_ms=self.now_ms,
+            shard=self._standing.shard.number,
         )
 
     def counts(self) -> Mapping[str, int]:
@@ -391,7 +392,7 @@ class _Turn:
         self, command: LoggedCommand, stamp: Stamp, revision: int, events: EventRow
     ) -> Outcome:
         layer = Layer(self.layer)
-        known = sessions.answer_known(layer, stamp, revision, self._now_ms)
+        known = sessions.answer_known(layer, command, stamp, revision, self._now_ms)
         if known is not None:
             self._merge(layer)
             return known
@@ -400,7 +401,7 @@ class _Turn:
             # It was not applied, and may be where its slots are: nothing is remembered.
             return Outcome(revision, refusal=refusal)
         outcome = self._run(command, revision, events)
-        sessions.record(layer, stamp, outcome)
+        sessions.record(layer, command, stamp, outcome)
         self._merge(layer)
         return outcome
 

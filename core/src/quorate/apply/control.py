@@ -31,6 +31,8 @@ from quorate.v1.control_pb2 import (
     OpenSessionReply,
     RaiseGeneration,
     ReportDeclaration,
+    SealSession,
+    SealSessionReply,
     ShardRow,
 )
 
@@ -88,6 +90,19 @@ def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> Ope
     if found is not None:
         standing.sessions_ms = min(standing.sessions_ms, found.expires_ms)
     return OpenSessionReply(session=session)
+
+
+def seal_session(txn: ShardTxn, command: SealSession, standing: Standing) -> SealSessionReply:
+    """Let the session of a name carry out nothing more, and tell what it has carried out."""
+    if not command.name:
+        raise Rejected(_INVALID, "only a session with a name can be sealed")
+    session, revisions = sessions.seal_session(
+        txn.layer,
+        sessions.number_of(txn.revision, standing.generation),
+        command.name.encode(),
+        txn.now_ms,
+    )
+    return SealSessionReply(session=session, revisions=revisions)
 
 
 def close_session(txn: ShardTxn, command: CloseSession, _: Standing) -> None:
@@ -189,6 +204,7 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
         message.DESCRIPTOR.full_name: ControlRoute(message.FromString, apply)
         for message, apply in (
             (OpenSession, open_session),
+            (SealSession, seal_session),
             (CloseSession, close_session),
             (AdoptSlots, adopt_slots),
             (AdoptMirror, adopt_mirror),

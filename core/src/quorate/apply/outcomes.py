@@ -8,6 +8,10 @@ INTERNAL: Final = "INTERNAL"
 WRONG_SHARD: Final = "WRONG_SHARD"
 SESSION_EXPIRED: Final = "SESSION_EXPIRED"
 OUT_OF_RANGE: Final = "OUT_OF_RANGE"
+SESSION_SEALED: Final = "SESSION_SEALED"
+OTHER_COMMAND: Final = "OTHER_COMMAND"
+#: What an operation of a session is refused with before it is looked at: a batch as a whole.
+OF_SESSION: Final = frozenset({SESSION_EXPIRED, SESSION_SEALED, OTHER_COMMAND})
 #: What core acts on when it hears it: no handler of a plugin refuses with one of these.
 RESERVED: Final = frozenset({WRONG_SHARD, SESSION_EXPIRED})
 

@@ -5,12 +5,20 @@ cluster, so that no name comes twice.
 """
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from struct import Struct
 from typing import Final, NamedTuple
 
-from quorate.apply.entries import Stamp
+from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.layers import Layer, Rows
-from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED, Outcome, Refusal
+from quorate.apply.outcomes import (
+    OTHER_COMMAND,
+    OUT_OF_RANGE,
+    SESSION_EXPIRED,
+    SESSION_SEALED,
+    Outcome,
+    Refusal,
+)
 from quorate.storage.families import ANSWERS, SESSIONS
 
 #: How far above its lowest unanswered sequence a session may run.
@@ -40,6 +48,10 @@ _ANSWER_KEY: Final = Struct(">QQ")
 _ANSWER: Final = Struct(">QB")
 _CODE: Final = Struct(">H")
 _REPLIED, _REFUSED, _FORGOTTEN = range(1, 4)
+#: What tells one command of a named session from another; it stands before the answer.
+_DIGEST_BYTES: Final = 16
+#: The mark of a session that carries out nothing more.
+_SEALED: Final = (1 << 64) - 1
 
 #: When no session can expire.
 NEVER: Final = _LAST_MS
@@ -53,9 +65,14 @@ class Session(NamedTuple):
     used_ms: int
     #: Every sequence below it was answered, and the caller has the answers.
     mark: int
-    #: It has a name, and lives until it is closed.
+    #: It has a name, and lives until it is closed, with every answer that it gave.
     pinned: bool
     name: bytes
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it carries out nothing more."""
+        return self.mark == _SEALED
 
     @property
     def expires_ms(self) -> int:
@@ -93,6 +110,22 @@ def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: in
     if not session.pinned:
         layer.put(SESSIONS, _check_key(session.expires_ms, number), b"")
     return number
+
+
+def seal_session(layer: Layer, number: int, name: bytes, now_ms: int) -> tuple[int, list[int]]:
+    """Let the session of a name carry out nothing more; one that is not there is opened sealed.
+
+    Return its number, and the revisions of what it has carried out.
+    """
+    session = open_session(layer, number, name, 0, now_ms)
+    _store(layer, session, Session(0, now_ms, _SEALED, True, name))
+    begin = _ID.pack(session)
+    revisions = []
+    for _, value in layer.iterate(ANSWERS, begin, begin + b"\xff" * 9):
+        revision, kind = _ANSWER.unpack_from(value, _DIGEST_BYTES)
+        if kind != _REFUSED:
+            revisions.append(revision)
+    return session, revisions
 
 
 def close_session(layer: Layer, session: int) -> bool:
@@ -135,11 +168,14 @@ def first_check(rows: Rows, first_ms: int = -_OFFSET) -> int:
     return NEVER
 
 
-def answer_known(layer: Layer, stamp: Stamp, revision: int, now_ms: int) -> Outcome | None:
+def answer_known(
+    layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int, now_ms: int
+) -> Outcome | None:
     """Return the outcome of an operation that must not be applied, or None when it may be.
 
-    An operation of an open session renews it, and forgets the answers that its caller has. After
-    any refusal of this function's own nothing was written.
+    An operation of an open session renews it, and forgets the answers that its caller has; a named
+    one forgets none, and knows its commands again. After any refusal of this function's own nothing
+    was written.
     """
     session = find(layer, stamp.session)
     if session is None or session.expires_ms < now_ms:
@@ -151,6 +187,19 @@ def answer_known(layer: Layer, stamp: Stamp, revision: int, now_ms: int) -> Outc
                 " of its last commands was applied, then open another",
             ),
         )
+    if session.sealed:
+        return Outcome(
+            revision,
+            refusal=Refusal(
+                SESSION_SEALED,
+                f"session {stamp.session} was sealed and carries out nothing more: whoever sealed"
+                " it takes back what it has done",
+            ),
+        )
+    if session.pinned:
+        known = _known_of_pinned(layer, command, stamp, revision)
+        if known is not None:
+            return known
     sequence, lowest = stamp.sequence, max(stamp.lowest_unanswered, session.mark)
     if session.pinned and stamp.lowest_unanswered <= sequence < session.mark:
         _touch(layer, stamp.session, session, lowest, now_ms)
@@ -165,13 +214,44 @@ def answer_known(layer: Layer, stamp: Stamp, revision: int, now_ms: int) -> Outc
             ),
         )
     _touch(layer, stamp.session, session, lowest, now_ms)
+    if session.pinned:
+        return None
     value = layer.get(ANSWERS, _ANSWER_KEY.pack(stamp.session, sequence))
     return None if value is None else _decoded(value)
 
 
-def record(layer: Layer, stamp: Stamp, outcome: Outcome) -> None:
+def record(layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome) -> None:
     """Remember what an operation was answered."""
-    layer.put(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence), _encoded(outcome))
+    session = find(layer, stamp.session)
+    answer = _encoded(outcome)
+    if session is not None and session.pinned:
+        answer = _digest(command) + answer
+    layer.put(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence), answer)
+
+
+def _known_of_pinned(
+    layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int
+) -> Outcome | None:
+    value = layer.get(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence))
+    if value is None:
+        return None
+    if value[:_DIGEST_BYTES] == _digest(command):
+        return _decoded(value[_DIGEST_BYTES:])
+    return Outcome(
+        revision,
+        refusal=Refusal(
+            OTHER_COMMAND,
+            f"sequence {stamp.sequence} of session {stamp.session} was another command when it came"
+            " first: repeat that one, or use another session",
+        ),
+    )
+
+
+def _digest(command: LoggedCommand) -> bytes:
+    digest = blake2b(command.type.encode(), digest_size=_DIGEST_BYTES)
+    digest.update(b"\0")
+    digest.update(command.payload)
+    return digest.digest()
 
 
 def _touch(layer: Layer, number: int, session: Session, lowest: int, now_ms: int) -> None:
@@ -179,6 +259,8 @@ def _touch(layer: Layer, number: int, session: Session, lowest: int, now_ms: int
     if renewed == session:
         return
     _store(layer, number, renewed)
+    if session.pinned:
+        return
     if lowest - session.mark > _FEW:
         layer.delete_range(
             ANSWERS, _ANSWER_KEY.pack(number, session.mark), _ANSWER_KEY.pack(number, lowest)

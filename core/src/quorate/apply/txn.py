@@ -31,14 +31,20 @@ _NUMBER: Final = Struct(">Q")
 class ShardReader:
     """A view of the rows of a shard."""
 
-    __slots__ = ("_now_ms", "_reads", "_revision", "_rows", "_scope")
+    __slots__ = ("_now_ms", "_reads", "_revision", "_rows", "_scope", "_shard")
 
-    def __init__(self, rows: Rows, scope: Scope, *, revision: int, now_ms: int) -> None:
+    def __init__(self, rows: Rows, scope: Scope, *, revision: int, now_ms: int, shard: int) -> None:
         self._rows = rows
         self._scope: Final = scope
         self._reads: Final = scope.reads
         self._revision: Final = revision
         self._now_ms: Final = now_ms
+        self._shard: Final = shard
+
+    @property
+    def shard(self) -> int:
+        """The number of the shard within its group."""
+        return self._shard
 
     @property
     def revision(self) -> int:
@@ -117,7 +123,7 @@ class ShardTxn(ShardReader):
     Its events go to the end of the entry's, and its maker takes them back.
     """
 
-    __slots__ = ("_events", "_head", "_layer", "_parts", "_put_here", "_run", "_shard")
+    __slots__ = ("_events", "_head", "_layer", "_parts", "_put_here", "_run")
 
     _rows: Layer
 
@@ -131,9 +137,8 @@ class ShardTxn(ShardReader):
         at_ms: int,
         shard: int,
     ) -> None:
-        super().__init__(layer, scope, revision=revision, now_ms=at_ms)
+        super().__init__(layer, scope, revision=revision, now_ms=at_ms, shard=shard)
         self._layer = layer
-        self._shard: Final = shard
         self._events: Final = events
         self._parts: Final = events.parts
         self._head: Final = REVISION.pack(revision)
@@ -178,6 +183,10 @@ class ShardTxn(ShardReader):
         declared = self._writable(family)
         if type(key) is not bytes:
             raise _not_bytes("key", key)
+        if not declared.public and not declared.counted:
+            # Nobody is told, so nobody asks whether there was one.
+            self._layer.delete(family, key)
+            return
         old = self._layer.get(family, key)
         if old is None:
             return
@@ -240,9 +249,11 @@ class ShardTxn(ShardReader):
         if declared.public and not declared.previous and not declared.counted:
             self._put_here[family] = rows
             return rows
-        for what, part in (("key", key), ("value", value)):
-            if type(part) is not bytes:
-                raise _not_bytes(what, part)
+        if type(key) is not bytes or type(value) is not bytes:
+            raise _not_bytes("key", key) if type(key) is not bytes else _not_bytes("value", value)
+        if not declared.public and not declared.counted:
+            rows[key] = value
+            return None
         stored = self._head + value if declared.public else value
         old = self._layer.get(family, key) if declared.previous or declared.counted else None
         rows[key] = stored

@@ -12,13 +12,13 @@ from google.protobuf.descriptor import FileDescriptor
 
 from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
-from quorate.v1 import admin_pb2, command_pb2, watch_pb2
+from quorate.v1 import admin_pb2, command_pb2, view_pb2, watch_pb2
 
 if TYPE_CHECKING:
     from quorate.plugin.declared import Declared
 
 #: The services that every node has, whatever its plugins.
-_CORE: Final = (admin_pb2, command_pb2, watch_pb2)
+_CORE: Final = (admin_pb2, command_pb2, view_pb2, watch_pb2)
 #: Every protobuf compiler brings these.
 _COMPILERS_OWN: Final = "google/protobuf/"
 

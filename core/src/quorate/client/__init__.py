@@ -13,6 +13,7 @@ from quorate.client.errors import (
     UnavailableError,
 )
 from quorate.client.kv import KeyValue, Page
+from quorate.client.named_sessions import NamedSession, NamedSessions
 from quorate.client.synchronous import Client
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.watching import ChangeKind, WatchedChange
@@ -26,6 +27,8 @@ __all__ = [
     "DeadlineError",
     "InvalidError",
     "KeyValue",
+    "NamedSession",
+    "NamedSessions",
     "OutcomeUnknownError",
     "Page",
     "QuorateError",

@@ -18,6 +18,7 @@ from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.kv import Kv
 from quorate.client.lanes import Lanes
+from quorate.client.named_sessions import NamedSessions
 from quorate.client.sessions import Sessions
 from quorate.client.topology import Topology
 from quorate.client.vocabulary import Vocabulary, installed_commands
@@ -62,6 +63,8 @@ class AsyncClient:
         self._watching: Final = Watching(self._topology, self._connections)
         self._began = False
         self._closed = False
+        #: Exactly-once sessions that outlive this client, by their names.
+        self.sessions: Final = NamedSessions(self, self._commands, timeout_s)
         #: Pairs of keys and values.
         self.kv: Final = Kv(self)
         #: The brokers of the cluster.

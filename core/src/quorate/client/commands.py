@@ -27,6 +27,7 @@ from quorate.plugin.slots import slot_of
 from quorate.plugin.splitting import Share, ShareReply, join, refused, split
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import CommandReply
+from quorate.v1.entry_pb2 import Stamp
 
 R = TypeVar("R", bound=Message)
 
@@ -69,6 +70,20 @@ class Commands:
             shares.append(Share(shard=_NOWHERE, command=message, slots=(), positions=positions))
             first += count
         return _joined(shares, settled)
+
+    async def execute_stamped(
+        self, group: str, shard_key: bytes, message: Message, stamp: Stamp, deadline: float
+    ) -> CommandReply:
+        """Carry out an operation of a session on the shard of a key, however often it is sent."""
+        name, payload = message.DESCRIPTOR.full_name, message.SerializeToString()
+        attempts = Attempts(self._topology, deadline, "stamped")
+        while True:
+            place = self._topology.place(group, slot_of(shard_key))
+            address = (place.address if place is not None else "") or self._topology.any_address()
+            try:
+                return await self._lanes.to(address).send(name, payload, stamp, deadline)
+            except AttemptError as failure:
+                await attempts.after(failure, address)
 
     async def _settle(self, message: Message, deadline: float) -> Settled:
         try:

@@ -49,6 +49,10 @@ class FencedNode:
         """Record a value in a declared histogram, or set a declared gauge."""
         self._node.observe(metric, value, **labels)
 
+    def logical_ms(self, shard: ShardRef) -> int:
+        """Return the logical time that a command would get which is proposed now."""
+        return self._node.logical_ms(shard)
+
     async def propose(
         self,
         command: Message,

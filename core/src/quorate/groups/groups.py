@@ -148,6 +148,15 @@ class Groups:
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
         return control_pb2.OpenSessionReply.FromString(answer.reply).session
 
+    async def seal_session(
+        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+    ) -> control_pb2.SealSessionReply:
+        """Let the session of a name on the shard of a key carry out nothing more."""
+        shard = self._shards.slot_map.place(group, shard_key)
+        asked = control_pb2.SealSession(name=name)
+        answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
+        return control_pb2.SealSessionReply.FromString(answer.reply)
+
     async def close_session(
         self, group: str, shard_key: bytes, session: int, *, timeout_s: float | None = None
     ) -> None:

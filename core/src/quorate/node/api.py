@@ -10,18 +10,21 @@ from pydantic import BaseModel
 from quorate.config import Settings
 from quorate.groups.groups import Groups
 from quorate.groups.routing.reads import ReadOptions
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.watches import Watch
 from quorate.node.metrics import PluginMetrics
 from quorate.plugin import (
     Answers,
     CacheView,
     Consistency,
+    Rejected,
     SessionRef,
     ShardRef,
     UndeclaredFamilyError,
     WatchedEvent,
 )
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 
 R = TypeVar("R", bound=Message)
@@ -44,6 +47,7 @@ class PluginNode:
         caches: Sequence[CacheView],
         metrics: PluginMetrics,
         open_watch: OpenWatch,
+        replica: Callable[[ShardId], Shard | None],
     ) -> None:
         self._settings: Final = settings
         self._catalog: Final = catalog
@@ -51,6 +55,7 @@ class PluginNode:
         self._caches: Final = caches
         self._metrics: Final = metrics
         self._open_watch: Final = open_watch
+        self._replica: Final = replica
 
     def config(self, model: type[ModelT]) -> ModelT:
         """Return the plugin's section of the configuration; raises `LookupError`."""
@@ -77,6 +82,16 @@ class PluginNode:
     def observe(self, metric: str, value: float, **labels: str) -> None:
         """Record a value in a declared histogram, or set a declared gauge."""
         self._metrics.observe(metric, value, labels)
+
+    def logical_ms(self, shard: ShardRef) -> int:
+        """Return the logical time that a command would get which is proposed now."""
+        led = ShardId(shard.group, shard.shard)
+        replica = self._replica(led)
+        if replica is None or not replica.leads or replica.term != shard.term:
+            raise Rejected(
+                "ABORTED", f"this node does not lead {led} in term {shard.term} any more"
+            )
+        return replica.now_ms()
 
     async def propose(
         self,

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
+from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
 from quorate.node.administration import Administration
 from quorate.node.api import PluginNode
@@ -32,6 +33,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
+from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
 
 _log = logging.getLogger(__name__)
@@ -107,6 +109,7 @@ class Node:
             [keeper.view for keeper in self._watching.caches],
             PluginMetrics(catalog.metrics, self.metrics),
             self._watching.rows,
+            self.shards.get,
         )
         self._lifespans: Final = AsyncExitStack()
         self.duties: Final = Duties(
@@ -146,6 +149,7 @@ class Node:
                     fresh,
                 ),
                 CommandService(self.groups, catalog, limits),
+                ViewService(HeldViews(self._loop), self.shards.get, catalog),
                 self.administration.service,
             ],
             registry=self.metrics,

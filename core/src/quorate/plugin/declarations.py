@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
@@ -225,16 +225,44 @@ class Column:
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Table:
-    """How a family's rows look as a table: the type of the extension point `spark.tables`."""
+    """How a family's rows look as a table: the type of the extension point `spark.tables`.
+
+    A row is a tuple of values in the order of the columns; None is the value of a column that may
+    be null. What makes items raises `Invalid` with the name of the column for a value that cannot
+    be right.
+    """
 
     family: str
     columns: tuple[Column, ...]
     #: The names of the columns that make up the key, in the key's order.
     key: tuple[str, ...]
-    to_item: Callable[[Mapping[str, object]], Message]
-    from_row: Callable[[bytes, bytes], Mapping[str, object]]
+    #: The public batch command that writes rows.
+    write: type[Message]
+    #: Takes the values of a row, one argument each, and returns an item of `write`.
+    to_item: Callable[..., Message]
+    #: Takes the key and the value of a row of the family.
+    from_row: Callable[[bytes, bytes], tuple[object, ...]]
+    #: Takes values for the first columns of the key, and returns what the keys of rows with these
+    #: values begin with. Larger values give larger keys.
+    to_key: Callable[..., bytes]
+    #: Like `to_item`, for an item that is refused when there is such a row already; None: rows of
+    #: this table cannot be inserted only.
+    to_insert: Callable[..., Message] | None = None
+    #: How what was inserted is taken back; None: it cannot be.
+    removal: Removal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """How rows of a table are deleted, as long as they are what was written at a revision."""
+
+    #: The public batch command.
+    delete: type[Message]
+    #: Takes the key and the revision of a row, and returns an item of `delete`, which is refused
+    #: or does nothing when the row has another revision.
+    to_item: Callable[[bytes, int], Message]
 
 
 #: The group that every cluster has, whichever plugins are enabled.

@@ -22,7 +22,11 @@ def pack(*parts: Part) -> bytes:
 
     Where parts of different types meet, bytes sort before text, and text before integers.
     """
-    return b"".join([_pack_part(part) for part in parts])
+    packed = b""
+    for part in parts:
+        # Most parts are text, and are packed once per row.
+        packed += _pack_text(part) if type(part) is str else _pack_part(part)
+    return packed
 
 
 def unpack(key: bytes) -> tuple[Part, ...]:
@@ -60,9 +64,13 @@ def after(start: bytes) -> bytes:
     return trimmed[:-1] + bytes([trimmed[-1] + 1])
 
 
+def _pack_text(part: str) -> bytes:
+    return b"\x02" + part.encode().replace(b"\x00", b"\x00\xff") + b"\x00"
+
+
 def _pack_part(part: Part) -> bytes:
     if isinstance(part, str):
-        return b"\x02" + part.encode().replace(b"\x00", b"\x00\xff") + b"\x00"
+        return _pack_text(part)
     if isinstance(part, bytes):
         return b"\x01" + part.replace(b"\x00", b"\x00\xff") + b"\x00"
     if type(part) is int:

@@ -92,6 +92,13 @@ class NodeApi(Protocol):
     def observe(self, metric: str, value: float, **labels: str) -> None:
         """Record a value in a declared histogram, or set a declared gauge."""
 
+    def logical_ms(self, shard: ShardRef) -> int:
+        """Return the logical time that a command would get which a controller proposes now.
+
+        Rows hold that time (`Txn.proposed_at_ms`); `Reader.now_ms` stands still while nothing is
+        written. Raises `Rejected` (ABORTED) once this node does not lead the shard in that term.
+        """
+
     async def propose(
         self,
         command: Message,

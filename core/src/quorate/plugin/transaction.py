@@ -46,6 +46,10 @@ class Reader(Protocol):
     """
 
     @property
+    def shard(self) -> int:
+        """The number of the shard within its group, as in `quorate.v1.ShardRevision`."""
+
+    @property
     def revision(self) -> int:
         """The newest revision that this view holds; in a `Txn`, the revision of its command."""
 

@@ -85,8 +85,7 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
     ) -> command_pb2.OpenSessionResponse:
         """Open an exactly-once session on the shard of a key."""
         self._check_place(request.group, request.shard_key)
-        if len(request.name.encode()) > self._limits.key_bytes:
-            raise Invalid("name", f"must have at most {self._limits.key_bytes} bytes")
+        self._check_name(request.name)
         session = await self._groups.open_session(
             request.group,
             request.shard_key,
@@ -95,6 +94,19 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
             timeout_s=deadline.remaining_s(),
         )
         return command_pb2.OpenSessionResponse(session=session)
+
+    async def SealSession(
+        self, request: command_pb2.SealSessionRequest, context: object
+    ) -> command_pb2.SealSessionResponse:
+        """Let the session of a name carry out nothing more, and tell what it has carried out."""
+        self._check_place(request.group, request.shard_key)
+        if not request.name:
+            raise Invalid("name", "must not be empty")
+        self._check_name(request.name)
+        sealed = await self._groups.seal_session(
+            request.group, request.shard_key, request.name, timeout_s=deadline.remaining_s()
+        )
+        return command_pb2.SealSessionResponse(session=sealed.session, revisions=sealed.revisions)
 
     async def CloseSession(
         self, request: command_pb2.CloseSessionRequest, context: object
@@ -145,6 +157,10 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
             raise Invalid(
                 "commands", f"{count} of them; send 1 to {most} in a message (limits.batch_items)"
             )
+
+    def _check_name(self, name: str) -> None:
+        if len(name.encode()) > self._limits.key_bytes:
+            raise Invalid("name", f"must have at most {self._limits.key_bytes} bytes")
 
     def _check_place(self, group: str, shard_key: bytes) -> None:
         if group not in self._catalog.groups:

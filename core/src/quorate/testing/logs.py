@@ -11,10 +11,11 @@ from typing import Final, Protocol
 from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
-from quorate.plugin import Reader, Rejected
+from quorate.plugin import METADATA_GROUP, Reader, Rejected
 from quorate.plugin.catalog import Catalog
+from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode
-from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState
+from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState, command_of
 
 #: The logical time between two commands.
 STEP_MS: Final = 1_000
@@ -78,14 +79,25 @@ def memory_shard(catalog: Catalog, group: str, state: ShardState | None) -> Memo
 def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[Entry]]:
     """Return the log of each group, an entry a command, each a step of logical time after the last.
 
-    Positions in the log are the indexes.
+    Positions in the log are the indexes. What a command changes in a mirrored family, the groups
+    that read it take over in their logs at the same index.
     """
     entries: dict[str, list[Entry]] = {}
+    copies = Copies(catalog)
     for index, command in enumerate(log, start=1):
         group = catalog.commands[command.type].group
         entry = Entry(index=index, commands=(command,), at_ms=index * STEP_MS)
         entries.setdefault(group, []).append(entry)
+        if group == METADATA_GROUP.name:
+            for reader, adopted in copies.of(entry):
+                copied = replace(entry, commands=(command_of(adopted),))
+                entries.setdefault(reader, []).append(copied)
     return entries
+
+
+def is_of_a_plugin(catalog: Catalog, entry: Entry) -> bool:
+    """Tell whether handlers of plugins apply what an entry holds; copies are the host's."""
+    return all(command.type in catalog.commands for command in entry.commands)
 
 
 def play(catalog: Catalog, log: Sequence[LoggedCommand], new_shard: NewShard) -> Played:

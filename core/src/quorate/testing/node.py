@@ -139,6 +139,11 @@ class MemoryNode:
         """Record a value in a declared histogram, or set a declared gauge."""
         self.metrics.observe(metric, value, labels)
 
+    def logical_ms(self, shard: ShardRef) -> int:
+        """Return the node's logical time, while that term stands."""
+        self._check_fence(shard)
+        return self.now_ms
+
     async def propose(
         self,
         command: Message,

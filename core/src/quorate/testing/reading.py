@@ -61,6 +61,10 @@ class _NotingReader:
         self.most = 0
 
     @property
+    def shard(self) -> int:
+        return self._reader.shard
+
+    @property
     def revision(self) -> int:
         return self._reader.revision
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError, Message
 
+from quorate.apply.applier import mirrored
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import ReplicaStoppedError
 from quorate.plugin.catalog import assemble
@@ -132,6 +133,8 @@ class ReplicaChecks(Subject):
         without = assemble(others)
         for group, entries in self._entries().items():
             own = {family.name for family in self._declared().families if family.group == group}
+            # Copies that nobody else reads are left behind as well.
+            own |= mirrored(catalog, group).keys() - mirrored(without, group).keys()
             shard = self._shard(group)
             logs.apply_each(shard, entries)
             before, applied = shard.digest(), shard.applied

@@ -14,6 +14,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
+from quorate.apply.applier import mirrored
 from quorate.apply.entries import LoggedCommand, revision_of
 from quorate.apply.outcomes import WRONG_SHARD, Outcome, ReplicaStoppedError
 from quorate.config.sections import LimitsSection
@@ -28,7 +29,7 @@ from quorate.testing.shard import MemoryShard, command_of
 from quorate.testing.sim import facts
 from quorate.testing.sim.cluster import Cluster
 from quorate.testing.sim.faults import FaultInjector
-from quorate.testing.sim.history import History, Violation
+from quorate.testing.sim.history import History, Invariant, Violation
 from quorate.testing.sim.hosted import Hosted
 from quorate.testing.sim.hosting import Hosting
 from quorate.testing.sim.invariants.liveness import Liveness
@@ -37,7 +38,7 @@ from quorate.testing.sim.invariants.state_machine_safety import StateMachineSafe
 from quorate.testing.sim.operator import Operator
 from quorate.testing.sim.profile import Profile, mixed
 from quorate.testing.sim.world import World
-from quorate.v1.control_pb2 import AdoptSlots, CloseSession
+from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, CloseSession, MirroredRow
 
 #: How often leaders look for what is due.
 _LOOK_S: Final = 0.15
@@ -46,16 +47,25 @@ _BACKLOG: Final = 60
 _STEP_S: Final = 0.05
 _SETTLE_S: Final = 2.5
 _NOBODY: Final = Peer("", 0)
+#: The revision of rows that are copied from another group.
+_COPIED: Final = 1
 
 
 def simulate(
-    catalog: Catalog, log: Sequence[Message], *, seed: int, seconds: float = 5.0
+    catalog: Catalog,
+    log: Sequence[Message],
+    *,
+    seed: int,
+    seconds: float = 5.0,
+    judges: Sequence[Invariant] = (),
+    copied: Mapping[str, Mapping[bytes, bytes]] | None = None,
 ) -> Mapping[str, int]:
     """Propose the commands over and over for so many virtual seconds, while faults happen.
 
-    Each group that has commands in the log is a run of its own. Returns how often what happened;
-    raises `AssertionError` when replicas differ, stop, or do anything else than one replica does
-    to which nothing ever happens.
+    Each group that has commands in the log is a run of its own, whose shards have these rows of the
+    mirrored families that they read. Returns how often what happened; raises `AssertionError` when
+    replicas differ, stop, or do anything else than one replica does to which nothing ever happens,
+    and when one of the plugin's own judges finds a violation.
     """
     counts: dict[str, int] = {}
     by_group: dict[str, list[Message]] = {}
@@ -63,7 +73,8 @@ def simulate(
         group = catalog.commands[message.DESCRIPTOR.full_name].group
         by_group.setdefault(group, []).append(message)
     for group, commands in sorted(by_group.items()):
-        run = _Run(Hosting(catalog, group), commands, seed, _profile(seed, seconds))
+        copies = _copies(catalog, group, copied or {})
+        run = _Run(Hosting(catalog, group), commands, copies, seed, _profile(seed, seconds), judges)
         run.run()
         if run.history.violation is not None:
             raise AssertionError(
@@ -73,6 +84,24 @@ def simulate(
         for what, count in run.cluster.counts.items():
             counts[what] = counts.get(what, 0) + count
     return counts
+
+
+def _copies(
+    catalog: Catalog, group: str, rows: Mapping[str, Mapping[bytes, bytes]]
+) -> dict[str, AdoptMirror]:
+    """Return, by family, what brings its rows into the shards of a group."""
+    return {
+        family: AdoptMirror(
+            family=family,
+            revision=_COPIED,
+            rows=[
+                MirroredRow(key=key, value=value, revision=_COPIED)
+                for key, value in rows.get(family, {}).items()
+            ],
+            reset=True,
+        )
+        for family in mirrored(catalog, group)
+    }
 
 
 def _profile(seed: int, seconds: float) -> Profile:
@@ -87,14 +116,21 @@ class _Run:
     """One group of a plugin on a cluster."""
 
     def __init__(
-        self, hosting: Hosting, log: Sequence[Message], seed: int, profile: Profile
+        self,
+        hosting: Hosting,
+        log: Sequence[Message],
+        copies: Mapping[str, AdoptMirror],
+        seed: int,
+        profile: Profile,
+        judges: Sequence[Invariant],
     ) -> None:
         self._hosting: Final = hosting
         self._profile: Final = profile
         self._log: Final[Iterator[Message]] = cycle(log)
+        self._copies: Final = copies
         self.world: Final = World(seed)
-        judges = (NeverStops(), StateMachineSafety(), Liveness(), Undisturbed(hosting))
-        self.history: Final = History(judges, self._stop)
+        own = (NeverStops(), StateMachineSafety(), Liveness(), Undisturbed(hosting))
+        self.history: Final = History((*own, *judges), self._stop)
         self.cluster: Final = Cluster(self.world, profile, self.history.tell, hosting)
         self._slot_map: Final = SlotMap.founding({hosting.group: profile.shards})
         self._limits: Final = LimitsSection()
@@ -161,7 +197,7 @@ class _Run:
         self.world.at(self._rng.expovariate(self._profile.proposals), self._write)
 
     def _look(self) -> None:
-        """Tell shards their slots, and meet deadlines, as nodes do where they lead."""
+        """Give shards slots and copies, and meet deadlines, as nodes do where they lead."""
         for shard in self.cluster.shards:
             for leader in self.cluster.replicas(shard):
                 if leader.leads and not leader.process.paused:
@@ -176,6 +212,9 @@ class _Run:
             command = command_of(slots)._replace(slotless=True)
             self._propose_at(leader, command, leader.term)
             return
+        for family, copy in self._copies.items():
+            if applier.mirror_position(family) is None:
+                self._propose_at(leader, command_of(copy)._replace(slotless=True), leader.term)
         if self._healed:
             # The plugin's own commands need not touch every shard.
             nothing = command_of(CloseSession())._replace(slotless=True)

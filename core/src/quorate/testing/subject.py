@@ -33,6 +33,9 @@ class Subject:
     #: A catalog to test in place of the one of the installed plugins.
     catalog: ClassVar[Catalog | None] = None
 
+    #: That of the installed plugins, once a check has asked for it: to look for them takes long.
+    _found: Catalog | None = None
+
     #: The seeds of the simulated runs: each is a cluster of its own, with faults of its own.
     seeds: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
 
@@ -54,6 +57,11 @@ class Subject:
     def _catalog(self) -> Catalog:
         if self.catalog is not None:
             return self.catalog
+        if self._found is None:
+            self._found = self._installed()
+        return self._found
+
+    def _installed(self) -> Catalog:
         try:
             return catalog_of([self.plugin, *self.beside])
         except PluginErrors as errors:

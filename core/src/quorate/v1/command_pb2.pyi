@@ -88,6 +88,24 @@ class OpenSessionResponse(_message.Message):
     session: int
     def __init__(self, session: _Optional[int] = ...) -> None: ...
 
+class SealSessionRequest(_message.Message):
+    __slots__ = ("group", "shard_key", "name")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    SHARD_KEY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    shard_key: bytes
+    name: str
+    def __init__(self, group: _Optional[str] = ..., shard_key: _Optional[bytes] = ..., name: _Optional[str] = ...) -> None: ...
+
+class SealSessionResponse(_message.Message):
+    __slots__ = ("session", "revisions")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    REVISIONS_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    revisions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, session: _Optional[int] = ..., revisions: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class CloseSessionRequest(_message.Message):
     __slots__ = ("group", "shard_key", "session")
     GROUP_FIELD_NUMBER: _ClassVar[int]

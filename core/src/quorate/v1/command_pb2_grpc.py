@@ -55,6 +55,11 @@ class CommandServiceStub(object):
                 request_serializer=quorate_dot_v1_dot_command__pb2.OpenSessionRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_command__pb2.OpenSessionResponse.FromString,
                 _registered_method=True)
+        self.SealSession = channel.unary_unary(
+                '/quorate.v1.CommandService/SealSession',
+                request_serializer=quorate_dot_v1_dot_command__pb2.SealSessionRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_command__pb2.SealSessionResponse.FromString,
+                _registered_method=True)
         self.CloseSession = channel.unary_unary(
                 '/quorate.v1.CommandService/CloseSession',
                 request_serializer=quorate_dot_v1_dot_command__pb2.CloseSessionRequest.SerializeToString,
@@ -89,6 +94,14 @@ class CommandServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SealSession(self, request, context):
+        """Lets the session of a name carry out nothing more, and tells what it has carried out. A name
+        that was never opened is sealed too: it cannot be opened for work any more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CloseSession(self, request, context):
         """Ends a session and forgets its answers.
         """
@@ -113,6 +126,11 @@ def add_CommandServiceServicer_to_server(servicer, server):
                     servicer.OpenSession,
                     request_deserializer=quorate_dot_v1_dot_command__pb2.OpenSessionRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_command__pb2.OpenSessionResponse.SerializeToString,
+            ),
+            'SealSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.SealSession,
+                    request_deserializer=quorate_dot_v1_dot_command__pb2.SealSessionRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_command__pb2.SealSessionResponse.SerializeToString,
             ),
             'CloseSession': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseSession,
@@ -202,6 +220,33 @@ class CommandService(object):
             '/quorate.v1.CommandService/OpenSession',
             quorate_dot_v1_dot_command__pb2.OpenSessionRequest.SerializeToString,
             quorate_dot_v1_dot_command__pb2.OpenSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SealSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.CommandService/SealSession',
+            quorate_dot_v1_dot_command__pb2.SealSessionRequest.SerializeToString,
+            quorate_dot_v1_dot_command__pb2.SealSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -29,6 +29,20 @@ class OpenSessionReply(_message.Message):
     session: int
     def __init__(self, session: _Optional[int] = ...) -> None: ...
 
+class SealSession(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class SealSessionReply(_message.Message):
+    __slots__ = ("session", "revisions")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    REVISIONS_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    revisions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, session: _Optional[int] = ..., revisions: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class CloseSession(_message.Message):
     __slots__ = ("session",)
     SESSION_FIELD_NUMBER: _ClassVar[int]

@@ -266,6 +266,16 @@ def test_an_answer_that_is_not_kept_is_said_to_be_so(cluster: Cluster, batch: Ba
     assert (answer.reply, answer.forgotten) == (b"", True)
 
 
+@pytest.mark.parametrize("code", ["SESSION_EXPIRED", "SESSION_SEALED", "OTHER_COMMAND"])
+def test_a_batch_is_refused_by_its_session_as_a_whole(
+    cluster: Cluster, batch: Batch, code: str
+) -> None:
+    cluster.host(1)
+    cluster.shard().next = [Outcome(5, refusal=Refusal(code, "by its session"))]
+    with pytest.raises(Rejected, match=f"{code}: by its session"):
+        propose(cluster, batch("ab"), session=SESSION)
+
+
 def test_a_share_in_the_wrong_shard_goes_where_the_new_map_says(
     cluster: Cluster, batch: Batch, answering: Answering
 ) -> None:

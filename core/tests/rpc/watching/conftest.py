@@ -20,6 +20,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.watching.feeds import PageLimits
 from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.watching.views import HeldViews
 from quorate.groups.watching.watches import Watches, WatchSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup
 from quorate.plugin.catalog import Catalog, assemble
@@ -30,6 +31,7 @@ from quorate.rpc.channels import NodeChannels
 from quorate.rpc.feeds import NodeFeeds
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
+from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
@@ -213,6 +215,8 @@ class Node:
             lambda group: [ShardId(group, number) for number in range(GROUPS[group])],
             catalog(),
         )
+        self.views = HeldViews(self.loop, most=3)
+        self.view_service = ViewService(self.views, self.replicas.get, catalog())
         self.address = ""
         self.server = self._new_server()
 
@@ -241,6 +245,7 @@ class Node:
             watching=lambda: self.fresh,
         ).add_to(server)
         self.watch_service.add_to(server)
+        self.view_service.add_to(server)
         return server
 
     async def start(self) -> None:

@@ -97,6 +97,35 @@ def test_a_view_does_not_see_later_writes(databases: Databases) -> None:
     assert rows(engine) == {b"b": b"1", b"c": b"2"}
 
 
+def test_a_view_that_is_held_is_read_in_any_order_and_sees_no_later_writes(
+    databases: Databases,
+) -> None:
+    engine = databases.open(families=("a", "b"))
+    before = {long_key(number): b"%d" % number for number in range(300)}
+    put(engine, before, "a")
+    view, empty = engine.view("a"), engine.view("b")
+    batch = Batch()
+    batch.delete_range("a", long_key(0), long_key(200))
+    batch.put("a", long_key(250), b"later")
+    batch.put("a", long_key(999), b"later")
+    batch.put("b", b"k", b"later")
+    engine.write(batch)
+    engine.flush("a")
+
+    half = list(view.iterate(long_key(100), long_key(200)))
+    assert half == list(before.items())[100:200]
+    assert list(view.iterate(b"", None)) == list(before.items())
+    assert list(view.iterate(long_key(100), long_key(200))) == half
+    assert (view.last(), empty.last()) == (long_key(299), None)
+    assert not list(view.iterate(long_key(300), None))
+    assert not list(empty.iterate(b"", None))
+
+
+def test_a_view_of_an_unknown_family(databases: Databases) -> None:
+    with pytest.raises(EngineError, match="no family gone"):
+        databases.open(families=("a",)).view("gone")
+
+
 def test_a_batch_happens_in_its_order_and_may_be_written_again(databases: Databases) -> None:
     engine = databases.open()
     put(engine, {bytes([i]): b"old" for i in range(6)})

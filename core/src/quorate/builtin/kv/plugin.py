@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quorate.builtin.kv import apply, families, service, timers, vocabulary
+from quorate.builtin.kv import apply, families, service, tables, timers, vocabulary
 from quorate.plugin import (
     ColumnFamily,
     Command,
     Controller,
     DataRoute,
+    Extension,
+    ExtensionPoint,
     GrpcService,
     Query,
     Timer,
@@ -55,3 +57,8 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
     return [service.KV]
+
+
+@hookimpl
+def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    return [tables.EXTENSION]

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from google.protobuf.message import DecodeError, Message
 
 from quorate.apply.entries import LoggedCommand, Stamp
-from quorate.apply.outcomes import Outcome
+from quorate.apply.outcomes import OF_SESSION, Outcome
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
 from quorate.plugin import Invalid, Rejected, SessionRef
@@ -86,8 +86,8 @@ class Order:
             if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
                 raise each
         for share, part in self._settled:
-            # Only an operation of a session is forgotten, and that is never split.
-            if isinstance(part, Outcome) and part.forgotten:
+            # Only an operation of a session ends so, and that is never split.
+            if isinstance(part, Outcome) and (part.forgotten or _of_session(part)):
                 return answered(share.shard, part)
         try:
             replies = [_share_reply(share, part) for share, part in self._settled]
@@ -127,6 +127,10 @@ def answered(shard: ShardId, result: Result) -> Answer:
     if result.refusal is not None:
         raise Rejected(result.refusal.code, result.refusal.message)
     return Answer(result.reply, {shard: result.revision}, result.forgotten)
+
+
+def _of_session(outcome: Outcome) -> bool:
+    return outcome.refusal is not None and outcome.refusal.code in OF_SESSION
 
 
 def _share_reply(share: Share, part: Result) -> ShareReply:

@@ -12,7 +12,15 @@ from quorate.storage.data.digest import Digest
 from quorate.storage.data.home import Home
 from quorate.storage.data.pointer import Pointer
 from quorate.storage.data.record import EMPTY, KEY, AppliedRecord
-from quorate.storage.engine.port import Batch, DamagedError, Engine, EngineError, FileUse, MemoryUse
+from quorate.storage.engine.port import (
+    Batch,
+    DamagedError,
+    Engine,
+    EngineError,
+    FileUse,
+    MemoryUse,
+    View,
+)
 from quorate.storage.families import APPLIED, SYSTEM
 
 _DATA: Final = "data."
@@ -151,6 +159,10 @@ class ShardData:
         Iterators that are made in one turn of the loop are one view.
         """
         return self._engine.iterate(family, start, end, reverse=reverse)
+
+    def view(self, family: str) -> View:
+        """Take a view of a family, to be let go of before the database is replaced."""
+        return self._engine.view(family)
 
     def commit(self, batch: Batch, record: AppliedRecord) -> None:
         """Write the rows of applied entries and the record in one piece, unsynced.

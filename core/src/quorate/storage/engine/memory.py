@@ -22,6 +22,7 @@ from quorate.storage.engine.port import (
     FileUse,
     MemoryUse,
     StalledError,
+    View,
 )
 
 #: Batches that stay in the write-ahead log, synced ones too: as far back as damage may reach.
@@ -269,6 +270,12 @@ class MemoryEngine:
             return _until(family, [(key, table.rows[key]) for key in keys], set(damaged))
         return iter([(key, table.rows[key]) for key in keys])
 
+    def view(self, family: str) -> View:
+        """Take a view of a family."""
+        table = self._table(family)
+        rows = [(key, table.rows[key]) for key in table.keys]
+        return _View(family, rows, table.damaged.intersection(table.keys))
+
     def flush_wal(self) -> None:
         """Make durable whatever was written."""
         disk = self._alive()
@@ -317,6 +324,29 @@ class MemoryEngine:
             return self._alive()._tables[family]
         except KeyError:
             raise EngineError(f"The database in memory has no family {family}.") from None
+
+
+class _View:
+    """A copy of the rows."""
+
+    def __init__(self, family: str, rows: list[tuple[bytes, bytes]], damaged: set[bytes]) -> None:
+        self._family: Final = family
+        self._rows: Final = rows
+        self._damaged: Final = damaged
+
+    def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Return the rows from `start` up to, not including, `end`."""
+        begin = bisect_left(self._rows, start, key=_key_of)
+        behind = None if end is None else bisect_left(self._rows, end, key=_key_of)
+        return _until(self._family, self._rows[begin:behind], self._damaged)
+
+    def last(self) -> bytes | None:
+        """Return the last key; None where there are no rows."""
+        return self._rows[-1][0] if self._rows else None
+
+
+def _key_of(row: tuple[bytes, bytes]) -> bytes:
+    return row[0]
 
 
 def _until(

@@ -86,6 +86,20 @@ class FileUse(NamedTuple):
     pending_compaction: int
 
 
+class View(Protocol):
+    """The rows of a family as they were at one moment, for as long as this is held."""
+
+    def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Return the rows from `start` up to, not including, `end`, None being behind every key.
+
+        It ends those that were asked for before. A damaged row raises `DamagedError` where it is
+        reached; the rows never just end.
+        """
+
+    def last(self) -> bytes | None:
+        """Return the last key; None where there are no rows. It ends what was iterated."""
+
+
 class Engine(Protocol):
     """An open database.
 
@@ -127,6 +141,9 @@ class Engine(Protocol):
         None as the end is behind every key. The view is taken by this call: later writes do not
         show. A damaged row raises `DamagedError` where it is reached; the rows never just end.
         """
+
+    def view(self, family: str) -> View:
+        """Take a view of a family. It is let go of before the database is closed."""
 
     def estimated_rows(self, family: str) -> int:
         """Return about how many rows a family has, at no cost."""

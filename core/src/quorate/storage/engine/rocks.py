@@ -27,6 +27,7 @@ from quorate.storage.engine.port import (
     FullError,
     MemoryUse,
     StalledError,
+    View,
 )
 
 #: The family that every RocksDB database has; nothing is kept in it.
@@ -163,6 +164,16 @@ class RocksEngine:
             raise _translated(error, f"read {family} in", self._path) from error
         return (self._backwards if reverse else self._forwards)(family, bounds, cursor, start)
 
+    def view(self, family: str) -> View:
+        """Take a view of a family."""
+        try:
+            cursor = self._store(family).iter()
+        except EngineError:
+            raise
+        except Exception as error:
+            raise _translated(error, f"read {family} in", self._path) from error
+        return _View(family, cursor, self._path)
+
     def estimated_rows(self, family: str) -> int:
         """Return about how many rows a family has."""
         return self._property(family, "rocksdb.estimate-num-keys")
@@ -262,6 +273,39 @@ class RocksEngine:
         return EngineError(
             f"The database {self._path} has no family {family}: name it when it is opened."
         )
+
+
+class _View:
+    """A cursor sees what was there when it was made, wherever it is sent."""
+
+    def __init__(self, family: str, cursor: RdictIter, path: Path) -> None:
+        self._family: Final = family
+        self._cursor: Final = cursor
+        self._path: Final = path
+
+    def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Return the rows from `start` up to, not including, `end`."""
+        cursor = self._cursor
+        try:
+            cursor.seek(start)
+            while cursor.valid() and (end is None or cursor.key() < end):
+                yield cursor.key(), cursor.value()
+                cursor.next()
+            cursor.status()
+        except Exception as error:
+            raise _translated(error, f"read {self._family} in", self._path) from error
+
+    def last(self) -> bytes | None:
+        """Return the last key; None where there are no rows."""
+        try:
+            self._cursor.seek_to_last()
+            if self._cursor.valid():
+                key: bytes = self._cursor.key()
+                return key
+            self._cursor.status()
+        except Exception as error:
+            raise _translated(error, f"read {self._family} in", self._path) from error
+        return None
 
 
 def _options(budget: Budget) -> Options:

@@ -7,7 +7,14 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from quorate.apply import applier, sessions
-from quorate.apply.entries import POSITION_BITS, EntryBatch, Stamp, decode, whole
+from quorate.apply.entries import (
+    POSITION_BITS,
+    EntryBatch,
+    LoggedCommand,
+    Stamp,
+    decode,
+    whole,
+)
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED, Outcome
 from quorate.consensus.journal import Journal, Position
@@ -217,10 +224,10 @@ def order_differs_between_replicas(payload: bytes) -> EntryBatch:
 
 @bug(sessions, "answer_known", "sessions", _SESSIONS)
 def unknown_session_applied(
-    layer: Layer, stamp: Stamp, revision: int, now_ms: int
+    layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int, now_ms: int
 ) -> Outcome | None:
     """A command of a session that is unknown or expired is refused."""
-    known = _answer_known(layer, stamp, revision, now_ms)
+    known = _answer_known(layer, command, stamp, revision, now_ms)
     if known and known.refusal and known.refusal.code == SESSION_EXPIRED:
         return None
     return known
@@ -228,10 +235,10 @@ def unknown_session_applied(
 
 @bug(sessions, "answer_known", "sessions", _SESSIONS)
 def below_the_lowest_applied(
-    layer: Layer, stamp: Stamp, revision: int, now_ms: int
+    layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int, now_ms: int
 ) -> Outcome | None:
     """What lies below the lowest unanswered sequence is refused."""
-    known = _answer_known(layer, stamp, revision, now_ms)
+    known = _answer_known(layer, command, stamp, revision, now_ms)
     if known and known.refusal and known.refusal.code == OUT_OF_RANGE:
         return None
     return known
@@ -239,23 +246,27 @@ def below_the_lowest_applied(
 
 @bug(sessions, "answer_known", "sessions", _SESSIONS)
 def sessions_expire_by_the_own_clock(
-    layer: Layer, stamp: Stamp, revision: int, now_ms: int
+    layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int, now_ms: int
 ) -> Outcome | None:
     """Sessions expire by logical time."""
-    return _answer_known(layer, stamp, revision, _own_ms())
+    return _answer_known(layer, command, stamp, revision, _own_ms())
 
 
 @bug(sessions, "record", "sessions", _SESSIONS)
-def answer_not_recorded(layer: Layer, stamp: Stamp, outcome: Outcome) -> None:
+def answer_not_recorded(
+    layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome
+) -> None:
     """An answer is recorded with what the command wrote."""
     return
 
 
 @bug(sessions, "record", "sessions", _SESSIONS)
-def refusal_not_recorded(layer: Layer, stamp: Stamp, outcome: Outcome) -> None:
+def refusal_not_recorded(
+    layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome
+) -> None:
     """A refusal is an answer, too."""
     if outcome.refusal is None:
-        _record(layer, stamp, outcome)
+        _record(layer, command, stamp, outcome)
 
 
 # Reads.

@@ -1,0 +1,175 @@
+"""Views of a family that are held on this node, for readers that come for it in parts."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple, Protocol
+
+from quorate.apply.entries import whole
+from quorate.groups.refusals import ExhaustedError
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import View
+from quorate.storage.rows import revision_of, value_of
+
+#: A view that nobody reads for so long is closed, unless whoever opens it says otherwise.
+TTL_S: Final = 300.0
+#: The longest that can be said: a view keeps what was deleted since on the disk.
+LONGEST_TTL_S: Final = 3_600.0
+#: So many are held on a node at a time.
+MOST_VIEWS: Final = 256
+#: What one page holds at most, beyond its first row.
+PAGE_ROWS: Final = 2_000
+PAGE_BYTES: Final = 512 << 10
+
+GONE: Final = "VIEW_GONE"
+_RETRY_AFTER_MS: Final = 1_000
+
+
+class ViewedReplica(Protocol):
+    """What a view needs of a replica here; a `Shard` is one."""
+
+    @property
+    def id(self) -> ShardId:
+        """The shard."""
+
+    @property
+    def data(self) -> ShardData:
+        """Its database."""
+
+    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
+        """Return an index, applied here, that every write answered before is within."""
+
+    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back right before the database is replaced or closed."""
+
+
+class SeenRow(NamedTuple):
+    """A row, and the revision of the command that wrote it."""
+
+    key: bytes
+    value: bytes
+    revision: int
+
+
+class HeldView:
+    """The rows of a family of one shard, as they were at a revision."""
+
+    def __init__(
+        self, name: str, replica: ViewedReplica, family: str, ttl_s: float, opened_at: float
+    ) -> None:
+        data = replica.data
+        self.name: Final = name
+        self.ttl_s: Final = ttl_s
+        #: On the loop's clock.
+        self.read_at = opened_at
+        #: Taken in one turn: the rows are those at this revision.
+        self.revision: Final = whole(data.applied)
+        self.estimated_rows: Final = data.estimates().get(family, 0)
+        self._rows: View | None = data.view(family) if family in data.families else None
+        self._gone = ""
+
+    def ends(self) -> tuple[bytes, bytes] | None:
+        """Return the first and the last key; None of a view without rows."""
+        rows = self._held()
+        if rows is None:
+            return None
+        first = next(rows.iterate(b"", None), None)
+        last = rows.last()
+        return None if first is None or last is None else (first[0], last)
+
+    def page(self, start: bytes, end: bytes | None, limit: int | None) -> list[SeenRow]:
+        """Return the first rows of a range; none behind its last one. Raises `Rejected`."""
+        rows = self._held()
+        return [] if rows is None else _page(rows.iterate(start, end), limit)
+
+    def let_go(self, why: str) -> None:
+        """Hold the database no more; whoever reads on is told why."""
+        self._gone = self._gone or why
+        self._rows = None
+
+    def _held(self) -> View | None:
+        if self._gone:
+            raise _gone(self.name, self._gone)
+        return self._rows
+
+
+class HeldViews:
+    """The views of a node."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, most: int = MOST_VIEWS) -> None:
+        self._loop: Final = loop
+        self._most: Final = most
+        self._held: Final[dict[str, _Entry]] = {}
+
+    async def open(
+        self, replica: ViewedReplica, family: str, ttl_s: float, timeout_s: float
+    ) -> HeldView:
+        """Take a view of all that was answered before.
+
+        Raises `UnreadableError`, and `ExhaustedError` when the node holds as many as it can.
+        """
+        if len(self._held) >= self._most:
+            raise ExhaustedError(f"this node holds {self._most} views already", _RETRY_AFTER_MS)
+        await replica.read_barrier(timeout_s)
+        view = HeldView(secrets.token_hex(8), replica, family, ttl_s, self._loop.time())
+        why = f"the database of shard {replica.id} on its node was closed or replaced"
+        # What the callback holds is dropped with the entry.
+        cancel = replica.on_replace(lambda: self._lose(view.name, why))
+        timer = self._loop.call_later(ttl_s, self._expire, view.name)
+        self._held[view.name] = _Entry(view, cancel, timer)
+        return view
+
+    def get(self, name: str) -> HeldView:
+        """Return a view that is read now; raises `Rejected` when there is none."""
+        entry = self._held.get(name)
+        if entry is None:
+            raise _gone(name, "it is not held here, or was not read for longer than its time")
+        entry.view.read_at = self._loop.time()
+        return entry.view
+
+    def close(self, name: str) -> None:
+        """End a view, if it is held."""
+        self._lose(name, "it was closed")
+
+    def _expire(self, name: str) -> None:
+        entry = self._held[name]
+        left_s = entry.view.read_at + entry.view.ttl_s - self._loop.time()
+        if left_s <= 0:
+            self._lose(name, "it was not read for longer than its time")
+        else:
+            timer = self._loop.call_later(left_s, self._expire, name)
+            self._held[name] = entry._replace(timer=timer)
+
+    def _lose(self, name: str, why: str) -> None:
+        entry = self._held.pop(name, None)
+        if entry is not None:
+            entry.view.let_go(why)
+            entry.cancel()
+            entry.timer.cancel()
+
+
+class _Entry(NamedTuple):
+    view: HeldView
+    cancel: Callable[[], None]
+    timer: asyncio.TimerHandle
+
+
+def _page(rows: Iterator[tuple[bytes, bytes]], limit: int | None) -> list[SeenRow]:
+    page: list[SeenRow] = []
+    most = PAGE_ROWS if limit is None else min(limit, PAGE_ROWS)
+    room = PAGE_BYTES
+    for key, stored in islice(rows, most):
+        page.append(SeenRow(key, value_of(stored), revision_of(stored)))
+        room -= len(key) + len(stored)
+        if room <= 0:
+            break
+    return page
+
+
+def _gone(name: str, why: str) -> Rejected:
+    return Rejected(GONE, f"view {name} cannot be read any more: {why}; open another one")

@@ -1,0 +1,98 @@
+"""Views of a family in one shard, held on the asked node and read in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import grpc.aio
+
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews, ViewedReplica
+from quorate.plugin import Invalid
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc import deadline
+from quorate.rpc.server import RpcServer
+from quorate.v1 import view_pb2, view_pb2_grpc
+
+SERVICE: Final = view_pb2.DESCRIPTOR.services_by_name["ViewService"].full_name
+#: How long a view may take to open when its caller does not say.
+_OPEN_S: Final = 10.0
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+class ViewService(view_pb2_grpc.ViewServiceServicer):
+    """Gives rows as fast as whoever reads takes them, and holds a page of them at most."""
+
+    def __init__(
+        self,
+        views: HeldViews,
+        replica: Callable[[ShardId], ViewedReplica | None],
+        catalog: Catalog,
+    ) -> None:
+        self._views: Final = views
+        self._replica: Final = replica
+        self._catalog: Final = catalog
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+        server.add(SERVICE, view_pb2_grpc.add_ViewServiceServicer_to_server, self)
+
+    async def Open(
+        self, request: view_pb2.OpenViewRequest, context: object
+    ) -> view_pb2.OpenViewResponse:
+        """Take a view behind a read barrier."""
+        shard = ShardId(self._group(request.family), request.shard)
+        ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
+        if ttl_s > LONGEST_TTL_S:
+            raise Invalid("ttl_ms", f"must be at most {LONGEST_TTL_S * 1_000:.0f}")
+        replica = self._replica(shard)
+        if replica is None:
+            raise UnreadableError(f"this node has no replica of shard {shard}")
+        remaining_s = deadline.remaining_s()
+        view = await self._views.open(
+            replica, request.family, ttl_s, _OPEN_S if remaining_s is None else remaining_s
+        )
+        opened = view_pb2.OpenViewResponse(
+            view=view.name, revision=view.revision, estimated_rows=view.estimated_rows
+        )
+        ends = view.ends()
+        if ends is not None:
+            opened.first, opened.last = ends
+        return opened
+
+    async def Read(self, request: view_pb2.ReadViewRequest, context: Context) -> None:
+        """Give the rows of a range, page by page."""
+        start, end = request.start, request.end or None
+        left = request.limit or None
+        while True:
+            page = self._views.get(request.view).page(start, end, left)
+            if not page:
+                return
+            response = view_pb2.ReadViewResponse()
+            add = response.rows.add
+            for key, value, revision in page:
+                add(key=key, value=value, revision=revision)
+            await context.write(response)
+            start = page[-1].key + b"\0"
+            if left is not None:
+                left -= len(page)
+                if left <= 0:
+                    return
+
+    async def Close(
+        self, request: view_pb2.CloseViewRequest, context: object
+    ) -> view_pb2.CloseViewResponse:
+        """End a view; one that is not held is passed over."""
+        self._views.close(request.view)
+        return view_pb2.CloseViewResponse()
+
+    def _group(self, family: str) -> str:
+        declared = self._catalog.families.get(family)
+        if declared is None:
+            raise Invalid("family", f"{family!r} is no column family of this cluster")
+        if declared.row is None:
+            raise Invalid("family", f"column family {family} is private: its rows are not read")
+        return declared.group

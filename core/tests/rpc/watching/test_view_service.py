@@ -1,0 +1,168 @@
+"""Views over real connections: what is read in parts is what was there when they were opened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+import pytest
+from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.watching import views
+from quorate.v1 import view_pb2_grpc
+from quorate.v1.view_pb2 import (
+    CloseViewRequest,
+    OpenViewRequest,
+    OpenViewResponse,
+    ReadViewRequest,
+)
+
+if TYPE_CHECKING:
+    from core.tests.rpc.watching.conftest import Node, Replica
+
+ROWS = "toy.rows"
+
+
+@pytest.fixture
+def replica(nodes: dict[str, Node], replicas: tuple[Replica, Replica]) -> Replica:
+    """The second shard's, on node a."""
+    nodes["a"].replicas[replicas[1].id] = replicas[1]
+    return replicas[1]
+
+
+@pytest.fixture
+async def stub(nodes: dict[str, Node]) -> AsyncIterator[Any]:
+    async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
+        yield view_pb2_grpc.ViewServiceStub(channel)
+
+
+async def opened(stub: Any, ttl_ms: int = 0) -> OpenViewResponse:
+    request = OpenViewRequest(family=ROWS, shard=1, ttl_ms=ttl_ms)
+    answer: OpenViewResponse = await stub.Open(request, timeout=10)
+    return answer
+
+
+async def read(
+    stub: Any, view: str, start: bytes = b"", end: bytes = b"", limit: int = 0
+) -> list[tuple[bytes, bytes, int]]:
+    request = ReadViewRequest(view=view, start=start, end=end, limit=limit)
+    return [
+        (row.key, row.value, row.revision)
+        async for page in stub.Read(request, timeout=10)
+        for row in page.rows
+    ]
+
+
+async def refused(call: Any) -> str:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call
+    return f"{failed.value.code().name}: {failed.value.details()}"
+
+
+async def test_ranges_are_read_as_they_were_when_the_view_was_opened(
+    stub: Any, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "PAGE_ROWS", 3)
+    before = [(b"k%02d" % number, b"v%d" % number, number + 1 << 20) for number in range(20)]
+    for key, value, _ in before:
+        replica.put(key, value)
+    view = await opened(stub)
+    for key, _, _ in before[::2]:
+        replica.apply([(ROWS, key, None)])
+    replica.put(b"k99", b"later")
+
+    assert (view.first, view.last, view.revision >> 20) == (b"k00", b"k19", 20)
+    assert view.estimated_rows == 20
+    assert replica.barriers == 1
+    halves = [await read(stub, view.view, b"k10"), await read(stub, view.view, b"", b"k10")]
+    assert halves == [before[10:], before[:10]]
+    # Read again, and by two at a time.
+    ones, others = await asyncio.gather(read(stub, view.view), read(stub, view.view, b"k05"))
+    assert (ones, others) == (before, before[5:])
+    assert await read(stub, view.view, b"k05", limit=4) == before[5:9]
+    assert await read(stub, view.view, b"k05", limit=3) == before[5:8]
+    assert not await read(stub, view.view, b"k20")
+
+
+async def test_a_page_ends_with_the_row_that_fills_it(
+    stub: Any, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "PAGE_BYTES", 100)
+    for number in range(4):
+        replica.put(b"%d" % number, bytes(80))
+    view = await opened(stub)
+
+    pages = [
+        [row.key for row in page.rows]
+        async for page in stub.Read(ReadViewRequest(view=view.view), timeout=10)
+    ]
+
+    assert pages == [[b"0", b"1"], [b"2", b"3"]]
+
+
+async def test_a_view_without_rows(stub: Any, replica: Replica) -> None:
+    view = await opened(stub)
+    replica.put(b"later")
+
+    assert not view.HasField("first")
+    assert not view.HasField("last")
+    assert not await read(stub, view.view)
+
+
+async def test_a_view_that_nobody_reads_is_let_go_of(
+    stub: Any, replica: Replica, nodes: dict[str, Node]
+) -> None:
+    replica.put(b"k")
+    kept, dropped = await opened(stub), await opened(stub, ttl_ms=1)
+    async with asyncio.timeout(10):
+        # Looking at it without reading keeps no view open.
+        while dropped.view in nodes["a"].views._held:
+            await asyncio.sleep(0)
+
+    assert "cannot be read any more" in await refused(read(stub, dropped.view))
+    assert len(await read(stub, kept.view)) == 1
+
+
+async def test_a_closed_view_is_gone_and_makes_room(stub: Any, replica: Replica) -> None:
+    replica.put(b"k")
+    held = [await opened(stub) for _ in range(3)]
+    told = await refused(opened(stub))
+    assert told.startswith("RESOURCE_EXHAUSTED: this node holds 3 views already")
+
+    await stub.Close(CloseViewRequest(view=held[0].view), timeout=10)
+    await stub.Close(CloseViewRequest(view=held[0].view), timeout=10)
+
+    assert "cannot be read any more" in await refused(read(stub, held[0].view))
+    assert len(await read(stub, (await opened(stub)).view)) == 1
+
+
+async def test_a_view_ends_with_its_database(stub: Any, replica: Replica) -> None:
+    replica.put(b"k")
+    view = await opened(stub)
+    replica.replaced()
+
+    assert "open another one" in await refused(read(stub, view.view))
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        (OpenViewRequest(family="toy.gone", shard=1), "no column family"),
+        (OpenViewRequest(family="toy.index", shard=1), "is private"),
+        (OpenViewRequest(family=ROWS, shard=1, ttl_ms=3_600_001), "at most 3600000"),
+        (OpenViewRequest(family=ROWS, shard=0), "no replica of shard toy/0"),
+        (OpenViewRequest(family=ROWS, shard=7), "no replica of shard toy/7"),
+    ],
+)
+async def test_what_cannot_be_viewed(
+    stub: Any, replica: Replica, request_: OpenViewRequest, told: str
+) -> None:
+    assert told in await refused(stub.Open(request_, timeout=10))
+
+
+async def test_no_view_without_what_was_written_before(stub: Any, replica: Replica) -> None:
+    replica.barrier_error = ReadTimeoutError("the shard has no leader")
+
+    assert "the shard has no leader" in await refused(opened(stub))
