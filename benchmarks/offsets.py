@@ -1,0 +1,491 @@
+"""Offsets a second for 1, 2 and 4 shards on 1, 2 and 3 nodes, and what a million groups take.
+
+`apply` is what applying commits costs one replica, from the entry's bytes to RocksDB, without the
+log, its sync and gRPC. `commits` sends RPCs of 1,000 offsets, requests made beforehand: monotonic,
+compared and set, and unconditional. Each caller has groups of its own, and its next request follows
+its last answer; the requests go to the nodes that lead a shard, in turn. `groups` commits once for
+each of many groups and looks at the memory of the nodes, then fetches single groups at a quiet
+time, changes a few, and asks for what has changed, with the rows that were read for it.
+
+python benchmarks/offsets.py [--only apply,commits,groups] [--nodes 1,2,3] [--shards 1,2,4]
+                             [--requests 200] [--in-flight 4] [--groups 1000000] [--changed 1000]
+                             [--fetches 2000] [--directory DIR] [--profile MODE] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import gc
+import json
+import platform
+import pstats
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import grpc.aio
+import uvloop
+from quorate.apply.applier import Applier, families_of
+from quorate.apply.entries import command_bytes, join
+from quorate.consensus.messages import Entry, EntryKind
+from quorate.plugin import keys
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.home import DiskHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.testing.cluster import Cluster
+from quorate.testing.installed import catalog_of
+from quorate.testing.shard import command_of
+from quorate.v1.batch_pb2 import BatchReply, ShardRevision
+from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate.v1.tenant_pb2_grpc import TenantServiceStub
+from quorate_offset.v1.commands_pb2 import (
+    COMMIT_MODE_MONOTONIC,
+    CommitOffsetsCommand,
+    GroupCommit,
+    OffsetCommit,
+)
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    CommitOffsetsResponse,
+    FetchOffsetsRequest,
+    ListChangesRequest,
+)
+from quorate_offset.v1.service_pb2_grpc import OffsetServiceStub
+from systems.closed_loop import channel
+from systems.system import server_cpu_s
+
+TENANT: Final = "acme"
+TOPIC: Final = "orders"
+#: Of one RPC.
+OFFSETS: Final = 1_000
+#: Of one group.
+PARTITIONS: Final = 4
+MODES: Final = ("monotonic", "compare-and-set", "unconditional")
+#: Whose commits are applied in turn.
+CALLERS: Final = 4
+#: Of the requests of a measurement, so many more are sent before it.
+WARM: Final = 0.1
+_COMMIT: Final = "/quorate_offset.v1.OffsetService/CommitOffsets"
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What applying one kind of commit takes one replica."""
+
+    mode: str
+    offsets_per_s: float
+    cpu_us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """What one kind of commit gave on one cluster."""
+
+    nodes: int
+    shards: int
+    mode: str
+    offsets_per_s: float
+    #: Of an RPC.
+    p50_ms: float
+    p99_ms: float
+    #: Processor time for one offset: of all nodes together, and of the process that asks.
+    nodes_us: float
+    asker_us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Many:
+    """What many groups take."""
+
+    nodes: int
+    shards: int
+    groups: int
+    loaded_offsets_per_s: float
+    #: Of the largest node, before the groups and with them.
+    empty_mb: float
+    full_mb: float
+    fetch_p50_ms: float
+    fetch_p99_ms: float
+    #: The groups that were changed, and what was told and read for it.
+    changed: int
+    told: int
+    rows_read: int
+    sync_ms: float
+
+
+def commits(mode: str, groups: Sequence[str], number: int) -> CommitOffsetsRequest:
+    """Return the request with which each partition of these groups comes to a number."""
+    made = [
+        OffsetCommit(topic=TOPIC, partition=partition, offset=number)
+        for partition in range(PARTITIONS)
+    ]
+    if mode == "compare-and-set":
+        for each in made:
+            each.expected_offset = number - 1
+    monotonic = COMMIT_MODE_MONOTONIC if mode == "monotonic" else None
+    return CommitOffsetsRequest(
+        groups=[
+            GroupCommit(tenant=TENANT, group=group, commits=made, mode=monotonic)
+            for group in groups
+        ]
+    )
+
+
+def applied(directory: Path | None, mode: str, requests: int) -> Cost:
+    """Apply entries of one command each, those of several callers in turn."""
+    catalog = catalog_of(["offset", "resource", "tenant"])
+    commands = [
+        commits_command(mode, groups_of(mode, at % CALLERS), 1 + at // CALLERS)
+        for at in range(requests)
+    ]
+    tenant = MirroredRow(key=keys.pack(TENANT), value=Tenant(name=TENANT).SerializeToString())
+    copied = AdoptMirror(family="tenant.tenants", revision=1, rows=[tenant], reset=True)
+    first, *entries = (
+        Entry(index, 1, EntryKind.COMMAND, join(index, [command_bytes(command_of(command))]))
+        for index, command in enumerate([copied, *commands], start=1)
+    )
+    with tempfile.TemporaryDirectory(dir=directory) as place:
+        data = ShardData.open(DiskHome(Path(place) / "data"), families_of(catalog, "offset"))
+        applier = Applier(catalog, ShardId("offset", 0), data)
+        applier.apply([first])
+        # As a node does when it has started.
+        gc.collect()
+        gc.freeze()
+        began, cpu = time.perf_counter(), time.process_time()
+        outcomes = [applier.apply([entry])[0].outcomes[0] for entry in entries]
+        took, used = time.perf_counter() - began, time.process_time() - cpu
+        data.close()
+    for outcome in outcomes:
+        reply = BatchReply.FromString(outcome.reply)
+        if outcome.refusal or reply.refusals or any(reply.replies):
+            raise RuntimeError(f"offsets were refused: {outcome.refusal or reply.refusals[:1]}")
+    return Cost(
+        mode=mode,
+        offsets_per_s=requests * OFFSETS / took,
+        cpu_us=used / (requests * OFFSETS) * 1e6,
+    )
+
+
+def commits_command(mode: str, groups: Sequence[str], number: int) -> CommitOffsetsCommand:
+    """Return what the request of these commits comes to."""
+    return CommitOffsetsCommand(groups=commits(mode, groups, number).groups)
+
+
+def groups_of(mode: str, caller: int) -> list[str]:
+    """Return the groups of one caller, which fill an RPC."""
+    return [f"{mode}-{caller}-{number}" for number in range(OFFSETS // PARTITIONS)]
+
+
+class Nodes:
+    """A cluster that keeps offsets, and connections to it."""
+
+    def __init__(self, cluster: Cluster, shards: int) -> None:
+        self._cluster: Final = cluster
+        self._shards: Final = shards
+        self._channels: list[grpc.aio.Channel] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the nodes."""
+        return [node.pid for node in self._cluster.nodes.values()]
+
+    async def connect(self) -> None:
+        """Connect to each node that leads a shard of offsets."""
+        led = [
+            (await asyncio.to_thread(self._cluster.leader, f"offset/{number}")).address
+            for number in range(self._shards)
+        ]
+        self._channels = [channel(address) for address in dict.fromkeys(led)]
+
+    async def prepare(self) -> None:
+        """Create the tenant, and wait until every shard knows it."""
+        await TenantServiceStub(self._channels[0]).Create(CreateTenant(name=TENANT), timeout=30)
+        request = commits("", [f"first-{number}" for number in range(64)], 1)
+        while (await self.stub().CommitOffsets(request, timeout=30)).refusals:
+            await asyncio.sleep(0.05)
+
+    async def disconnect(self) -> None:
+        """End the connections."""
+        for each in self._channels:
+            await each.close(None)
+
+    def calls(self) -> Iterator[Any]:
+        """Return the method that commits, of one node after the other, for bytes."""
+        return cycle([each.unary_unary(_COMMIT) for each in self._channels])
+
+    def stub(self) -> Any:
+        """Return the methods of one node."""
+        return OffsetServiceStub(self._channels[0])
+
+
+@contextmanager
+def founded(directory: Path | None, nodes: int, shards: int) -> Iterator[Nodes]:
+    """Found a cluster in a directory of its own."""
+    settings = {"groups": {"offset": {"shards": shards}}}
+    with (
+        tempfile.TemporaryDirectory(dir=directory) as place,
+        Cluster(Path(place), nodes, plugins=["offset"], settings=settings) as cluster,
+    ):
+        yield Nodes(cluster.ready(), shards)
+
+
+async def send(nodes: Nodes, callers: Sequence[Sequence[bytes]]) -> tuple[list[float], list[bytes]]:
+    """Send what each caller has, one after the other; return how long each took, and answers."""
+    took: list[float] = []
+    answers: list[bytes] = []
+
+    async def call(requests: Sequence[bytes], commit: Any) -> None:
+        for request in requests:
+            began = time.perf_counter()
+            answers.append(await commit(request, timeout=60))
+            took.append(time.perf_counter() - began)
+
+    await asyncio.gather(*map(call, callers, nodes.calls()))
+    return took, answers
+
+
+def committed(answers: Sequence[bytes]) -> list[CommitOffsetsResponse]:
+    """Read answers; a benchmark of refusals is none."""
+    read = list(map(CommitOffsetsResponse.FromString, answers))
+    refused = [refusal for answer in read for refusal in answer.refusals]
+    if refused:
+        raise RuntimeError(f"{len(refused)} offsets were refused; the first: {refused[0]}")
+    return read
+
+
+async def rate(
+    nodes: Nodes, mode: str, requests: int, in_flight: int
+) -> tuple[list[float], float, float, float]:
+    """Commit in one mode: how long RPCs took, all of it, and the processor times."""
+    each = max(1, requests // in_flight)
+    warm = max(1, round(each * WARM))
+    callers = []
+    for caller in range(in_flight):
+        groups = groups_of(mode, caller)
+        callers.append(
+            [
+                commits(mode, groups, number).SerializeToString()
+                for number in range(1, each + warm + 1)
+            ]
+        )
+    committed((await send(nodes, [requests[:warm] for requests in callers]))[1])
+    servers, asker, began = server_cpu_s(nodes.pids), time.process_time(), time.perf_counter()
+    took, answers = await send(nodes, [requests[warm:] for requests in callers])
+    seconds = time.perf_counter() - began
+    asker = time.process_time() - asker
+    servers = server_cpu_s(nodes.pids) - servers
+    committed(answers)
+    return took, seconds, servers, asker
+
+
+async def rates(nodes: Nodes, options: argparse.Namespace, count: int, shards: int) -> list[Rate]:
+    """Commit in each mode."""
+    await nodes.connect()
+    await nodes.prepare()
+    found = []
+    for mode in options.modes:
+        took, seconds, servers, asker = await rate(nodes, mode, options.requests, options.in_flight)
+        offsets = len(took) * OFFSETS
+        p50_ms, p99_ms = percentiles(took)
+        found.append(
+            Rate(
+                nodes=count,
+                shards=shards,
+                mode=mode,
+                offsets_per_s=offsets / seconds,
+                p50_ms=p50_ms,
+                p99_ms=p99_ms,
+                nodes_us=servers / offsets * 1e6,
+                asker_us=asker / offsets * 1e6,
+            )
+        )
+    await nodes.disconnect()
+    return found
+
+
+async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: int) -> Many:
+    """Fill a cluster with groups, and look at it."""
+    await nodes.connect()
+    await nodes.prepare()
+    empty = resident_mb(nodes)
+    groups = [f"group-{number:07}" for number in range(options.groups)]
+    token: defaultdict[int, int] = defaultdict(int)
+
+    async def commit(chosen: Sequence[str], number: int) -> None:
+        # Few requests at a time: made all at once they would take more memory than the groups.
+        for some in slices(list(slices(chosen, OFFSETS // PARTITIONS)), options.in_flight):
+            requests = [[commits("", each, number).SerializeToString()] for each in some]
+            for answer in committed((await send(nodes, requests))[1]):
+                for each in answer.revisions:
+                    token[each.shard] = max(token[each.shard], each.revision)
+
+    began = time.perf_counter()
+    await commit(groups, 1)
+    loaded_s = time.perf_counter() - began
+    full = resident_mb(nodes)
+    stub, rng = nodes.stub(), random.Random(7)
+    took = []
+    for _ in range(options.fetches):
+        request = FetchOffsetsRequest(tenant=TENANT, group=rng.choice(groups))
+        began = time.perf_counter()
+        answer = await stub.FetchOffsets(request, timeout=10)
+        took.append(time.perf_counter() - began)
+        if len(answer.group.offsets) != PARTITIONS:
+            raise RuntimeError(f"{request.group} has {len(answer.group.offsets)} offsets")
+    before = dict(token)
+    await commit(rng.sample(groups, min(options.changed, len(groups))), 2)
+    began = time.perf_counter()
+    told, rows_read = await synchronize(stub, before)
+    sync_s = time.perf_counter() - began
+    await nodes.disconnect()
+    p50_ms, p99_ms = percentiles(took)
+    return Many(
+        nodes=count,
+        shards=shards,
+        groups=options.groups,
+        loaded_offsets_per_s=options.groups * PARTITIONS / loaded_s,
+        empty_mb=empty,
+        full_mb=full,
+        fetch_p50_ms=p50_ms,
+        fetch_p99_ms=p99_ms,
+        changed=options.changed,
+        told=told,
+        rows_read=rows_read,
+        sync_ms=sync_s * 1e3,
+    )
+
+
+async def synchronize(stub: Any, token: dict[int, int]) -> tuple[int, int]:
+    """Ask for what has changed behind a token, to the end: groups told, and rows read for it."""
+    told = rows_read = 0
+    more = True
+    while more:
+        since = [ShardRevision(shard=shard, revision=token[shard]) for shard in sorted(token)]
+        more = False
+        async for changes in stub.ListChanges(ListChangesRequest(since=since), timeout=60):
+            told += len(changes.changes)
+            rows_read += changes.rows_read
+            token[changes.shard] = changes.revision
+            more = more or changes.more
+    return told, rows_read
+
+
+def slices(sequence: Sequence[E], size: int) -> Iterator[Sequence[E]]:
+    """Cut a sequence into pieces of one size; the last one may be smaller."""
+    for first in range(0, len(sequence), size):
+        yield sequence[first : first + size]
+
+
+def percentiles(took: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the 99th percentile in ms."""
+    cut = statistics.quantiles(took, n=100)
+    return cut[49] * 1e3, cut[98] * 1e3
+
+
+def resident_mb(nodes: Nodes) -> float:
+    """Return what the largest node holds in memory."""
+    return max(_resident_kb(pid) for pid in nodes.pids) / 1024
+
+
+def _resident_kb(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise RuntimeError(f"process {pid} has ended")
+
+
+def show(found: Sequence[Cost] | Sequence[Rate] | Sequence[Many]) -> None:
+    """Print a table, a line each."""
+    rows = [asdict(each) for each in found]
+    if rows:
+        widths = {name: max(len(name), 15) for name in rows[0]}
+        print("  ".join(f"{name:>{width}}" for name, width in widths.items()))
+        for row in rows:
+            cells = (
+                f"{value:>{widths[name]},.2f}"
+                if isinstance(value, float)
+                else f"{value:>{widths[name]}}"
+                for name, value in row.items()
+            )
+            print("  ".join(cells))
+        print()
+
+
+def names(text: str) -> list[str]:
+    """Read names with commas between them."""
+    return text.split(",")
+
+
+def numbers(text: str) -> list[int]:
+    """Read numbers with commas between them."""
+    return [int(each) for each in names(text)]
+
+
+def main() -> int:
+    """Measure, and print a table for each part."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", type=names, default=["apply", "commits", "groups"])
+    parser.add_argument("--nodes", type=numbers, default=[1, 2, 3])
+    parser.add_argument("--shards", type=numbers, default=[1, 2, 4])
+    parser.add_argument("--modes", type=names, default=list(MODES))
+    parser.add_argument("--requests", type=int, default=200, help="of each kind of commit")
+    parser.add_argument("--in-flight", type=int, default=4)
+    parser.add_argument("--groups", type=int, default=1_000_000)
+    parser.add_argument("--changed", type=int, default=1_000)
+    parser.add_argument("--fetches", type=int, default=2_000)
+    parser.add_argument("--directory", type=Path, help="a place on the disk that is measured")
+    parser.add_argument("--profile", choices=MODES, help="of applying commits of that mode")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.profile:
+        with cProfile.Profile() as profile:
+            applied(options.directory, options.profile, options.requests)
+        pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+        return 0
+    costs: list[Cost] = []
+    if "apply" in options.only:
+        costs = [applied(options.directory, mode, options.requests) for mode in options.modes]
+    found: list[Rate] = []
+    if "commits" in options.only:
+        for nodes in options.nodes:
+            for shards in options.shards:
+                with founded(options.directory, nodes, shards) as cluster:
+                    found += run(rates(cluster, options, nodes, shards))
+    filled: list[Many] = []
+    if "groups" in options.only:
+        # The largest of the clusters that were asked for, on the fewest shards.
+        nodes, shards = max(options.nodes), min(options.shards)
+        with founded(options.directory, nodes, shards) as cluster:
+            filled.append(run(many(cluster, options, nodes, shards)))
+    if options.json:
+        rows = [asdict(each) for part in (costs, found, filled) for each in part]
+        print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
+    else:
+        show(costs)
+        show(found)
+        show(filled)
+    return 0
+
+
+def run(measuring: Coroutine[Any, Any, E]) -> E:
+    """Measure on a loop of its own."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(measuring)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Consumer offsets: a plugin for Quorate."""

@@ -1,0 +1,196 @@
+"""The command group `quorate offset`."""
+
+from datetime import UTC, datetime
+from itertools import islice
+
+import click
+from quorate.plugin import Console
+
+from quorate_offset.client import SyncOffsets
+
+_topic = click.option("--topic", default="", help="Only the offsets of this topic.")
+_partition = click.option(
+    "--partition", type=click.IntRange(0), help="Only the offset of this partition of --topic."
+)
+_stale = click.option(
+    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
+)
+
+
+@click.group()
+def offset() -> None:
+    """See and set how far groups of consumers have come."""
+
+
+@offset.command()
+@click.option("--tenant", default="", help="Only the groups of this tenant.")
+@click.option("--prefix", default="", help="Only groups of --tenant whose names begin with this.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="Show at most so many groups.",
+)
+@_stale
+@click.pass_obj
+def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) -> None:
+    """List groups with their versions, by tenant and name."""
+    if prefix and not tenant:
+        raise click.UsageError("--prefix goes with --tenant; name the tenant of the groups")
+    states = SyncOffsets(console.client()).states(tenant, prefix=prefix, stale=stale)
+    console.print(
+        [
+            {
+                "tenant": state.tenant,
+                "group": state.group,
+                "shard": state.shard,
+                "revision": state.revision,
+                "generation": state.generation,
+                "committed_at": _time(state.committed_at_ms),
+            }
+            for state in islice(states, limit)
+        ]
+    )
+
+
+@offset.command()
+@click.argument("tenant")
+@click.argument("group")
+@_topic
+@_stale
+@click.pass_obj
+def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> None:
+    """Show the offsets of GROUP, by topic and partition."""
+    found = SyncOffsets(console.client()).fetch_group(tenant, group, topic=topic, stale=stale)
+    console.print(
+        [
+            {
+                "topic": each.topic,
+                "partition": each.partition,
+                "offset": each.offset,
+                "committed_at": _time(each.committed_at_ms),
+                "metadata": each.metadata,
+            }
+            for each in found.offsets
+        ]
+    )
+
+
+@offset.command()
+@click.argument("tenant")
+@click.argument("group")
+@click.option("--to-offset", type=click.IntRange(0), help="Set the offsets to this one.")
+@click.option("--to-group", default="", help="Set the offsets to those of this group.")
+@_topic
+@_partition
+@click.option(
+    "--generation",
+    type=click.IntRange(1),
+    help="Fence the group in the same step, so that consumers of smaller generations cannot undo "
+    "the reset.",
+)
+@click.pass_obj
+def reset(
+    console: Console,
+    tenant: str,
+    group: str,
+    to_offset: int | None,
+    to_group: str,
+    topic: str,
+    partition: int | None,
+    generation: int | None,
+) -> None:
+    """Set offsets of GROUP, whatever stands."""
+    if (to_offset is None) == (not to_group):
+        raise click.UsageError("name one of --to-offset and --to-group")
+    _check(topic, partition)
+    count = SyncOffsets(console.client()).reset(
+        tenant,
+        group,
+        to_offset=to_offset,
+        to_group=to_group,
+        topic=topic,
+        partition=partition,
+        generation=generation,
+    )
+    console.print([{"tenant": tenant, "group": group, "offsets_set": count}])
+
+
+@offset.command()
+@click.argument("tenant")
+@click.argument("group")
+@_topic
+@_partition
+@click.option("--all", "whole", is_flag=True, help="Delete the whole group.")
+@click.pass_obj
+def delete(
+    console: Console, tenant: str, group: str, topic: str, partition: int | None, whole: bool
+) -> None:
+    """Delete offsets of GROUP; that there are none is no failure."""
+    _check(topic, partition)
+    if whole == bool(topic):
+        raise click.UsageError("name one of --topic and --all")
+    count = SyncOffsets(console.client()).delete(tenant, group, topic=topic, partition=partition)
+    console.print([{"tenant": tenant, "group": group, "offsets_deleted": count}])
+
+
+@offset.command()
+@click.argument("tenant")
+@click.argument("group")
+@click.option(
+    "--end",
+    "ends",
+    multiple=True,
+    required=True,
+    callback=lambda _ctx, _parameter, values: dict(map(_end, values)),
+    metavar="TOPIC/PARTITION=OFFSET",
+    help="Where a partition ends: the offset behind its last record. May be given often.",
+)
+@_stale
+@click.pass_obj
+def lag(
+    console: Console,
+    tenant: str,
+    group: str,
+    ends: dict[tuple[str, int], int],
+    stale: bool,
+) -> None:
+    """Show how far GROUP is behind the ends of partitions."""
+    found = SyncOffsets(console.client()).lag(tenant, group, ends, stale=stale)
+    console.print(
+        [
+            {
+                "topic": each.topic,
+                "partition": each.partition,
+                "offset": each.offset if each.HasField("offset") else None,
+                "end": each.end_offset,
+                "lag": each.lag,
+            }
+            for each in found.partitions
+        ]
+    )
+
+
+def _check(topic: str, partition: int | None) -> None:
+    if partition is not None and not topic:
+        raise click.UsageError("--partition goes with --topic; name the topic of the partition")
+
+
+def _end(text: str) -> tuple[tuple[str, int], int]:
+    place, _, offset = text.rpartition("=")
+    topic, _, partition = place.rpartition("/")
+    if not (topic and _is_number(partition) and _is_number(offset)):
+        raise click.BadParameter(f"{text!r} is not written as TOPIC/PARTITION=OFFSET")
+    return (topic, int(partition)), int(offset)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _time(ms: int) -> str:
+    """Return a time for people; nothing for 0, which stands for never."""
+    if not ms:
+        return ""
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,436 @@
+"""Offsets of groups of consumers, over an `AsyncClient`."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+from quorate.client import AsyncClient, InvalidError, RejectedError
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
+
+from quorate_offset.client import commits
+from quorate_offset.client.committer import INTERVAL_S, Committer
+from quorate_offset.client.shards import Shards
+from quorate_offset.families import GROUP, group_key
+from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
+from quorate_offset.v1.commands_pb2 import (
+    COMMIT_MODE_MONOTONIC,
+    COMMIT_MODE_UNCONDITIONAL,
+    FenceGroupsCommand,
+    GroupCommit,
+    GroupFence,
+    OffsetCommit,
+    OffsetDeletion,
+    OffsetList,
+    PartitionOffset,
+    ResetToOffset,
+)
+from quorate_offset.v1.queries_pb2 import (
+    CommittedOffset,
+    GroupName,
+    GroupOffsets,
+    GroupState,
+    ShardChanges,
+    TopicPartition,
+)
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsResponse,
+    DeleteOffsetsRequest,
+    DeleteOffsetsResponse,
+    FetchGroupsRequest,
+    FetchGroupsResponse,
+    FetchOffsetsRequest,
+    FetchOffsetsResponse,
+    GetGroupStateRequest,
+    LagRequest,
+    LagResponse,
+    ListChangesRequest,
+    ListGroupStatesRequest,
+    ListGroupStatesResponse,
+    ResetOffsetsRequest,
+    ResetOffsetsResponse,
+    ResetRequest,
+    ResetToGroup,
+)
+
+R = TypeVar("R", bound=Message)
+
+#: How long a committer waits for an answer.
+COMMIT_S: Final = 10.0
+
+_SERVICE: Final = "/quorate_offset.v1.OffsetService/"
+
+
+class Offsets:
+    """Commits, reads, sets and deletes offsets. Reads are linearizable unless `stale`."""
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+        self._shards: Final = Shards(q)
+
+    # Writes.
+
+    async def commit(
+        self,
+        tenant: str,
+        group: str,
+        topic: str,
+        partition: int,
+        offset: int,
+        *,
+        expected_offset: int | None = None,
+        monotonic: bool = False,
+        generation: int | None = None,
+        metadata: str = "",
+        timeout_s: float | None = None,
+    ) -> int:
+        """Commit one offset, and return the revision of the group's shard that has it.
+
+        Refused with OFFSET_MISMATCH unless the offset that stands is `expected_offset` (-1: none),
+        with BEHIND when `monotonic` and a larger one stands, and with FENCED when the group has a
+        larger generation. Commits under way at the same time share calls.
+        """
+        commit = OffsetCommit(
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            expected_offset=expected_offset,
+            metadata=metadata,
+        )
+        mode = COMMIT_MODE_MONOTONIC if monotonic else COMMIT_MODE_UNCONDITIONAL
+        response = await self.commit_many(
+            [
+                GroupCommit(
+                    tenant=tenant, group=group, commits=[commit], mode=mode, generation=generation
+                )
+            ],
+            timeout_s=timeout_s,
+        )
+        for refusal in response.refusals:
+            raise RejectedError(refusal.code, refusal.message)
+        return _revision(response.revisions)
+
+    async def commit_many(
+        self, groups: Iterable[GroupCommit], *, timeout_s: float | None = None
+    ) -> CommitOffsetsResponse:
+        """Commit offsets of many groups, all shards at the same time; the answer names the refused.
+
+        An offset whose shard did not answer is refused with UNAVAILABLE (nothing was done) or
+        OUTCOME_UNKNOWN. When nothing else happened to any of them, that is raised.
+        """
+        pieces = commits.cut(groups)
+        if not pieces:
+            return CommitOffsetsResponse()
+        reply = await self._q.execute_all(commits.commands(pieces), timeout_s=timeout_s)
+        return commits.answer(pieces, reply)
+
+    def committer(
+        self,
+        *,
+        monotonic: bool = True,
+        interval_s: float = INTERVAL_S,
+        timeout_s: float = COMMIT_S,
+    ) -> Committer:
+        """Return what commits the latest offsets in the background, for `async with`.
+
+        `timeout_s` is how long one attempt may take; what it did not commit is tried again.
+        """
+        return Committer(
+            partial(self.commit_many, timeout_s=timeout_s),
+            self._shards,
+            monotonic=monotonic,
+            interval_s=interval_s,
+            timeout_s=timeout_s,
+        )
+
+    async def fence(
+        self, tenant: str, group: str, generation: int, *, timeout_s: float | None = None
+    ) -> int:
+        """Refuse commits of smaller generations from now on; return the revision of that.
+
+        Refused with FENCED when the group has a larger generation.
+        """
+        fence = GroupFence(tenant=tenant, group=group, generation=generation)
+        reply = await self._q.execute(
+            FenceGroupsCommand(fences=[fence]), BatchReply, timeout_s=timeout_s
+        )
+        _check(reply.refusals)
+        return _revision(reply.revisions)
+
+    async def reset(
+        self,
+        tenant: str,
+        group: str,
+        *,
+        to_offset: int | None = None,
+        to_offsets: Mapping[tuple[str, int], int] | None = None,
+        to_group: str = "",
+        topic: str = "",
+        partition: int | None = None,
+        generation: int | None = None,
+        timeout_s: float | None = None,
+    ) -> int:
+        """Set offsets, whatever stands, and return how many.
+
+        To one offset (those of `topic` and `partition`, or all), to exactly the given ones, by
+        topic and partition, or to those of another group of the tenant. A `generation` fences the
+        group in the same step, so that no consumer that still runs undoes it.
+        """
+        reset = ResetRequest(tenant=tenant, group=group, generation=generation)
+        if (to_offset is not None) + (to_offsets is not None) + bool(to_group) != 1:
+            raise InvalidError("target", "give one of to_offset, to_offsets and to_group")
+        if to_offset is not None:
+            reset.to_offset.CopyFrom(
+                ResetToOffset(offset=to_offset, topic=topic, partition=partition)
+            )
+        elif to_offsets is not None:
+            if topic or partition is not None:
+                raise InvalidError("topic", "to_offsets names its topics and partitions itself")
+            reset.to_offsets.CopyFrom(OffsetList(offsets=_partition_offsets(to_offsets)))
+        else:
+            reset.to_group.CopyFrom(ResetToGroup(group=to_group, topic=topic, partition=partition))
+        response = await self._call(
+            "ResetOffsets",
+            ResetOffsetsRequest(resets=[reset]),
+            ResetOffsetsResponse,
+            group_key(tenant, group),
+            timeout_s,
+            read=False,
+        )
+        _check(response.refusals)
+        return sum(response.offsets)
+
+    async def delete(
+        self,
+        tenant: str,
+        group: str,
+        *,
+        topic: str = "",
+        partition: int | None = None,
+        timeout_s: float | None = None,
+    ) -> int:
+        """Delete the offset of a partition, those of a topic, or the whole group; return how many.
+
+        That there is none is no failure.
+        """
+        deletion = OffsetDeletion(tenant=tenant, group=group, topic=topic, partition=partition)
+        response = await self._call(
+            "DeleteOffsets",
+            DeleteOffsetsRequest(deletions=[deletion]),
+            DeleteOffsetsResponse,
+            group_key(tenant, group),
+            timeout_s,
+            read=False,
+        )
+        _check(response.refusals)
+        return sum(response.offsets)
+
+    # Reads.
+
+    async def fetch(
+        self,
+        tenant: str,
+        group: str,
+        topic: str,
+        partition: int,
+        *,
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> CommittedOffset | None:
+        """Return the offset of a partition; None where none was committed."""
+        found = await self.fetch_group(
+            tenant,
+            group,
+            partitions=[(topic, partition)],
+            stale=stale,
+            min_revision=min_revision,
+            timeout_s=timeout_s,
+        )
+        return found.offsets[0] if found.offsets else None
+
+    async def fetch_group(
+        self,
+        tenant: str,
+        group: str,
+        *,
+        topic: str = "",
+        partitions: Iterable[tuple[str, int]] = (),
+        stale: bool = False,
+        min_revision: int = 0,
+        timeout_s: float | None = None,
+    ) -> GroupOffsets:
+        """Return the offsets of a group: all, a topic's, or those of some partitions."""
+        request = FetchOffsetsRequest(
+            tenant=tenant,
+            group=group,
+            partitions=[TopicPartition(topic=name, partition=each) for name, each in partitions],
+            topic=topic,
+            stale=stale,
+            min_revision=min_revision,
+        )
+        response = await self._call(
+            "FetchOffsets", request, FetchOffsetsResponse, group_key(tenant, group), timeout_s
+        )
+        return response.group
+
+    async def fetch_groups(
+        self,
+        groups: Iterable[tuple[str, str]],
+        *,
+        stale: bool = False,
+        timeout_s: float | None = None,
+    ) -> list[GroupOffsets]:
+        """Return the offsets of many groups, by tenant and name, in the order in which they came.
+
+        All shards are asked at the same time.
+        """
+        wanted = list(groups)
+        await self._shards.learn(timeout_s=timeout_s)
+        shares: dict[int, list[int]] = {}
+        for position, (tenant, group) in enumerate(wanted):
+            shares.setdefault(self._shards.of(tenant, group), []).append(position)
+        parts = [
+            share[first : first + MOST_GROUPS]
+            for share in shares.values()
+            for first in range(0, len(share), MOST_GROUPS)
+        ]
+        responses = await asyncio.gather(
+            *(
+                self._fetch_part([wanted[position] for position in part], stale, timeout_s)
+                for part in parts
+            )
+        )
+        found = {
+            position: offsets
+            for part, response in zip(parts, responses, strict=True)
+            for position, offsets in zip(part, response.groups, strict=True)
+        }
+        return [found[position] for position in range(len(wanted))]
+
+    async def lag(
+        self,
+        tenant: str,
+        group: str,
+        ends: Mapping[tuple[str, int], int],
+        *,
+        stale: bool = False,
+        timeout_s: float | None = None,
+    ) -> LagResponse:
+        """Return how far a group is behind the ends of partitions: the offsets behind the last."""
+        request = LagRequest(tenant=tenant, group=group, ends=_partition_offsets(ends), stale=stale)
+        return await self._call("Lag", request, LagResponse, group_key(tenant, group), timeout_s)
+
+    async def state(
+        self, tenant: str, group: str, *, stale: bool = False, timeout_s: float | None = None
+    ) -> GroupState | None:
+        """Return what is known of a group as a whole; None when nothing is."""
+        request = GetGroupStateRequest(tenant=tenant, group=group, stale=stale)
+        try:
+            return await self._call(
+                "GetGroupState", request, GroupState, group_key(tenant, group), timeout_s
+            )
+        except RejectedError as error:
+            if error.code == "NOT_FOUND":
+                return None
+            raise
+
+    async def states(
+        self,
+        tenant: str = "",
+        *,
+        prefix: str = "",
+        stale: bool = False,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[GroupState, None]:
+        """Yield the states of groups by tenant and name, of one tenant or of all."""
+        request = ListGroupStatesRequest(
+            tenant=tenant, prefix=prefix, page_size=LARGEST_PAGE, stale=stale
+        )
+        while True:
+            page = await self._call(
+                "ListGroupStates", request, ListGroupStatesResponse, None, timeout_s
+            )
+            for state in page.groups:
+                yield state
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def changes_since(
+        self, token: Mapping[int, int] | None = None, *, timeout_s: float | None = None
+    ) -> AsyncGenerator[ShardChanges, None]:
+        """Yield the groups that changed behind a token, until there are no more; None: all groups.
+
+        The token is what the reader has seen: the revision by shard. It moves on with
+        `token[changes.shard] = changes.revision` once the changes were taken.
+        """
+        seen = dict(token or {})
+        more = True
+        while more:
+            more = False
+            request = ListChangesRequest(
+                since=[
+                    ShardRevision(shard=shard, revision=revision)
+                    for shard, revision in sorted(seen.items())
+                ]
+            )
+            answers = self._q.stream(
+                f"{_SERVICE}ListChanges",
+                request,
+                ShardChanges,
+                group=GROUP,
+                timeout_s=timeout_s,
+            )
+            async with aclosing(answers):
+                async for changes in answers:
+                    seen[changes.shard] = changes.revision
+                    more = more or changes.more
+                    yield changes
+
+    async def _fetch_part(
+        self, groups: list[tuple[str, str]], stale: bool, timeout_s: float | None
+    ) -> FetchGroupsResponse:
+        request = FetchGroupsRequest(
+            groups=[GroupName(tenant=tenant, group=group) for tenant, group in groups], stale=stale
+        )
+        shard_key = group_key(*groups[0])
+        return await self._call("FetchGroups", request, FetchGroupsResponse, shard_key, timeout_s)
+
+    async def _call(
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        shard_key: bytes | None,
+        timeout_s: float | None,
+        *,
+        read: bool = True,
+    ) -> R:
+        return await self._q.call(
+            _SERVICE + method,
+            request,
+            response,
+            group=None if shard_key is None else GROUP,
+            shard_key=shard_key,
+            read=read,
+            timeout_s=timeout_s,
+        )
+
+
+def _partition_offsets(offsets: Mapping[tuple[str, int], int]) -> list[PartitionOffset]:
+    return [
+        PartitionOffset(topic=topic, partition=partition, offset=offset)
+        for (topic, partition), offset in offsets.items()
+    ]
+
+
+def _check(refusals: Iterable[ItemRefusal]) -> None:
+    for refusal in refusals:
+        raise RejectedError(refusal.code, refusal.message)
+
+
+def _revision(revisions: Iterable[ShardRevision]) -> int:
+    return max((each.revision for each in revisions), default=0)

@@ -1,0 +1,45 @@
+"""Which shard holds which group of consumers, so that shards are asked side by side."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from quorate.client import AsyncClient, UnavailableError
+from quorate.plugin.slots import SLOTS, slot_of, slots_in
+from quorate.v1.admin_pb2 import TopologyResponse
+
+from quorate_offset.families import GROUP, group_key
+
+
+class Shards:
+    """The shards of the offsets, as they were when this was first asked.
+
+    A group's shard is only where it is asked first: the client and the nodes know better.
+    """
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+        self._holders: Mapping[int, int] = {}
+
+    async def learn(self, *, timeout_s: float | None = None) -> None:
+        """Ask where the shards are, unless that is known."""
+        if not self._holders:
+            holders = _holders(await self._q.topology(timeout_s=timeout_s))
+            if len(holders) < SLOTS:
+                raise UnavailableError(
+                    f"no node knows all shards of group {GROUP} yet; see with `quorate status` "
+                    "whether the cluster is founded with the plugin `offset`"
+                )
+            self._holders = holders
+
+    def of(self, tenant: str, group: str) -> int:
+        """Return the shard of a group, once that was learned."""
+        return self._holders[slot_of(group_key(tenant, group))]
+
+
+def _holders(told: TopologyResponse) -> dict[int, int]:
+    return {
+        slot: place.number
+        for place in told.shards
+        if place.group == GROUP
+        for slot in slots_in(place.slots)
+    }

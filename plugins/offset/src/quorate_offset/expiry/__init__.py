@@ -1,0 +1,1 @@
+"""Expiry: groups that nobody uses are deleted, and forgotten later."""

@@ -1,0 +1,57 @@
+"""What runs on leaders: the controller that expires groups, each shard's on its own leader."""
+
+from typing import Final
+
+from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_offset.config import OffsetConfig
+from quorate_offset.expiry import settings
+from quorate_offset.families import GROUP
+from quorate_offset.v1.commands_pb2 import ExpireGroupsCommand, GroupExpiry
+from quorate_offset.v1.queries_pb2 import IdleGroup, ListIdleGroupsQuery
+
+#: Groups of one command: each may have many offsets.
+TOGETHER: Final = 100
+#: Commands of one run.
+MOST_COMMANDS: Final = 100
+
+EXPIRED: Final = Metric(
+    name="quorate_offset_expired_groups_total",
+    kind="counter",
+    help="Groups whose offsets were deleted because nobody had changed them for group_expire_s.",
+)
+
+
+async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
+    """Expire the groups of a shard that have not changed for as long as the setting says."""
+    set_now = await settings.read_settings(node)
+    until_ms = node.logical_ms(shard) - set_now.group_expire_s * 1_000
+    if not set_now.group_expire_s or until_ms < 0:
+        return
+    query = ListIdleGroupsQuery(shard=shard.shard, changed_until_ms=until_ms, limit=TOGETHER)
+    for _ in range(MOST_COMMANDS):
+        # What this replica has is enough: the command names the revision at which it was idle.
+        idle = [found async for found in node.query(query, IdleGroup, consistency="stale")]
+        if not idle:
+            return
+        command = ExpireGroupsCommand(
+            groups=[
+                GroupExpiry(tenant=each.tenant, group=each.group, revision=each.revision)
+                for each in idle
+            ]
+        )
+        reply = await node.propose(command, BatchReply, if_leader=shard)
+        node.count(EXPIRED.name, sum(1 for each in reply.replies if each))
+        if reply.refusals or len(idle) < TOGETHER:
+            return
+
+
+EXPIRY: Final = Controller(
+    name="offset.expiry",
+    group=GROUP,
+    run_once=expire_idle_groups,
+    interval_s=lambda node: node.config(OffsetConfig).expiry_interval_s,
+    scope="each_shard",
+    wake_on=(settings.FAMILY,),
+)

@@ -1,0 +1,68 @@
+"""Where the rows are: the group, the column families in it, and their keys."""
+
+from typing import Final
+
+from quorate.plugin import ColumnFamily, keys
+
+from quorate_offset.v1.rows_pb2 import Offset, SubscriptionGroup
+
+GROUP: Final = "offset"
+OFFSETS: Final = "offset.offsets"
+SUBSCRIPTION_GROUPS: Final = "offset.groups"
+#: What is known of a group of consumers as a whole, by its key.
+MARKS: Final = "offset.marks"
+#: The index of the groups by the revision of their last change: a row a group, without a value.
+CHANGES: Final = "offset.changes"
+#: Of each shard one row: the revision up to which it has forgotten its deleted groups.
+FLOORS: Final = "offset.floors"
+
+_REVISION_BYTES: Final = 8
+#: Small partitions are all that most topics have.
+_PARTITIONS: Final = tuple(keys.pack(partition) for partition in range(1_024))
+
+
+def group_key(tenant: str, group: str) -> bytes:
+    """Return the key of a group, which is its shard key too."""
+    return keys.pack(tenant, group)
+
+
+def group_of(key: bytes) -> tuple[str, str]:
+    """Return the tenant and the name of the group with this key."""
+    tenant, group = keys.unpack(key)
+    return str(tenant), str(group)
+
+
+def offset_key(topic_key: bytes, partition: int) -> bytes:
+    """Return the key of an offset; `topic_key` is its group's key with the packed topic."""
+    if partition < len(_PARTITIONS):
+        return topic_key + _PARTITIONS[partition]
+    return topic_key + keys.pack(partition)
+
+
+def change_key(revision: int, group: bytes) -> bytes:
+    """Return the key of a change of the group with this key: changes lie in their order."""
+    return revision.to_bytes(_REVISION_BYTES) + group
+
+
+def change_of(key: bytes) -> tuple[int, bytes]:
+    """Return the revision of a change, and the key of its group."""
+    return int.from_bytes(key[:_REVISION_BYTES]), key[_REVISION_BYTES:]
+
+
+def _shard_of_offset(key: bytes) -> bytes:
+    return keys.pack(*keys.unpack(key)[:2])
+
+
+def _shard_of_change(key: bytes) -> bytes:
+    return change_of(key)[1]
+
+
+FAMILIES: Final = (
+    ColumnFamily(name=OFFSETS, group=GROUP, row=Offset, shard_key=_shard_of_offset),
+    ColumnFamily(
+        name=SUBSCRIPTION_GROUPS, group=GROUP, row=SubscriptionGroup, shard_key=lambda key: key
+    ),
+    ColumnFamily(name=MARKS, group=GROUP, shard_key=lambda key: key),
+    ColumnFamily(name=CHANGES, group=GROUP, shard_key=_shard_of_change),
+    ColumnFamily(name=FLOORS, group=GROUP),
+)

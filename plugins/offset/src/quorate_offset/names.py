@@ -1,0 +1,43 @@
+"""What a name may be, and whose names are known."""
+
+from typing import Final
+
+from quorate.plugin import Invalid, Rejected, Txn, keys
+from quorate.v1.tenant_pb2 import Tenant
+
+LONGEST_NAME: Final = 255
+#: The family of the tenants, of which every shard has a copy.
+TENANTS: Final = "tenant.tenants"
+
+
+def name_fault(name: str) -> str:
+    """Return what is wrong with the name of a tenant, group or topic; empty: nothing."""
+    if not name:
+        return "must not be empty"
+    if len(name) > LONGEST_NAME:
+        return f"must have at most {LONGEST_NAME} characters, not {len(name)}"
+    return ""
+
+
+def check_name(field: str, name: str) -> None:
+    """Refuse a request with a name that is none."""
+    fault = name_fault(name)
+    if fault:
+        raise Invalid(field, fault)
+
+
+def accept_name(field: str, name: str) -> None:
+    """Refuse an item of a batch with a name that is none."""
+    fault = name_fault(name)
+    if fault:
+        raise Rejected("INVALID_ARGUMENT", f"{field}: {fault}")
+
+
+def accept_tenant(txn: Txn, tenant: str) -> None:
+    """Refuse new data of a tenant that is not there, or is being deleted."""
+    accept_name("tenant", tenant)
+    stored = txn.get(TENANTS, keys.pack(tenant))
+    if stored is None:
+        raise Rejected("NOT_FOUND", f"there is no tenant {tenant}: create it first")
+    if Tenant.FromString(stored).deleting_at_ms:
+        raise Rejected("FAILED_PRECONDITION", f"tenant {tenant} is being deleted")

@@ -1,0 +1,1 @@
+"""Offsets: commits, fences, resets, deletions, and how they are read."""

@@ -1,0 +1,370 @@
+"""The handlers of offsets: pure functions of a transaction and a command, run on every replica.
+
+Whatever can be refused is looked at before anything is written: a group that is refused leaves
+nothing behind.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from quorate.plugin import Rejected, Txn, answer_each, keys, read_each
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_offset.families import OFFSETS, group_key, offset_key
+from quorate_offset.marks import note_change, note_commit, pass_fence, read_mark, read_marks
+from quorate_offset.names import accept_name, accept_tenant, name_fault
+from quorate_offset.offsets.rows import committed_part, offset_in, offset_row, rows_under
+from quorate_offset.v1.commands_pb2 import (
+    COMMIT_MODE_MONOTONIC,
+    CommitMode,
+    CommitOffsetsCommand,
+    CommitRefusal,
+    DeleteOffsetsCommand,
+    FenceGroupsCommand,
+    GroupCommit,
+    GroupCommitReply,
+    GroupFence,
+    OffsetCommit,
+    OffsetDeletion,
+    OffsetReset,
+    OffsetsChanged,
+    PartitionOffset,
+    ResetOffsetsCommand,
+)
+from quorate_offset.v1.rows_pb2 import Mark
+
+LONGEST_METADATA: Final = 4_096
+#: What `OffsetCommit.expected_offset` says of a partition that must have none.
+NONE: Final = -1
+_MODES: Final = frozenset(CommitMode.values())
+
+
+def commit_offsets(txn: Txn, command: CommitOffsetsCommand) -> BatchReply:
+    """Commit offsets of many groups; each is answered, and none keeps another back."""
+    batch = _Commits(txn)
+    groups = batch.accepted(command.groups)
+    marks = read_marks(txn, {key: None for _, _, key in groups})
+    for position, item, key in groups:
+        batch.take(position, item, key, marks[key])
+    batch.compare()
+    batch.note(marks)
+    return batch.reply(len(command.groups))
+
+
+def fence_groups(txn: Txn, command: FenceGroupsCommand) -> BatchReply:
+    """Fence many groups."""
+    return answer_each(txn, command.fences, _fence)
+
+
+def reset_offsets(txn: Txn, command: ResetOffsetsCommand) -> BatchReply:
+    """Set offsets of many groups, whatever stands."""
+    return answer_each(txn, command.resets, _reset)
+
+
+def delete_offsets(txn: Txn, command: DeleteOffsetsCommand) -> BatchReply:
+    """Delete offsets of many groups."""
+    return answer_each(txn, command.deletions, _delete)
+
+
+def delete_group(txn: Txn, group: bytes) -> int:
+    """Delete all offsets of the group with this key, and return how many there were.
+
+    Its generation stays for a while, so that its consumers stay fenced.
+    """
+    mark = read_mark(txn, group)
+    if not mark.revision or mark.deleted:
+        return 0
+    deleted = _delete_under(txn, group)
+    mark.deleted = True
+    mark.committed_at_ms = 0
+    note_change(txn, group, mark)
+    return deleted
+
+
+def _fault(commit: OffsetCommit) -> str:
+    fault = name_fault(commit.topic)
+    if fault:
+        return f"topic: {fault}"
+    if commit.offset < 0:
+        return f"offset: must not be negative, and is {commit.offset}"
+    if commit.expected_offset < NONE:
+        return f"expected_offset: must be at least {NONE}, and is {commit.expected_offset}"
+    if len(commit.metadata) > LONGEST_METADATA:
+        length = len(commit.metadata)
+        return f"metadata: must have at most {LONGEST_METADATA} characters, not {length}"
+    return ""
+
+
+def _stands(offset: int) -> str:
+    return "no offset stands" if offset == NONE else f"offset {offset} stands"
+
+
+def _expects(offset: int) -> str:
+    return "none is expected" if offset == NONE else f"{offset} is expected"
+
+
+class _Conditional(NamedTuple):
+    """An offset that nothing speaks against but, perhaps, the one that stands."""
+
+    #: The positions of its group, and of the commit in it.
+    item: int
+    commit: int
+    group: bytes
+    monotonic: bool
+    #: The offset that must stand; None: any may.
+    expected: int | None
+    offset: int
+    metadata: str
+
+
+#: The constructor of a named tuple takes as long as the rest of what is done for an offset here.
+_new_conditional: Final = tuple.__new__
+
+
+class _Commits:
+    """The offsets of one batch on their way into rows: each is looked at once.
+
+    What stands is read for all groups together, and for all conditional commits together: a read
+    of one row takes longer than the rest of what is done for an offset.
+    """
+
+    def __init__(self, txn: Txn) -> None:
+        self._txn: Final = txn
+        self._committed: Final = committed_part(txn.proposed_at_ms)
+        #: By the positions of their groups.
+        self._refused: Final[dict[int, Rejected]] = {}
+        self._refusals: Final[dict[int, list[CommitRefusal]]] = {}
+        #: The packed topics; empty: it is none.
+        self._topics: Final[dict[str, bytes]] = {}
+        #: The keys of all offsets so far.
+        self._seen: Final[set[bytes]] = set()
+        self._compared: Final[dict[bytes, _Conditional]] = {}
+        #: The groups of which an offset was written, and those whose generation was raised.
+        self._written: Final[dict[bytes, None]] = {}
+        self._raised: Final[dict[bytes, None]] = {}
+
+    def accepted(self, items: Iterable[GroupCommit]) -> list[tuple[int, GroupCommit, bytes]]:
+        """Return the groups that may commit, each with its position and its key."""
+        found: list[tuple[int, GroupCommit, bytes]] = []
+        tenants: set[str] = set()
+        for position, item in enumerate(items):
+            tenant, group = item.tenant, item.group
+            try:
+                if tenant not in tenants:
+                    accept_tenant(self._txn, tenant)
+                    tenants.add(tenant)
+                accept_name("group", group)
+                if item.mode not in _MODES:
+                    raise Rejected(
+                        "INVALID_ARGUMENT", f"mode: {item.mode} is none that this version knows"
+                    )
+            except Rejected as refusal:
+                self._refused[position] = refusal
+            else:
+                found.append((position, item, group_key(tenant, group)))
+        return found
+
+    def take(self, position: int, item: GroupCommit, group: bytes, mark: Mark) -> None:
+        """Write what needs no comparison, unless the group is fenced."""
+        if item.HasField("generation"):
+            try:
+                if pass_fence(mark, item.generation):
+                    self._raised[group] = None
+            except Rejected as refusal:
+                self._refused[position] = refusal
+                return
+        put, seen, committed = self._txn.put, self._seen, self._committed
+        monotonic = item.mode == COMMIT_MODE_MONOTONIC
+        topic, topic_key = None, b""
+        for at, commit in enumerate(item.commits):
+            if commit.topic != topic:
+                topic = commit.topic
+                topic_key = self._topic_key(group, topic)
+            expected = commit.expected_offset if commit.HasField("expected_offset") else None
+            offset, metadata = commit.offset, commit.metadata
+            if (
+                not topic_key
+                or offset < 0
+                or len(metadata) > LONGEST_METADATA
+                or (expected is not None and expected < NONE)
+            ):
+                self._refuse(position, at, "INVALID_ARGUMENT", _fault(commit))
+                continue
+            key = offset_key(topic_key, commit.partition)
+            if key in seen:
+                named = f"partition {commit.partition} of topic {topic}"
+                message = f"{named} is in the batch a second time"
+                self._refuse(position, at, "INVALID_ARGUMENT", message)
+                continue
+            seen.add(key)
+            if monotonic or expected is not None:
+                self._compared[key] = _new_conditional(
+                    _Conditional, (position, at, group, monotonic, expected, offset, metadata)
+                )
+            else:
+                put(OFFSETS, key, offset_row(offset, committed, metadata))
+                self._written[group] = None
+
+    def compare(self) -> None:
+        """Write those of the others that what stands speaks for."""
+        put, committed, written = self._txn.put, self._committed, self._written
+        rows = read_each(self._txn, OFFSETS, list(self._compared))
+        for (key, each), row in zip(self._compared.items(), rows, strict=True):
+            item, at, group, monotonic, expected, offset, metadata = each
+            stands = NONE if row is None else offset_in(row.value)
+            if expected is not None and expected != stands and (expected or row is not None):
+                message = f"{_stands(stands)}, and {_expects(expected)}: fetch it again"
+                self._refuse(item, at, "OFFSET_MISMATCH", message)
+            elif monotonic and offset < stands:
+                message = f"{_stands(stands)}, and {offset} would go back"
+                self._refuse(item, at, "BEHIND", message)
+            else:
+                put(OFFSETS, key, offset_row(offset, committed, metadata))
+                written[group] = None
+
+    def note(self, marks: Mapping[bytes, Mark]) -> None:
+        """Keep the marks of the groups that changed."""
+        for group in self._written:
+            note_commit(self._txn, group, marks[group])
+        for group in self._raised:
+            if group not in self._written:
+                note_change(self._txn, group, marks[group])
+
+    def reply(self, items: int) -> BatchReply:
+        """Return the answer to all of the groups."""
+        answer = BatchReply(items=items)
+        for position, refused in sorted(self._refused.items()):
+            answer.refusals.add(item=position, code=refused.code, message=refused.message)
+        replies = [b""] * items
+        for position, refusals in self._refusals.items():
+            refusals.sort(key=lambda refusal: refusal.commit)
+            reply = GroupCommitReply(refusals=refusals)
+            replies[position] = reply.SerializeToString(deterministic=True)
+        answer.replies.extend(replies)
+        return answer
+
+    def _topic_key(self, group: bytes, topic: str) -> bytes:
+        packed = self._topics.get(topic)
+        if packed is None:
+            packed = self._topics[topic] = b"" if name_fault(topic) else keys.pack(topic)
+        return packed and group + packed
+
+    def _refuse(self, item: int, commit: int, code: str, message: str) -> None:
+        refusal = CommitRefusal(commit=commit, code=code, message=message)
+        self._refusals.setdefault(item, []).append(refusal)
+
+
+def _fence(txn: Txn, fence: GroupFence) -> None:
+    accept_tenant(txn, fence.tenant)
+    accept_name("group", fence.group)
+    if not fence.generation:
+        raise Rejected("INVALID_ARGUMENT", "generation: must be at least 1")
+    group = group_key(fence.tenant, fence.group)
+    mark = read_mark(txn, group)
+    if pass_fence(mark, fence.generation):
+        mark.deleted = False
+        note_change(txn, group, mark)
+
+
+def _reset(txn: Txn, reset: OffsetReset) -> OffsetsChanged:
+    accept_tenant(txn, reset.tenant)
+    accept_name("group", reset.group)
+    group = group_key(reset.tenant, reset.group)
+    mark = read_mark(txn, group)
+    if reset.HasField("generation") and not pass_fence(mark, reset.generation):
+        raise Rejected(
+            "FENCED",
+            f"generation {reset.generation} is the group's already: a reset that fences its "
+            "consumers needs a larger one",
+        )
+    offsets = _offsets_of_reset(txn, reset, group)
+    committed = committed_part(txn.proposed_at_ms)
+    for key, offset in offsets.items():
+        txn.put(OFFSETS, key, offset_row(offset, committed, ""))
+    note_commit(txn, group, mark)
+    return OffsetsChanged(offsets=len(offsets))
+
+
+def _offsets_of_reset(txn: Txn, reset: OffsetReset, group: bytes) -> dict[bytes, int]:
+    """Return what a reset sets, by the keys of the rows."""
+    target = reset.WhichOneof("target")
+    if target == "to_offsets":
+        return _listed(reset.to_offsets.offsets, group)
+    if target is None:
+        raise Rejected("INVALID_ARGUMENT", "target: must be one of to_offset, to_offsets")
+    to = reset.to_offset
+    _accept_offset("to_offset.offset", to.offset)
+    partition = to.partition if to.HasField("partition") else None
+    prefix = _filtered(group, to.topic, partition)
+    if partition is not None:
+        return {prefix: to.offset}
+    found = {row.key: to.offset for row in rows_under(txn, prefix)}
+    if not found:
+        raise Rejected(
+            "NOT_FOUND",
+            f"group {reset.group} of tenant {reset.tenant} has no such offsets to reset: "
+            "name the partition to make one",
+        )
+    return found
+
+
+def _listed(offsets: Sequence[PartitionOffset], group: bytes) -> dict[bytes, int]:
+    if not offsets:
+        raise Rejected("INVALID_ARGUMENT", "to_offsets: must not be empty")
+    listed: dict[bytes, int] = {}
+    for each in offsets:
+        accept_name("topic", each.topic)
+        _accept_offset("offset", each.offset)
+        key = offset_key(group + keys.pack(each.topic), each.partition)
+        if key in listed:
+            named = f"partition {each.partition} of topic {each.topic}"
+            raise Rejected("INVALID_ARGUMENT", f"to_offsets: {named} is there a second time")
+        listed[key] = each.offset
+    return listed
+
+
+def _delete(txn: Txn, deletion: OffsetDeletion) -> OffsetsChanged:
+    accept_name("tenant", deletion.tenant)
+    accept_name("group", deletion.group)
+    group = group_key(deletion.tenant, deletion.group)
+    partition = deletion.partition if deletion.HasField("partition") else None
+    prefix = _filtered(group, deletion.topic, partition)
+    if not deletion.topic:
+        return OffsetsChanged(offsets=delete_group(txn, group))
+    deleted = _delete_under(txn, prefix) if partition is None else _delete_one(txn, prefix)
+    if deleted:
+        mark = read_mark(txn, group)
+        if not any(rows_under(txn, group)):
+            mark.committed_at_ms = 0
+        note_change(txn, group, mark)
+    return OffsetsChanged(offsets=deleted)
+
+
+def _filtered(group: bytes, topic: str, partition: int | None) -> bytes:
+    """Return what the keys of the named offsets begin with; of a partition, its key."""
+    if not topic:
+        if partition is not None:
+            raise Rejected("INVALID_ARGUMENT", "partition: needs a topic")
+        return group
+    accept_name("topic", topic)
+    topic_key = group + keys.pack(topic)
+    return topic_key if partition is None else offset_key(topic_key, partition)
+
+
+def _delete_under(txn: Txn, prefix: bytes) -> int:
+    deleted = [row.key for row in rows_under(txn, prefix)]
+    for key in deleted:
+        txn.delete(OFFSETS, key)
+    return len(deleted)
+
+
+def _delete_one(txn: Txn, key: bytes) -> int:
+    if txn.get(OFFSETS, key) is None:
+        return 0
+    txn.delete(OFFSETS, key)
+    return 1
+
+
+def _accept_offset(field: str, offset: int) -> None:
+    if offset < 0:
+        raise Rejected("INVALID_ARGUMENT", f"{field}: must not be negative, and is {offset}")

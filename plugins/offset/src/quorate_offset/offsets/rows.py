@@ -1,0 +1,62 @@
+"""The rows of offsets: their bytes, written and read without a message where there are many."""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+from quorate.plugin import Reader, Row, keys
+
+from quorate_offset.families import OFFSETS
+from quorate_offset.v1.queries_pb2 import CommittedOffset
+from quorate_offset.v1.rows_pb2 import Offset
+
+#: Rows that are read at a time.
+CHUNK: Final = 1_000
+
+# Both fields of `Offset` that are always there have a fixed size, and stand first.
+_OFFSET: Final = Struct("<Bq")
+_COMMITTED: Final = Struct("<BQ")
+_OFFSET_TAG: Final = 1 << 3 | 1
+_COMMITTED_TAG: Final = 2 << 3 | 1
+_stored_offset: Final = _OFFSET.unpack_from
+_offset_bytes: Final = _OFFSET.pack
+
+
+def committed_part(at_ms: int) -> bytes:
+    """Return what the rows of all offsets that are committed at this time share."""
+    return _COMMITTED.pack(_COMMITTED_TAG, at_ms)
+
+
+def offset_row(offset: int, committed: bytes, metadata: str) -> bytes:
+    """Return the encoded `Offset`; `committed` comes from `committed_part`."""
+    row = _offset_bytes(_OFFSET_TAG, offset) + committed
+    return row + Offset(metadata=metadata).SerializeToString() if metadata else row
+
+
+def offset_in(row: bytes) -> int:
+    """Return the offset of a row."""
+    return int(_stored_offset(row)[1])
+
+
+def rows_under(reader: Reader, prefix: bytes) -> Iterator[Row]:
+    """Yield the offsets whose keys begin with a packed prefix, as many as there are."""
+    start, end = prefix, prefix + b"\xff"
+    while True:
+        rows = list(reader.scan(OFFSETS, start, end, limit=CHUNK))
+        yield from rows
+        if len(rows) < CHUNK:
+            return
+        start = rows[-1].key + b"\x00"
+
+
+def committed_offset(row: Row) -> CommittedOffset:
+    """Return an offset as readers get it."""
+    _, _, topic, partition = keys.unpack(row.key)
+    stored = Offset.FromString(row.value)
+    return CommittedOffset(
+        topic=str(topic),
+        partition=int(partition),
+        offset=stored.offset,
+        committed_at_ms=stored.committed_at_ms,
+        metadata=stored.metadata,
+    )

@@ -1,0 +1,377 @@
+"""The gRPC service of offsets: each call becomes a command or a query.
+
+`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from quorate.plugin import Answers, GrpcService, Metric, NodeApi, Rejected
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_offset.answers import PAGE_SIZE, consistency, each_reply, raise_refusal
+from quorate_offset.names import name_fault
+from quorate_offset.offsets.validation import (
+    MOST_GROUPS,
+    after_token,
+    check_changes,
+    check_count,
+    check_fetch,
+    check_fetch_groups,
+    check_group,
+    check_lag,
+    check_page,
+)
+from quorate_offset.pages import cut
+from quorate_offset.v1 import service_pb2_grpc
+from quorate_offset.v1.commands_pb2 import (
+    CommitOffsetsCommand,
+    DeleteOffsetsCommand,
+    FenceGroupsCommand,
+    GroupCommit,
+    GroupCommitReply,
+    GroupFence,
+    OffsetList,
+    OffsetReset,
+    OffsetsChanged,
+    PartitionOffset,
+    ResetOffsetsCommand,
+)
+from quorate_offset.v1.queries_pb2 import (
+    FetchGroupQuery,
+    FetchGroupsQuery,
+    GetGroupStateQuery,
+    GroupOffsets,
+    GroupState,
+    ListChangesQuery,
+    ListGroupStatesQuery,
+    ShardChanges,
+    TopicPartition,
+)
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetRequest,
+    CommitOffsetResponse,
+    CommitOffsetsRequest,
+    CommitOffsetsResponse,
+    DeleteOffsetsRequest,
+    DeleteOffsetsResponse,
+    FenceGroupRequest,
+    FenceGroupResponse,
+    FenceGroupsRequest,
+    FenceGroupsResponse,
+    FetchGroupsRequest,
+    FetchGroupsResponse,
+    FetchOffsetsRequest,
+    FetchOffsetsResponse,
+    GetGroupStateRequest,
+    LagRequest,
+    LagResponse,
+    ListChangesRequest,
+    ListGroupStatesRequest,
+    ListGroupStatesResponse,
+    PartitionLag,
+    ResetOffsetsRequest,
+    ResetOffsetsResponse,
+    ResetRequest,
+)
+
+COMMITTED: Final = Metric(
+    name="quorate_offset_commits_total",
+    kind="counter",
+    help="Offsets that were to be committed through this node, by outcome.",
+    labels=("outcome",),
+)
+ROWS_READ: Final = Metric(
+    name="quorate_offset_sync_rows_read_total",
+    kind="counter",
+    help="Rows that shards read to answer ListChanges calls of this node.",
+)
+GROUPS_LISTED: Final = Metric(
+    name="quorate_offset_sync_groups_total",
+    kind="counter",
+    help="Changed groups in the answers to ListChanges calls of this node.",
+)
+
+
+class OffsetService(service_pb2_grpc.OffsetServiceServicer):
+    """Serves offsets on every node, whether it holds a replica of the shard or not."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def CommitOffset(
+        self, request: CommitOffsetRequest, context: object
+    ) -> CommitOffsetResponse:
+        """Commit one offset."""
+        item = GroupCommit(
+            tenant=request.tenant,
+            group=request.group,
+            commits=[request.commit],
+            mode=request.mode,
+            generation=request.generation if request.HasField("generation") else None,
+        )
+        reply = await self._commit(CommitOffsetsCommand(groups=[item]))
+        raise_refusal(reply)
+        [answer] = each_reply(reply, GroupCommitReply)
+        for refusal in answer.refusals:
+            raise Rejected(refusal.code, refusal.message)
+        return CommitOffsetResponse(revision=reply.revisions[0])
+
+    async def CommitOffsets(
+        self, request: CommitOffsetsRequest, context: object
+    ) -> CommitOffsetsResponse:
+        """Commit offsets of many groups, in one proposal a shard."""
+        # The same fields under the same numbers; to copy thousands of messages would take longer.
+        command = CommitOffsetsCommand.FromString(request.SerializeToString())
+        reply = await self._commit(command)
+        response = CommitOffsetsResponse(revisions=reply.revisions)
+        for position, encoded in enumerate(reply.replies):
+            # Most replies are empty: nothing was refused.
+            for each in GroupCommitReply.FromString(encoded).refusals if encoded else ():
+                response.refusals.add(
+                    group=position, commit=each.commit, code=each.code, message=each.message
+                )
+        for refusal in reply.refusals:
+            response.refusals.add(group=refusal.item, code=refusal.code, message=refusal.message)
+        if reply.refusals:
+            response.refusals.sort(key=lambda refusal: (refusal.group, refusal.commit))
+        return response
+
+    async def FenceGroup(self, request: FenceGroupRequest, context: object) -> FenceGroupResponse:
+        """Fence one group."""
+        fence = GroupFence(
+            tenant=request.tenant, group=request.group, generation=request.generation
+        )
+        reply = await self._node.propose(FenceGroupsCommand(fences=[fence]), BatchReply)
+        raise_refusal(reply)
+        return FenceGroupResponse(revision=reply.revisions[0])
+
+    async def FenceGroups(
+        self, request: FenceGroupsRequest, context: object
+    ) -> FenceGroupsResponse:
+        """Fence many groups."""
+        reply = await self._node.propose(FenceGroupsCommand(fences=request.fences), BatchReply)
+        return FenceGroupsResponse(refusals=reply.refusals, revisions=reply.revisions)
+
+    async def ResetOffsets(
+        self, request: ResetOffsetsRequest, context: object
+    ) -> ResetOffsetsResponse:
+        """Set offsets of many groups; those of another group are read first."""
+        check_count("resets", request.resets, MOST_GROUPS)
+        answer = BatchReply(items=len(request.resets))
+        resets: dict[int, OffsetReset] = {}
+        refusals: dict[int, tuple[str, str]] = {}
+        for position, each in enumerate(request.resets):
+            try:
+                resets[position] = await self._reset(each)
+            except Rejected as refusal:
+                refusals[position] = (refusal.code, refusal.message)
+        changed = [0] * len(request.resets)
+        if resets:
+            command = ResetOffsetsCommand(resets=resets.values())
+            answer = await self._node.propose(command, BatchReply)
+            positions = list(resets)
+            for position, reply in zip(positions, each_reply(answer, OffsetsChanged), strict=True):
+                changed[position] = reply.offsets
+            for refused in answer.refusals:
+                refusals[positions[refused.item]] = (refused.code, refused.message)
+        response = ResetOffsetsResponse(offsets=changed, revisions=answer.revisions)
+        for position, (code, message) in sorted(refusals.items()):
+            response.refusals.add(item=position, code=code, message=message)
+        return response
+
+    async def DeleteOffsets(
+        self, request: DeleteOffsetsRequest, context: object
+    ) -> DeleteOffsetsResponse:
+        """Delete offsets of many groups."""
+        command = DeleteOffsetsCommand(deletions=request.deletions)
+        reply = await self._node.propose(command, BatchReply)
+        return DeleteOffsetsResponse(
+            offsets=[each.offsets for each in each_reply(reply, OffsetsChanged)],
+            refusals=reply.refusals,
+            revisions=reply.revisions,
+        )
+
+    async def FetchOffsets(
+        self, request: FetchOffsetsRequest, context: object
+    ) -> FetchOffsetsResponse:
+        """Read offsets of one group."""
+        check_fetch(request)
+        query = FetchGroupQuery(
+            tenant=request.tenant,
+            group=request.group,
+            partitions=request.partitions,
+            topic=request.topic,
+        )
+        found = await self._fetch(query, stale=request.stale, min_revision=request.min_revision)
+        group = _joined(request.tenant, request.group, found.rows)
+        return FetchOffsetsResponse(group=group, age_ms=found.age_ms)
+
+    async def FetchGroups(
+        self, request: FetchGroupsRequest, context: object
+    ) -> FetchGroupsResponse:
+        """Read the offsets of many groups."""
+        check_fetch_groups(request)
+        found = await self._node.read(
+            FetchGroupsQuery(groups=request.groups),
+            GroupOffsets,
+            consistency=consistency(stale=request.stale),
+        )
+        parts: dict[tuple[str, str], list[GroupOffsets]] = {}
+        for part in found.rows:
+            parts.setdefault((part.tenant, part.group), []).append(part)
+        groups = [
+            _joined(each.tenant, each.group, parts.get((each.tenant, each.group), []))
+            for each in request.groups
+        ]
+        return FetchGroupsResponse(groups=groups, age_ms=found.age_ms)
+
+    async def Lag(self, request: LagRequest, context: object) -> LagResponse:
+        """Say how far a group is behind the ends that the caller knows."""
+        check_lag(request)
+        query = FetchGroupQuery(
+            tenant=request.tenant,
+            group=request.group,
+            partitions=[
+                TopicPartition(topic=end.topic, partition=end.partition) for end in request.ends
+            ],
+        )
+        found = await self._fetch(query, stale=request.stale)
+        stands = {
+            (each.topic, each.partition): each.offset
+            for part in found.rows
+            for each in part.offsets
+        }
+        response = LagResponse(age_ms=found.age_ms)
+        for end in request.ends:
+            offset = stands.get((end.topic, end.partition))
+            lag = PartitionLag(
+                topic=end.topic,
+                partition=end.partition,
+                offset=offset,
+                end_offset=end.offset,
+                lag=max(0, end.offset - (offset or 0)),
+            )
+            response.partitions.append(lag)
+            response.lag += lag.lag
+        return response
+
+    async def GetGroupState(self, request: GetGroupStateRequest, context: object) -> GroupState:
+        """Read the state of one group."""
+        check_group(request.tenant, request.group)
+        found = await self._node.read(
+            GetGroupStateQuery(tenant=request.tenant, group=request.group),
+            GroupState,
+            consistency=consistency(stale=request.stale),
+        )
+        if not found.rows:
+            raise Rejected("NOT_FOUND", f"tenant {request.tenant} has no group {request.group}")
+        return found.rows[0]
+
+    async def ListGroupStates(
+        self, request: ListGroupStatesRequest, context: object
+    ) -> ListGroupStatesResponse:
+        """List a page of the states of groups."""
+        check_page(request.tenant, request.prefix, request.page_size)
+        size = request.page_size or PAGE_SIZE
+        query = ListGroupStatesQuery(
+            tenant=request.tenant,
+            prefix=request.prefix,
+            after=after_token(request.page_token),
+            limit=size + 1,
+        )
+        found = await self._node.read(
+            query, GroupState, consistency=consistency(stale=request.stale)
+        )
+        page, token = cut(list(found.rows), size)
+        return ListGroupStatesResponse(groups=page, next_page_token=token, age_ms=found.age_ms)
+
+    async def ListChanges(
+        self, request: ListChangesRequest, context: object
+    ) -> AsyncIterator[ShardChanges]:
+        """List what has changed behind a token, in one answer a shard."""
+        check_changes(request)
+        query = ListChangesQuery(since=request.since, limit=request.limit)
+        async for answer in self._node.query(query, ShardChanges):
+            self._node.count(ROWS_READ.name, answer.rows_read)
+            self._node.count(GROUPS_LISTED.name, len(answer.changes))
+            yield answer
+
+    async def _commit(self, command: CommitOffsetsCommand) -> BatchReply:
+        reply = await self._node.propose(command, BatchReply)
+        asked = sum(len(group.commits) for group in command.groups)
+        refused = sum(len(command.groups[each.item].commits) for each in reply.refusals)
+        refused += sum(
+            len(GroupCommitReply.FromString(each).refusals) for each in reply.replies if each
+        )
+        if refused:
+            self._node.count(COMMITTED.name, refused, outcome="refused")
+        self._node.count(COMMITTED.name, asked - refused, outcome="committed")
+        return reply
+
+    async def _reset(self, request: ResetRequest) -> OffsetReset:
+        """Return the command of a reset; raises `Rejected` for another group without offsets."""
+        reset = OffsetReset(
+            tenant=request.tenant,
+            group=request.group,
+            generation=request.generation if request.HasField("generation") else None,
+        )
+        target = request.WhichOneof("target")
+        if target == "to_group":
+            reset.to_offsets.CopyFrom(await self._offsets_of(request))
+        elif target == "to_offsets":
+            reset.to_offsets.CopyFrom(request.to_offsets)
+        elif target == "to_offset":
+            reset.to_offset.CopyFrom(request.to_offset)
+        return reset
+
+    async def _offsets_of(self, request: ResetRequest) -> OffsetList:
+        source = request.to_group
+        for field, name in (("tenant", request.tenant), ("to_group.group", source.group)):
+            if fault := name_fault(name):
+                raise Rejected("INVALID_ARGUMENT", f"{field}: {fault}")
+        query = FetchGroupQuery(tenant=request.tenant, group=source.group, topic=source.topic)
+        if source.HasField("partition"):
+            if not source.topic:
+                raise Rejected("INVALID_ARGUMENT", "to_group.partition: needs a topic")
+            query.topic = ""
+            query.partitions.add(topic=source.topic, partition=source.partition)
+        found = await self._fetch(query, stale=False)
+        offsets = [
+            PartitionOffset(topic=each.topic, partition=each.partition, offset=each.offset)
+            for part in found.rows
+            for each in part.offsets
+        ]
+        if not offsets:
+            raise Rejected(
+                "NOT_FOUND",
+                f"group {source.group} of tenant {request.tenant} has no such offsets to copy",
+            )
+        return OffsetList(offsets=offsets)
+
+    async def _fetch(
+        self, query: FetchGroupQuery, *, stale: bool, min_revision: int = 0
+    ) -> Answers[GroupOffsets]:
+        return await self._node.read(
+            query,
+            GroupOffsets,
+            consistency=consistency(stale=stale),
+            min_revision=min_revision,
+        )
+
+
+def _joined(tenant: str, group: str, parts: Sequence[GroupOffsets]) -> GroupOffsets:
+    """Return the offsets of a group in one message; without offsets when there is no group."""
+    if not parts:
+        return GroupOffsets(tenant=tenant, group=group)
+    first, *others = parts
+    for part in others:
+        first.offsets.extend(part.offsets)
+    return first
+
+
+OFFSET: Final = GrpcService(
+    full_name="quorate_offset.v1.OffsetService",
+    add_to_server=service_pb2_grpc.add_OffsetServiceServicer_to_server,
+    servicer=OffsetService,
+)

@@ -1,0 +1,148 @@
+"""What is wrong with a command or a read as a whole, whatever the rows say.
+
+What is wrong with one item of a batch is found by the handler, so that the others go through.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from google.protobuf.message import DecodeError
+from quorate.plugin import Invalid
+
+from quorate_offset.names import LONGEST_NAME, check_name
+from quorate_offset.v1.commands_pb2 import (
+    CommitOffsetsCommand,
+    DeleteOffsetsCommand,
+    FenceGroupsCommand,
+    PartitionOffset,
+    ResetOffsetsCommand,
+)
+from quorate_offset.v1.queries_pb2 import GroupName, TopicPartition
+from quorate_offset.v1.service_pb2 import (
+    FetchGroupsRequest,
+    FetchOffsetsRequest,
+    LagRequest,
+    ListChangesRequest,
+)
+
+#: Offsets of one commit or read; partitions of one reset.
+MOST_OFFSETS: Final = 10_000
+#: Groups of one fence, reset, deletion or read.
+MOST_GROUPS: Final = 1_000
+LARGEST_PAGE: Final = 1_000
+MOST_CHANGES: Final = 10_000
+_LARGEST_REVISION: Final = 2**63 - 1
+
+
+def check_commits(command: CommitOffsetsCommand) -> None:
+    """Refuse a batch without groups, and one of too many offsets."""
+    check_any("groups", command.groups)
+    offsets = sum(len(group.commits) for group in command.groups)
+    if offsets > MOST_OFFSETS:
+        raise Invalid("groups", f"{offsets} offsets, and {MOST_OFFSETS} are the most in one call")
+
+
+def check_fences(command: FenceGroupsCommand) -> None:
+    """Refuse an empty batch, and one of too many groups."""
+    check_count("fences", command.fences, MOST_GROUPS)
+
+
+def check_resets(command: ResetOffsetsCommand) -> None:
+    """Refuse an empty batch, and one of too many groups or offsets."""
+    check_count("resets", command.resets, MOST_GROUPS)
+    listed = sum(len(reset.to_offsets.offsets) for reset in command.resets)
+    if listed > MOST_OFFSETS:
+        raise Invalid("resets", f"{listed} offsets, and {MOST_OFFSETS} are the most in one call")
+
+
+def check_deletions(command: DeleteOffsetsCommand) -> None:
+    """Refuse an empty batch, and one of too many groups."""
+    check_count("deletions", command.deletions, MOST_GROUPS)
+
+
+def check_fetch(request: FetchOffsetsRequest) -> None:
+    """Refuse a read of no group, or of what no group has."""
+    check_group(request.tenant, request.group)
+    if request.partitions and request.topic:
+        raise Invalid("topic", "must be empty when partitions are named")
+    if request.topic:
+        check_name("topic", request.topic)
+    _check_partitions("partitions", request.partitions)
+
+
+def check_fetch_groups(request: FetchGroupsRequest) -> None:
+    """Refuse to read too many groups at once, or one that cannot be there."""
+    check_count("groups", request.groups, MOST_GROUPS)
+    for position, each in enumerate(request.groups):
+        check_group(each.tenant, each.group, f"groups[{position}].")
+
+
+def check_lag(request: LagRequest) -> None:
+    """Refuse ends of no group, of no partition, or that are none."""
+    check_group(request.tenant, request.group)
+    check_any("ends", request.ends)
+    _check_partitions("ends", request.ends)
+    for position, end in enumerate(request.ends):
+        if end.offset < 0:
+            raise Invalid(f"ends[{position}].offset", f"must not be negative, and is {end.offset}")
+
+
+def check_changes(request: ListChangesRequest) -> None:
+    """Refuse a token that names a shard twice, or a revision that none has."""
+    shards = {each.shard for each in request.since}
+    if len(shards) != len(request.since):
+        raise Invalid("since", "names a shard twice")
+    if any(each.revision > _LARGEST_REVISION for each in request.since):
+        raise Invalid("since", f"a revision is at most {_LARGEST_REVISION}")
+    if request.limit > MOST_CHANGES:
+        raise Invalid("limit", f"must be at most {MOST_CHANGES}, not {request.limit}")
+
+
+def check_group(tenant: str, group: str, path: str = "") -> None:
+    """Refuse names that no group has."""
+    check_name(f"{path}tenant", tenant)
+    check_name(f"{path}group", group)
+
+
+def check_page(tenant: str, prefix: str, size: int) -> None:
+    """Refuse a filter that no group passes, and a page that is too large."""
+    for field, name in (("tenant", tenant), ("prefix", prefix)):
+        if len(name) > LONGEST_NAME:
+            raise Invalid(field, f"must have at most {LONGEST_NAME} characters, not {len(name)}")
+    if prefix and not tenant:
+        raise Invalid("prefix", "needs a tenant")
+    if size > LARGEST_PAGE:
+        raise Invalid("page_size", f"must be at most {LARGEST_PAGE}, not {size}")
+
+
+def check_count(field: str, items: Sequence[object], most: int) -> None:
+    """Refuse an empty batch, and one of too many items."""
+    check_any(field, items)
+    if len(items) > most:
+        raise Invalid(field, f"{len(items)} items, and {most} are the most in one call")
+
+
+def check_any(field: str, items: Sequence[object]) -> None:
+    """Refuse an empty batch."""
+    if not items:
+        raise Invalid(field, "must not be empty")
+
+
+def after_token(token: bytes) -> GroupName:
+    """Return the group behind which a page begins; refuse what no page gave."""
+    if not token:
+        return GroupName()
+    try:
+        after = GroupName.FromString(token)
+    except DecodeError as error:
+        raise Invalid("page_token", "was not given by a page before") from error
+    if not after.tenant or not after.group:
+        raise Invalid("page_token", "was not given by a page before")
+    return after
+
+
+def _check_partitions(field: str, named: Sequence[TopicPartition | PartitionOffset]) -> None:
+    if len(named) > MOST_OFFSETS:
+        raise Invalid(field, f"{len(named)} partitions, and {MOST_OFFSETS} are the most")
+    for position, each in enumerate(named):
+        check_name(f"{field}[{position}].topic", each.topic)

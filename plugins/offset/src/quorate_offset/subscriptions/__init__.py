@@ -1,0 +1,1 @@
+"""Subscription groups: how groups of consumers are to be served."""

@@ -1,0 +1,195 @@
+"""The handlers of subscription groups: pure functions of a transaction and a command."""
+
+from collections.abc import Sequence, Sized
+from typing import Final
+
+from quorate.plugin import Rejected, Txn, answer_each
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_offset.families import SUBSCRIPTION_GROUPS, group_key
+from quorate_offset.names import accept_name, accept_tenant
+from quorate_offset.offsets.apply import delete_group
+from quorate_offset.v1.commands_pb2 import (
+    AttributeChange,
+    DeleteSubscriptionGroupsCommand,
+    ForbiddenChange,
+    PutSubscriptionGroupReply,
+    PutSubscriptionGroupsCommand,
+    SubscriptionGroupChange,
+    SubscriptionGroupDeletion,
+)
+from quorate_offset.v1.rows_pb2 import (
+    Attribute,
+    ForbiddenTopic,
+    Subscription,
+    SubscriptionGroup,
+)
+
+LONGEST_TEXT: Final = 4_096
+#: Subscriptions, attributes or forbidden topics of one group.
+MOST_OF_A_KIND: Final = 1_000
+
+_SWITCHES: Final = (
+    "consume_enable",
+    "consume_from_min_enable",
+    "consume_broadcast_enable",
+    "consume_message_orderly",
+    "notify_consumer_ids_changed_enable",
+)
+_NUMBERS: Final = (
+    "retry_queue_nums",
+    "retry_max_times",
+    "broker_id",
+    "which_broker_when_consume_slowly",
+    "group_sys_flag",
+    "consume_timeout_minutes",
+)
+
+
+def put_groups(txn: Txn, command: PutSubscriptionGroupsCommand) -> BatchReply:
+    """Make or change many groups; one that is unchanged or refused stops none of the others."""
+    return answer_each(txn, command.groups, _put)
+
+
+def delete_groups(txn: Txn, command: DeleteSubscriptionGroupsCommand) -> BatchReply:
+    """Delete many groups."""
+    return answer_each(txn, command.deletions, _delete)
+
+
+def new_group(tenant: str, group: str, at_ms: int) -> SubscriptionGroup:
+    """Return a group as it is when nothing is said of it."""
+    return SubscriptionGroup(
+        tenant=tenant,
+        group=group,
+        consume_enable=True,
+        consume_from_min_enable=True,
+        consume_broadcast_enable=True,
+        retry_queue_nums=1,
+        retry_max_times=16,
+        which_broker_when_consume_slowly=1,
+        notify_consumer_ids_changed_enable=True,
+        consume_timeout_minutes=15,
+        created_at_ms=at_ms,
+    )
+
+
+def _put(txn: Txn, change: SubscriptionGroupChange) -> PutSubscriptionGroupReply:
+    accept_tenant(txn, change.tenant)
+    accept_name("group", change.group)
+    key = group_key(change.tenant, change.group)
+    stored = txn.get(SUBSCRIPTION_GROUPS, key)
+    if stored is None:
+        group = new_group(change.tenant, change.group, txn.proposed_at_ms)
+    else:
+        group = SubscriptionGroup.FromString(stored)
+    before = group.SerializeToString(deterministic=True)
+    for field in (*_SWITCHES, *_NUMBERS):
+        if change.HasField(field):
+            setattr(group, field, getattr(change, field))
+    if change.HasField("subscriptions"):
+        _subscribe(group, change.subscriptions.subscriptions)
+    _change_attributes(group, change.attributes)
+    _change_forbidden(group, change.forbidden)
+    if stored is not None and group.SerializeToString(deterministic=True) == before:
+        return PutSubscriptionGroupReply(group=group, unchanged=True)
+    group.updated_at_ms = txn.proposed_at_ms
+    txn.put(SUBSCRIPTION_GROUPS, key, group.SerializeToString(deterministic=True))
+    return PutSubscriptionGroupReply(group=group)
+
+
+def _delete(txn: Txn, deletion: SubscriptionGroupDeletion) -> None:
+    accept_name("tenant", deletion.tenant)
+    accept_name("group", deletion.group)
+    key = group_key(deletion.tenant, deletion.group)
+    if txn.get(SUBSCRIPTION_GROUPS, key) is None:
+        raise Rejected(
+            "NOT_FOUND",
+            f"there is no subscription group {deletion.group} of tenant {deletion.tenant}",
+        )
+    txn.delete(SUBSCRIPTION_GROUPS, key)
+    if deletion.offsets:
+        delete_group(txn, key)
+
+
+def _subscribe(group: SubscriptionGroup, subscriptions: Sequence[Subscription]) -> None:
+    by_topic: dict[str, Subscription] = {}
+    for each in subscriptions:
+        accept_name("subscriptions.topic", each.topic)
+        _accept_text("subscriptions.expression_type", each.expression_type)
+        _accept_text("subscriptions.expression", each.expression)
+        if each.topic in by_topic:
+            raise _twice("subscriptions", each.topic)
+        by_topic[each.topic] = each
+    _accept_count("subscriptions", by_topic)
+    del group.subscriptions[:]
+    group.subscriptions.extend(by_topic[topic] for topic in sorted(by_topic))
+
+
+def _change_attributes(group: SubscriptionGroup, changes: Sequence[AttributeChange]) -> None:
+    """Set what a `+` names, and remove what a `-` names; all or nothing."""
+    attributes = {each.name: each.value for each in group.attributes}
+    named: set[str] = set()
+    for change in changes:
+        sign, name = change.name[:1], change.name[1:]
+        if sign not in ("+", "-"):
+            raise Rejected(
+                "INVALID_ARGUMENT",
+                f"attributes: {change.name!r} must begin with + to be set, or - to be removed",
+            )
+        accept_name("attributes.name", name)
+        _accept_text("attributes.value", change.value)
+        if name in named:
+            raise _twice("attributes", name)
+        named.add(name)
+        if sign == "+":
+            attributes[name] = change.value
+        elif change.value:
+            raise Rejected("INVALID_ARGUMENT", f"attributes: -{name} takes no value")
+        elif attributes.pop(name, None) is None:
+            raise Rejected("NOT_FOUND", f"attributes: the group has no {name} to remove")
+    _accept_count("attributes", attributes)
+    del group.attributes[:]
+    group.attributes.extend(
+        Attribute(name=name, value=attributes[name]) for name in sorted(attributes)
+    )
+
+
+def _change_forbidden(group: SubscriptionGroup, changes: Sequence[ForbiddenChange]) -> None:
+    """Set and clear bits of topics; a topic without bits is none that is forbidden."""
+    bits = {each.topic: each.bits for each in group.forbidden}
+    named: set[str] = set()
+    for change in changes:
+        accept_name("forbidden.topic", change.topic)
+        if change.topic in named:
+            raise _twice("forbidden", change.topic)
+        named.add(change.topic)
+        if change.set & change.clear:
+            raise Rejected(
+                "INVALID_ARGUMENT",
+                f"forbidden: bits {change.set & change.clear:#x} of topic {change.topic} are to be "
+                "set and cleared at once",
+            )
+        bits[change.topic] = (bits.get(change.topic, 0) | change.set) & ~change.clear
+    kept = {topic: value for topic, value in bits.items() if value}
+    _accept_count("forbidden", kept)
+    del group.forbidden[:]
+    group.forbidden.extend(ForbiddenTopic(topic=topic, bits=kept[topic]) for topic in sorted(kept))
+
+
+def _accept_text(field: str, text: str) -> None:
+    if len(text) > LONGEST_TEXT:
+        raise Rejected(
+            "INVALID_ARGUMENT",
+            f"{field}: must have at most {LONGEST_TEXT} characters, not {len(text)}",
+        )
+
+
+def _accept_count(field: str, found: Sized) -> None:
+    if len(found) > MOST_OF_A_KIND:
+        raise Rejected(
+            "INVALID_ARGUMENT", f"{field}: {len(found)}, and {MOST_OF_A_KIND} are the most"
+        )
+
+
+def _twice(field: str, name: str) -> Rejected:
+    return Rejected("INVALID_ARGUMENT", f"{field}: {name} is there a second time")

@@ -1,0 +1,1 @@
+"""Tenants: the plugin's part in their deletion."""
