@@ -1,0 +1,1 @@
+"""ACL rules: what clients may do with topics, and what not."""

@@ -1,0 +1,47 @@
+"""What a shard has counted since it was last collected: numbers of one length, in one row."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from quorate.plugin import Reader, Txn
+
+from quorate_mqtt.activity.families import ACTIVITY, ACTIVITY_KEY
+
+
+class Counts(NamedTuple):
+    """How often things have happened; rows hold them in this order."""
+
+    connects: int = 0
+    take_overs: int = 0
+    sessions_expired: int = 0
+    wills_due: int = 0
+    wills_reassigned: int = 0
+    wills_published: int = 0
+
+
+_ROW: Final = Struct(f">{len(Counts._fields)}Q")
+
+
+def counted(reader: Reader) -> Counts:
+    """Return what this shard has counted."""
+    value = reader.get(ACTIVITY, ACTIVITY_KEY)
+    return Counts() if value is None else Counts._make(_ROW.unpack(value))
+
+
+def count(txn: Txn, more: Counts) -> None:
+    """Count what a command has done; nothing is written when it has done nothing."""
+    if not any(more):
+        return
+    value = txn.get(ACTIVITY, ACTIVITY_KEY)
+    if value is not None:
+        more = Counts._make(map(int.__add__, _ROW.unpack(value), more))
+    txn.put(ACTIVITY, ACTIVITY_KEY, _ROW.pack(*more))
+
+
+def collect(txn: Txn) -> Counts:
+    """Return what was counted, and begin anew."""
+    found = counted(txn)
+    txn.delete(ACTIVITY, ACTIVITY_KEY)
+    return found

@@ -1,0 +1,6 @@
+"""Whether a client may connect, publish or subscribe: one pure decision, for nodes and brokers."""
+
+from quorate_mqtt.authorisation.access import Access, Action
+from quorate_mqtt.authorisation.policy import Decision, Policy, Reason
+
+__all__ = ["Access", "Action", "Decision", "Policy", "Reason"]

@@ -1,0 +1,83 @@
+"""Accesses and decisions as messages of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from quorate_mqtt.authorisation.access import Access, Action
+from quorate_mqtt.authorisation.policy import Decision, Reason
+from quorate_mqtt.v1 import authorisation_pb2 as messages
+from quorate_mqtt.v1.authorisation_pb2 import (
+    AccessAction,
+    AccessDecision,
+    AccessReason,
+    CheckAccessRequest,
+)
+
+_ACTIONS: Final[Mapping[Action, AccessAction]] = {
+    Action.CONNECT: messages.ACCESS_ACTION_CONNECT,
+    Action.PUBLISH: messages.ACCESS_ACTION_PUBLISH,
+    Action.SUBSCRIBE: messages.ACCESS_ACTION_SUBSCRIBE,
+}
+_REASONS: Final[Mapping[Reason, AccessReason]] = {
+    Reason.BLACKLISTED: messages.ACCESS_REASON_BLACKLISTED,
+    Reason.NOT_BLACKLISTED: messages.ACCESS_REASON_NOT_BLACKLISTED,
+    Reason.SUPERUSER: messages.ACCESS_REASON_SUPERUSER,
+    Reason.DENIED_BY_RULE: messages.ACCESS_REASON_DENIED_BY_RULE,
+    Reason.ALLOWED_BY_RULE: messages.ACCESS_REASON_ALLOWED_BY_RULE,
+    Reason.NO_RULE: messages.ACCESS_REASON_NO_RULE,
+}
+_ACTION_OF: Final = {message: action for action, message in _ACTIONS.items()}
+_REASON_OF: Final = {message: reason for reason, message in _REASONS.items()}
+
+
+def is_action(action: AccessAction) -> bool:
+    """Tell whether this version knows an action."""
+    return action in _ACTION_OF
+
+
+def access_of(request: CheckAccessRequest) -> Access:
+    """Return the access that a request asks about; its action is one that is known."""
+    return Access(
+        client_id=request.client_id,
+        username=request.username,
+        address=request.address,
+        action=_ACTION_OF[request.action],
+        topic=request.topic,
+        qos=request.qos,
+        retain=request.retain,
+    )
+
+
+def request_of(tenant: str, access: Access, *, allow_unmatched: bool) -> CheckAccessRequest:
+    """Return the request that asks about an access."""
+    return CheckAccessRequest(
+        tenant=tenant,
+        client_id=access.client_id,
+        username=access.username,
+        address=access.address,
+        action=_ACTIONS[access.action],
+        topic=access.topic,
+        qos=access.qos,
+        retain=access.retain,
+        deny_unmatched=not allow_unmatched,
+    )
+
+
+def message_of(decision: Decision) -> AccessDecision:
+    """Return a decision as a message."""
+    return AccessDecision(
+        allowed=decision.allowed,
+        reason=_REASONS[decision.reason],
+        decided_by=decision.decided_by,
+    )
+
+
+def decision_of(message: AccessDecision) -> Decision:
+    """Return the decision of a message."""
+    return Decision(
+        allowed=message.allowed,
+        reason=_REASON_OF[message.reason],
+        decided_by=message.decided_by,
+    )

@@ -1,0 +1,188 @@
+"""The decision over the users, rules and blacklist entries of one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Generic, Protocol, TypeVar
+
+from quorate_mqtt.authorisation.access import Access, Action, Asked, take_apart
+from quorate_mqtt.authorisation.bans import Ban
+from quorate_mqtt.authorisation.rules import EVERYBODY, Rule
+from quorate_mqtt.v1 import acl_rules_pb2, blacklist_pb2
+from quorate_mqtt.v1.acl_rules_pb2 import AclSubject
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistKind
+
+
+class Reason(StrEnum):
+    """Why something is permitted or denied."""
+
+    #: A blacklist entry keeps the client out.
+    BLACKLISTED = "blacklisted"
+    #: No blacklist entry keeps the client from connecting.
+    NOT_BLACKLISTED = "not_blacklisted"
+    #: The user may do everything.
+    SUPERUSER = "superuser"
+    DENIED_BY_RULE = "denied_by_rule"
+    ALLOWED_BY_RULE = "allowed_by_rule"
+    #: No rule says anything; whoever asks has decided what that means.
+    NO_RULE = "no_rule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided, and by what."""
+
+    allowed: bool
+    reason: Reason
+    #: The name of the rule, the blacklist entry or the superuser; empty when none decided.
+    decided_by: str = ""
+
+
+class _Fitting(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def fits(self, asked: Asked) -> bool: ...
+
+
+F = TypeVar("F", bound=_Fitting)
+
+
+def decide(
+    asked: Asked,
+    *,
+    is_superuser: bool,
+    bans: Iterable[Ban],
+    rules: Iterable[Rule],
+    allow_unmatched: bool,
+) -> Decision:
+    """Decide: the blacklist, then superusers, then rules that deny, then rules that allow.
+
+    Of several that fit, the one whose name is first in order is named.
+    """
+    ban = _first(bans, asked)
+    if ban is not None:
+        return Decision(allowed=False, reason=Reason.BLACKLISTED, decided_by=ban.name)
+    if asked.access.action is Action.CONNECT:
+        return Decision(allowed=True, reason=Reason.NOT_BLACKLISTED)
+    if is_superuser:
+        name = asked.access.username
+        return Decision(allowed=True, reason=Reason.SUPERUSER, decided_by=name)
+    told = list(rules)
+    denying = _first((rule for rule in told if not rule.allows), asked)
+    if denying is not None:
+        return Decision(allowed=False, reason=Reason.DENIED_BY_RULE, decided_by=denying.name)
+    allowing = _first((rule for rule in told if rule.allows), asked)
+    if allowing is not None:
+        return Decision(allowed=True, reason=Reason.ALLOWED_BY_RULE, decided_by=allowing.name)
+    return Decision(allowed=allow_unmatched, reason=Reason.NO_RULE)
+
+
+class Policy:
+    """What is in force for the clients of one tenant, found quickly by who asks."""
+
+    def __init__(self) -> None:
+        self._superusers: Final[set[str]] = set()
+        self._rules: Final[_Filed[tuple[AclSubject, str], Rule]] = _Filed()
+        self._bans: Final[_Filed[tuple[BlacklistKind, str], Ban]] = _Filed()
+
+    def put_superuser(self, username: str) -> None:
+        """Let a user do everything."""
+        self._superusers.add(username)
+
+    def drop_superuser(self, username: str) -> None:
+        """Treat a user as any other."""
+        self._superusers.discard(username)
+
+    def put_rule(self, rule: Rule) -> None:
+        """Put a rule in force, in place of one of its name."""
+        self._rules.put((rule.kind, rule.subject), rule)
+
+    def drop_rule(self, name: str) -> None:
+        """Put a rule out of force."""
+        self._rules.drop(name)
+
+    def put_ban(self, ban: Ban) -> None:
+        """Keep out whom a blacklist entry names, in place of one of its name."""
+        subject = ban.subject if ban.kind in _EXACT else EVERYBODY
+        self._bans.put((ban.kind, subject), ban)
+
+    def drop_ban(self, name: str) -> None:
+        """Let in again whom a blacklist entry named."""
+        self._bans.drop(name)
+
+    def decide(self, access: Access, *, allow_unmatched: bool = True) -> Decision:
+        """Decide on an access; raises `Invalid` for one that makes no sense.
+
+        `allow_unmatched` decides where no rule says anything.
+        """
+        return decide(
+            take_apart(access),
+            is_superuser=access.username in self._superusers,
+            bans=self._bans.of(_ban_subjects(access)),
+            rules=self._rules.of(_rule_subjects(access)),
+            allow_unmatched=allow_unmatched,
+        )
+
+
+#: Kinds of blacklist entries that name one client or user.
+_EXACT: Final = (
+    blacklist_pb2.BLACKLIST_KIND_CLIENT_ID,
+    blacklist_pb2.BLACKLIST_KIND_USER,
+)
+_INEXACT: Final = (
+    blacklist_pb2.BLACKLIST_KIND_CLIENT_ID_PATTERN,
+    blacklist_pb2.BLACKLIST_KIND_USER_PATTERN,
+    blacklist_pb2.BLACKLIST_KIND_IP,
+    blacklist_pb2.BLACKLIST_KIND_CIDR,
+)
+
+S = TypeVar("S", bound=tuple[object, str])
+
+
+class _Filed(Generic[S, F]):
+    """Rules or entries by their names, and by whom they are about."""
+
+    def __init__(self) -> None:
+        self._subjects: Final[dict[str, S]] = {}
+        self._by_subject: Final[dict[S, dict[str, F]]] = {}
+
+    def put(self, subject: S, filed: F) -> None:
+        self.drop(filed.name)
+        self._subjects[filed.name] = subject
+        self._by_subject.setdefault(subject, {})[filed.name] = filed
+
+    def drop(self, name: str) -> None:
+        subject = self._subjects.pop(name, None)
+        if subject is None:
+            return
+        about = self._by_subject[subject]
+        del about[name]
+        if not about:
+            del self._by_subject[subject]
+
+    def of(self, subjects: Iterable[S]) -> Iterator[F]:
+        for subject in subjects:
+            yield from self._by_subject.get(subject, {}).values()
+
+
+def _rule_subjects(access: Access) -> Iterator[tuple[AclSubject, str]]:
+    # A name that is `*` itself is looked up once.
+    for name in {access.client_id, EVERYBODY}:
+        yield acl_rules_pb2.ACL_SUBJECT_CLIENT_ID, name
+    for name in {access.username, EVERYBODY}:
+        yield acl_rules_pb2.ACL_SUBJECT_USER, name
+
+
+def _ban_subjects(access: Access) -> Iterator[tuple[BlacklistKind, str]]:
+    yield from zip(_EXACT, (access.client_id, access.username), strict=True)
+    for kind in _INEXACT:
+        yield kind, EVERYBODY
+
+
+def _first(fitting: Iterable[F], asked: Asked) -> F | None:
+    return min(
+        (each for each in fitting if each.fits(asked)), key=lambda each: each.name, default=None
+    )

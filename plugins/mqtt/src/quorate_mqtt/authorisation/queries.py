@@ -1,0 +1,49 @@
+"""The decision where the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.plugin import Reader, keys
+
+from quorate_mqtt.acl_rules.families import ACL_RULES
+from quorate_mqtt.authorisation.bans import ban_of
+from quorate_mqtt.authorisation.messages import access_of, message_of
+from quorate_mqtt.authorisation.policy import Policy
+from quorate_mqtt.authorisation.rules import rule_of
+from quorate_mqtt.blacklist.families import ENTRIES
+from quorate_mqtt.tenants.rows import TENANTS
+from quorate_mqtt.users.families import USERS
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule
+from quorate_mqtt.v1.authorisation_pb2 import AccessDecision, CheckAccessQuery
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
+from quorate_mqtt.v1.users_pb2 import User
+
+#: Rows that are read at a time.
+_CHUNK: Final = 1_000
+
+
+def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDecision]:
+    """Yield the decision over what is in force now; nothing when there is no such tenant."""
+    asked = query.access
+    if reader.get(TENANTS, keys.pack(asked.tenant)) is None:
+        return
+    policy = Policy()
+    if asked.username:
+        user = reader.get(USERS.family, keys.pack(asked.tenant, asked.username))
+        if user is not None and User.FromString(user).superuser:
+            policy.put_superuser(asked.username)
+    for row in _rows_of(reader, ACL_RULES.family, asked.tenant):
+        policy.put_rule(rule_of(AclRule.FromString(row)))
+    for row in _rows_of(reader, ENTRIES.family, asked.tenant):
+        policy.put_ban(ban_of(BlacklistEntry.FromString(row)))
+    decision = policy.decide(access_of(asked), allow_unmatched=not asked.deny_unmatched)
+    yield message_of(decision)
+
+
+def _rows_of(reader: Reader, family: str, tenant: str) -> Iterator[bytes]:
+    start, end = keys.prefix(tenant)
+    while rows := list(reader.scan(family, start, end, limit=_CHUNK)):
+        yield from (row.value for row in rows)
+        start = rows[-1].key + b"\x00"

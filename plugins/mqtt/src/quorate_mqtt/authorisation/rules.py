@@ -1,0 +1,123 @@
+"""ACL rules, prepared for being asked many times."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Final
+
+from quorate_mqtt.authorisation.access import Access, Action, Address, Asked, address_of
+from quorate_mqtt.topic_filters import Levels, Wildcard, covers, levels_of, overlap
+from quorate_mqtt.v1 import acl_rules_pb2
+from quorate_mqtt.v1.acl_rules_pb2 import AclAction, AclRule, AclSubject
+
+Network = IPv4Network | IPv6Network
+
+#: The name of a subject that stands for all of its kind.
+EVERYBODY: Final = "*"
+
+_PLACEHOLDER: Final = re.compile("%[cu]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Permits or denies something to somebody.
+
+    A rule that allows fits a subscription when it covers all topics of its filter; one that denies
+    fits as soon as it has one topic in common with it: so nobody who subscribes is given what a
+    rule denies.
+    """
+
+    name: str
+    allows: bool
+    kind: AclSubject
+    subject: str
+    action: AclAction
+    #: A literal level may have the placeholders `%c` (client id) and `%u` (user name).
+    levels: Levels
+    #: None: wherever the client comes from.
+    network: Network | None = None
+
+    def fits(self, asked: Asked) -> bool:
+        """Tell whether the rule says something about an access."""
+        access = asked.access
+        return (
+            self._is_about(access)
+            and _is_done_by(access, self.action)
+            and holds(self.network, asked.address)
+            and self._has(asked)
+        )
+
+    def _is_about(self, access: Access) -> bool:
+        name = (
+            access.client_id
+            if self.kind == acl_rules_pb2.ACL_SUBJECT_CLIENT_ID
+            else access.username
+        )
+        return name == self.subject or (self.subject == EVERYBODY and bool(name))
+
+    def _has(self, asked: Asked) -> bool:
+        levels = self._filled(asked.access)
+        if levels is None:
+            return False
+        if self.allows:
+            return covers(levels, asked.levels)
+        return overlap(levels, asked.levels)
+
+    def _filled(self, access: Access) -> Levels | None:
+        """Return the levels with the names of the client in the places that are kept for them.
+
+        None when a name could widen what a rule allows: one with a slash would reach below the
+        topics of another client, one that begins with `$` would reach the topics of the broker.
+        """
+        levels: list[str | Wildcard] = []
+        names = {"%c": access.client_id, "%u": access.username}
+        for level in self.levels:
+            if isinstance(level, Wildcard):
+                levels.append(level)
+                continue
+            if self.allows and any(
+                not names[place] or names[place].startswith("$") or "/" in names[place]
+                for place in _PLACEHOLDER.findall(level)
+            ):
+                return None
+            levels += _PLACEHOLDER.sub(lambda found: names[found[0]], level).split("/")
+        return tuple(levels)
+
+
+def rule_of(row: AclRule) -> Rule:
+    """Return the rule of a row."""
+    return Rule(
+        name=row.name,
+        allows=row.permission == acl_rules_pb2.ACL_PERMISSION_ALLOW,
+        kind=row.subject_kind,
+        subject=row.subject,
+        action=row.action,
+        levels=levels_of(row.topic),
+        network=network_of(row.ip) if row.ip else None,
+    )
+
+
+def network_of(text: str) -> Network:
+    """Return the network of a range in CIDR form, or that of one address."""
+    return ip_network(text if "/" in text else address_of(text), strict=False)
+
+
+def holds(network: Network | None, address: Address | None) -> bool:
+    """Tell whether an address lies in a network; one that is not known lies in none."""
+    return network is None or (address is not None and address in network)
+
+
+def _is_done_by(access: Access, action: AclAction) -> bool:
+    match action:
+        case acl_rules_pb2.ACL_ACTION_PUBLISH:
+            return access.action is Action.PUBLISH
+        case acl_rules_pb2.ACL_ACTION_SUBSCRIBE:
+            return access.action is Action.SUBSCRIBE
+        case acl_rules_pb2.ACL_ACTION_RETAIN:
+            return access.action is Action.PUBLISH and access.retain
+        case acl_rules_pb2.ACL_ACTION_QOS:
+            return access.qos > 0
+        case _:
+            return True

@@ -1,0 +1,42 @@
+"""The gRPC service of the decision."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected
+
+from quorate_mqtt.authorisation.access import take_apart
+from quorate_mqtt.authorisation.messages import access_of, is_action
+from quorate_mqtt.names import check_name
+from quorate_mqtt.v1 import authorisation_pb2_grpc
+from quorate_mqtt.v1.authorisation_pb2 import (
+    AccessDecision,
+    CheckAccessQuery,
+    CheckAccessRequest,
+)
+
+
+class AuthorisationService(authorisation_pb2_grpc.AuthorisationServiceServicer):
+    """Decides on every node, whether it holds a replica of the shard or not."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def CheckAccess(self, request: CheckAccessRequest, context: object) -> AccessDecision:
+        """Decide on one access."""
+        check_name("tenant", request.tenant)
+        if not is_action(request.action):
+            raise Invalid("action", "must be CONNECT, PUBLISH or SUBSCRIBE")
+        take_apart(access_of(request))
+        query = CheckAccessQuery(access=request)
+        async for decision in self._node.query(query, AccessDecision):
+            return decision
+        raise Rejected("NOT_FOUND", f"there is no tenant {request.tenant}: create it first")
+
+
+AUTHORISATION: Final = GrpcService(
+    full_name="quorate_mqtt.v1.AuthorisationService",
+    add_to_server=authorisation_pb2_grpc.add_AuthorisationServiceServicer_to_server,
+    servicer=AuthorisationService,
+)

@@ -1,0 +1,1 @@
+"""Automatic subscriptions: what clients are subscribed to without asking."""

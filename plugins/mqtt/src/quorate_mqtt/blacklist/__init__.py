@@ -1,0 +1,1 @@
+"""The blacklist: who is kept out, and until when."""

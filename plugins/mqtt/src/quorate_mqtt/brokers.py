@@ -1,0 +1,75 @@
+"""The brokers as handlers know them: copies of core's rows in every shard.
+
+A copy may lag behind, and never goes back: a registration that it has shown, and shows no more, has
+ended.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.plugin import Reader, Rejected, keys
+from quorate.v1.cluster_pb2 import Broker
+
+#: The mirrored family: whoever reads it names it in the `reads` of its route.
+BROKERS: Final = "cluster.brokers"
+#: The role of the brokers that lead groups and publish wills.
+ROLE: Final = "mqtt"
+#: The registration has ended, or another process has taken it over.
+FENCED: Final = "FENCED"
+#: The registration has not come to this shard yet, or there was none.
+UNKNOWN: Final = "BROKER_UNKNOWN"
+
+#: Rows that are read at a time.
+_CHUNK: Final = 1_000
+
+
+def registered(reader: Reader) -> Iterator[Broker]:
+    """Yield the brokers that are alive, by name."""
+    start, end = keys.prefix()
+    while rows := list(reader.scan(BROKERS, start, end, limit=_CHUNK)):
+        for row in rows:
+            yield Broker.FromString(row.value)
+        start = rows[-1].key + b"\x00"
+
+
+def fence(reader: Reader, name: str, epoch: int) -> None:
+    """Refuse the process of a broker whose registration is not the one that stands."""
+    value = reader.get(BROKERS, keys.pack(name))
+    found = Broker.FromString(value).epoch if value is not None else 0
+    if found == epoch:
+        return
+    # Epochs grow over all brokers: who is known with a larger one has registered later.
+    if found > epoch or any(broker.epoch > epoch for broker in registered(reader)):
+        raise Rejected(
+            FENCED,
+            f"broker {name} serves no more under epoch {epoch}; close its connections, and "
+            "register again",
+        )
+    raise Rejected(
+        UNKNOWN,
+        f"broker {name} is not known here under epoch {epoch}; if it has just registered, send "
+        "this again in a moment",
+    )
+
+
+class Roster:
+    """The brokers that are alive, read once for a whole command."""
+
+    __slots__ = ("_brokers", "_reader")
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader: Final = reader
+        self._brokers: list[Broker] | None = None
+
+    def lives(self, epoch: int) -> bool:
+        """Tell whether a registration that was known here goes on."""
+        return any(broker.epoch == epoch for broker in self._all())
+
+    def serving(self) -> list[Broker]:
+        """Return the brokers that can be given something to do, by name."""
+        return [broker for broker in self._all() if ROLE in broker.roles]
+
+    def _all(self) -> list[Broker]:
+        if self._brokers is None:
+            self._brokers = list(registered(self._reader))
+        return self._brokers

@@ -1,0 +1,30 @@
+"""The command group `quorate mqtt`: what a cluster keeps for MQTT brokers."""
+
+import click
+
+from quorate_mqtt.cli.clients import groups, sessions, subscriptions, wills
+from quorate_mqtt.cli.rules import acl, auto_subscriptions, blacklist, check, rewrites
+from quorate_mqtt.cli.topics import retained, topics
+from quorate_mqtt.cli.users import users
+
+
+@click.group()
+def mqtt() -> None:
+    """See and change what the cluster keeps for MQTT brokers."""
+
+
+for _command in (
+    acl,
+    auto_subscriptions,
+    blacklist,
+    check,
+    groups,
+    retained,
+    rewrites,
+    sessions,
+    subscriptions,
+    topics,
+    users,
+    wills,
+):
+    mqtt.add_command(_command)

@@ -1,0 +1,95 @@
+"""MQTT for Python programs: `Mqtt(q)` over an `AsyncClient`, and its twin."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from quorate.client import AsyncClient, Blocking, Client, blocking
+
+from quorate_mqtt.authorisation import Access, Action, Decision, Reason
+from quorate_mqtt.authorisation.messages import decision_of, request_of
+from quorate_mqtt.client import definitions
+from quorate_mqtt.client.access import AccessCache, following
+from quorate_mqtt.client.definitions import Definitions, SyncDefinitions
+from quorate_mqtt.client.retained_messages import RetainedMessages, SyncRetainedMessages
+from quorate_mqtt.client.sessions import Sessions, SyncSessions
+from quorate_mqtt.client.shared_groups import SharedGroups, SyncSharedGroups
+from quorate_mqtt.client.subscriptions import Subscriptions, SyncSubscriptions
+from quorate_mqtt.client.topics import SyncTopics, Topics
+from quorate_mqtt.client.users import SyncUsers, Users
+from quorate_mqtt.client.wills import SyncWills, Wills
+from quorate_mqtt.shards import GROUP, tenant_shard
+from quorate_mqtt.v1.authorisation_pb2 import AccessDecision
+
+__all__ = [
+    "Access",
+    "AccessCache",
+    "Action",
+    "Decision",
+    "Mqtt",
+    "Reason",
+    "SyncMqtt",
+]
+
+
+class Mqtt:
+    """Everything that an MQTT broker keeps in the cluster."""
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+        self.users: Final = Users(q)
+        self.acl_rules: Final = Definitions(q, definitions.ACL_RULES)
+        self.blacklist: Final = Definitions(q, definitions.BLACKLIST)
+        self.rewrite_rules: Final = Definitions(q, definitions.REWRITE_RULES)
+        self.auto_subscriptions: Final = Definitions(q, definitions.AUTO_SUBSCRIPTIONS)
+        self.topics: Final = Topics(q)
+        self.retained_messages: Final = RetainedMessages(q)
+        self.sessions: Final = Sessions(q)
+        self.subscriptions: Final = Subscriptions(q)
+        self.wills: Final = Wills(q)
+        self.shared_groups: Final = SharedGroups(q)
+
+    def following_access(
+        self, *, allow_unmatched: bool = True
+    ) -> AbstractAsyncContextManager[AccessCache]:
+        """Give a cache that decides on the spot, and follows the rules of the cluster meanwhile.
+
+        `allow_unmatched` decides where no rule says anything.
+        """
+        return following(self._q, allow_unmatched=allow_unmatched)
+
+    async def check_access(
+        self, tenant: str, access: Access, *, allow_unmatched: bool = True
+    ) -> Decision:
+        """Let a node decide, over all rules of the tenant: for tools, not for every message."""
+        message = await self._q.call(
+            "/quorate_mqtt.v1.AuthorisationService/CheckAccess",
+            request_of(tenant, access, allow_unmatched=allow_unmatched),
+            AccessDecision,
+            group=GROUP,
+            shard_key=tenant_shard(tenant),
+            read=True,
+        )
+        return decision_of(message)
+
+
+class SyncMqtt(Blocking[Mqtt]):
+    """The same over a `Client`, without `await`; decisions on the spot are for event loops."""
+
+    def __init__(self, q: Client) -> None:
+        mqtt = Mqtt(q.asynchronous)
+        super().__init__(q.thread, mqtt)
+        self.users: Final = SyncUsers(q.thread, mqtt.users)
+        self.acl_rules: Final = SyncDefinitions(q.thread, mqtt.acl_rules)
+        self.blacklist: Final = SyncDefinitions(q.thread, mqtt.blacklist)
+        self.rewrite_rules: Final = SyncDefinitions(q.thread, mqtt.rewrite_rules)
+        self.auto_subscriptions: Final = SyncDefinitions(q.thread, mqtt.auto_subscriptions)
+        self.topics: Final = SyncTopics(q.thread, mqtt.topics)
+        self.retained_messages: Final = SyncRetainedMessages(q.thread, mqtt.retained_messages)
+        self.sessions: Final = SyncSessions(q.thread, mqtt.sessions)
+        self.subscriptions: Final = SyncSubscriptions(q.thread, mqtt.subscriptions)
+        self.wills: Final = SyncWills(q.thread, mqtt.wills)
+        self.shared_groups: Final = SyncSharedGroups(q.thread, mqtt.shared_groups)
+
+    check_access = blocking(Mqtt.check_access)

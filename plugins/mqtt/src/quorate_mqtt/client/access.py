@@ -1,0 +1,141 @@
+"""A broker's own view of what its clients may do, kept up to date by watching."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Final
+
+from quorate.client import (
+    AsyncClient,
+    ChangeKind,
+    InvalidError,
+    UnavailableError,
+    WatchedChange,
+)
+from quorate.plugin import Invalid, keys
+
+from quorate_mqtt.acl_rules.families import ACL_RULES
+from quorate_mqtt.authorisation import Access, Decision, Policy
+from quorate_mqtt.authorisation.bans import ban_of
+from quorate_mqtt.authorisation.rules import rule_of
+from quorate_mqtt.blacklist.families import ENTRIES
+from quorate_mqtt.users.families import USERS
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
+from quorate_mqtt.v1.users_pb2 import User
+
+
+class AccessCache:
+    """Decides on the spot, over the users, ACL rules and blacklist of all tenants.
+
+    What is changed in the cluster counts here as soon as the watch has told it. While the cluster
+    cannot be reached, what was known last decides.
+    """
+
+    def __init__(self, *, allow_unmatched: bool = True) -> None:
+        #: What is decided where no rule says anything.
+        self._allow_unmatched: Final = allow_unmatched
+        self._policies: dict[str, Policy] = {}
+        #: What is being given, while the policies of before decide.
+        self._next: dict[str, Policy] | None = {}
+        self._why_not = "the rules of the cluster have not been read yet; wait for them"
+
+    def decide(self, tenant: str, access: Access) -> Decision:
+        """Decide on an access; raises `InvalidError` for one that makes no sense.
+
+        Raises `UnavailableError` before all rules are known, and once they are not followed any
+        more.
+        """
+        if self._why_not:
+            raise UnavailableError(self._why_not)
+        policy = self._policies.get(tenant, _NOTHING)
+        try:
+            return policy.decide(access, allow_unmatched=self._allow_unmatched)
+        except Invalid as invalid:
+            raise InvalidError(invalid.field, invalid.reason) from None
+
+    def see(self, change: WatchedChange) -> None:
+        """Take note of a change of `FAMILIES`, as a watch with marks gives them."""
+        if change.kind is ChangeKind.RESYNC:
+            self._next = {}
+        elif change.kind is ChangeKind.LISTED:
+            if self._next is not None:
+                self._policies, self._next = self._next, None
+            self._why_not = ""
+        elif change.family in _TURNS:
+            policies = self._policies if self._next is None else self._next
+            tenant, name = map(str, keys.unpack(change.key))
+            policy = policies.setdefault(tenant, Policy())
+            row = None if change.kind is ChangeKind.DELETED else change.value
+            _TURNS[change.family](policy, name, row)
+
+    def end(self, why: str) -> None:
+        """Decide no more."""
+        self._why_not = why
+
+
+@asynccontextmanager
+async def following(q: AsyncClient, *, allow_unmatched: bool = True) -> AsyncIterator[AccessCache]:
+    """Give a cache that knows all rules, and follows them meanwhile.
+
+    `allow_unmatched` decides where no rule says anything.
+    """
+    cache = AccessCache(allow_unmatched=allow_unmatched)
+    loop = asyncio.get_running_loop()
+    listed: asyncio.Future[None] = loop.create_future()
+
+    def ended(watching: asyncio.Task[None]) -> None:
+        error = None if watching.cancelled() else watching.exception()
+        cache.end(f"the rules of the cluster are not followed any more: {error or 'it was ended'}")
+        if error is not None and not listed.done():
+            listed.set_exception(error)
+
+    watching = loop.create_task(_follow(q, cache, listed))
+    watching.add_done_callback(ended)
+    try:
+        await listed
+        yield cache
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _follow(q: AsyncClient, cache: AccessCache, listed: asyncio.Future[None]) -> None:
+    async with aclosing(q.watch(FAMILIES, marks=True)) as changes:
+        async for change in changes:
+            cache.see(change)
+            if change.kind is ChangeKind.LISTED and not listed.done():
+                listed.set_result(None)
+
+
+def _turn_user(policy: Policy, name: str, row: bytes | None) -> None:
+    if row is not None and User.FromString(row).superuser:
+        policy.put_superuser(name)
+    else:
+        policy.drop_superuser(name)
+
+
+def _turn_rule(policy: Policy, name: str, row: bytes | None) -> None:
+    if row is None:
+        policy.drop_rule(name)
+    else:
+        policy.put_rule(rule_of(AclRule.FromString(row)))
+
+
+def _turn_ban(policy: Policy, name: str, row: bytes | None) -> None:
+    if row is None:
+        policy.drop_ban(name)
+    else:
+        policy.put_ban(ban_of(BlacklistEntry.FromString(row)))
+
+
+_TURNS: Final[Mapping[str, Callable[[Policy, str, bytes | None], None]]] = {
+    USERS.family: _turn_user,
+    ACL_RULES.family: _turn_rule,
+    ENTRIES.family: _turn_ban,
+}
+#: What a decision depends on.
+FAMILIES: Final = tuple(_TURNS)
+_NOTHING: Final = Policy()

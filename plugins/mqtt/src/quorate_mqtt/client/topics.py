@@ -1,0 +1,82 @@
+"""Topics: their partitions, where their messages are kept, and how long."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import Final
+
+from quorate.client import AsyncClient, Blocking, blocking, iterating
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.batches import Batch
+from quorate_mqtt.client import batching, reading
+from quorate_mqtt.client.reading import Listing
+from quorate_mqtt.shards import tenant_shard
+from quorate_mqtt.v1.topics_pb2 import (
+    CreateTopicRequest,
+    CreateTopicsCommand,
+    GrowTopicRequest,
+    ListTopicsRequest,
+    Topic,
+    TopicName,
+    TopicPage,
+    UpdateTopicRequest,
+)
+
+_SERVICE: Final = "/quorate_mqtt.v1.TopicService/"
+_CREATION: Final = Batch[Topic](message=CreateTopicsCommand, field="topics")
+_LISTING: Final[Listing[ListTopicsRequest, TopicPage, Topic]] = Listing(
+    method=f"{_SERVICE}List", page=TopicPage, rows=lambda page: (page.topics, page.next_page_token)
+)
+
+
+class Topics:
+    """Writes and reads topics."""
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+
+    async def create(self, topic: Topic) -> Topic:
+        """Make a topic; ALREADY_EXISTS if there is one, LIMIT_REACHED if the tenant is full."""
+        return await self._q.call(f"{_SERVICE}Create", CreateTopicRequest(topic=topic), Topic)
+
+    async def create_many(self, topics: Iterable[Topic]) -> BatchReply:
+        """Make many; the reply names those that were refused by their positions."""
+        return await batching.execute(self._q, _CREATION.of, topics)
+
+    async def update(self, request: UpdateTopicRequest) -> Topic:
+        """Replace description and configuration; NOT_FOUND if there is no such topic."""
+        return await self._q.call(f"{_SERVICE}Update", request, Topic)
+
+    async def grow(self, tenant: str, name: str, partitions: int) -> Topic:
+        """Give a topic more partitions than it has; there is no way back."""
+        request = GrowTopicRequest(tenant=tenant, name=name, partitions=partitions)
+        return await self._q.call(f"{_SERVICE}Grow", request, Topic)
+
+    async def delete(self, tenant: str, name: str) -> Topic:
+        """Mark a topic for deletion; `finalizers` says who has something of it still."""
+        return await self._q.call(f"{_SERVICE}Delete", TopicName(tenant=tenant, name=name), Topic)
+
+    async def get(self, tenant: str, name: str) -> Topic | None:
+        """Return a topic, also one that is being deleted; None if there is none."""
+        named = TopicName(tenant=tenant, name=name)
+        return await reading.get(
+            self._q, f"{_SERVICE}Get", named, Topic, shard_key=tenant_shard(tenant)
+        )
+
+    async def list(self, request: ListTopicsRequest) -> AsyncGenerator[Topic, None]:
+        """Yield the topics that fit, in the order of tenants and names."""
+        async for topic in _LISTING.read(self._q, request):
+            yield topic
+
+
+class SyncTopics(Blocking[Topics]):
+    """The same, without `await`."""
+
+    create = blocking(Topics.create)
+    create_many = blocking(Topics.create_many)
+    update = blocking(Topics.update)
+    grow = blocking(Topics.grow)
+    delete = blocking(Topics.delete)
+    get = blocking(Topics.get)
+    list = iterating(Topics.list)

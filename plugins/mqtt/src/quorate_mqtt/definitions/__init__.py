@@ -1,0 +1,1 @@
+"""What tenants define by name: users, rules, and who is kept out."""

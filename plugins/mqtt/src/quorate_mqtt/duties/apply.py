@@ -1,0 +1,42 @@
+"""The handler that hands duties over."""
+
+from typing import Final
+
+from quorate.plugin import Rejected, Txn, answer_each
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.brokers import Roster
+from quorate_mqtt.duties import index
+from quorate_mqtt.shared_groups import leading
+from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS
+from quorate_mqtt.v1.duties_pb2 import Duty, HandOverDuties
+from quorate_mqtt.v1.wills_pb2 import WillDelivery
+from quorate_mqtt.wills import delivering
+from quorate_mqtt.wills.families import DELIVERIES
+
+#: The families whose rows are duties of brokers.
+_FAMILIES: Final = (DELIVERIES, GROUPS, MEMBERS)
+
+
+def hand_over_duties(txn: Txn, command: HandOverDuties) -> BatchReply:
+    """Give each duty whose broker is gone to another; what has changed since stays as it is."""
+    roster = Roster(txn)
+
+    def hand_over(txn: Txn, duty: Duty) -> None:
+        gone = duty.broker_epoch == 0 or not roster.lives(duty.broker_epoch)
+        if gone and index.stands(txn, duty):
+            _hand_over(txn, duty, roster)
+
+    return answer_each(txn, command.duties, hand_over)
+
+
+def _hand_over(txn: Txn, duty: Duty, roster: Roster) -> None:
+    value = txn.get(duty.family, duty.key) if duty.family in _FAMILIES else None
+    if value is None:
+        raise Rejected("NOT_FOUND", f"{duty.family} has no row {duty.key.hex()}")
+    if duty.family == DELIVERIES:
+        delivering.assign(txn, duty.key, WillDelivery.FromString(value), roster)
+    elif duty.family == GROUPS:
+        leading.elect(txn, duty.key, leading.group_of(value), roster)
+    else:
+        leading.dismiss(txn, duty.key)

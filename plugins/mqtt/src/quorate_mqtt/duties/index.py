@@ -1,0 +1,48 @@
+"""The index of the duties: what each registration of a broker has been given."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.plugin import ColumnFamily, Reader, Txn, keys
+
+from quorate_mqtt.shards import GROUP
+from quorate_mqtt.v1.duties_pb2 import Duty
+
+#: Private: the epoch, the family of the row, and its key; of what waits for a broker, epoch 0.
+DUTIES: Final = "mqtt.duties"
+
+FAMILY: Final = ColumnFamily(name=DUTIES, group=GROUP)
+
+
+def entrust(txn: Txn, epoch: int, family: str, key: bytes) -> None:
+    """Note what a broker has been given."""
+    txn.put(DUTIES, keys.pack(epoch, family, key), b"")
+
+
+def release(txn: Txn, epoch: int, family: str, key: bytes) -> None:
+    """Note that a broker has it no more."""
+    txn.delete(DUTIES, keys.pack(epoch, family, key))
+
+
+def stands(reader: Reader, duty: Duty) -> bool:
+    """Tell whether a duty is still that of its broker."""
+    return reader.get(DUTIES, keys.pack(duty.broker_epoch, duty.family, duty.key)) is not None
+
+
+def epochs(reader: Reader) -> Iterator[int]:
+    """Yield the registrations that have duties, passing over the duties of each."""
+    start, end = keys.prefix()
+    while rows := list(reader.scan(DUTIES, start, end, limit=1)):
+        epoch = keys.unpack(rows[0].key)[0]
+        assert isinstance(epoch, int)
+        yield epoch
+        _, start = keys.prefix(epoch)
+
+
+def of_epoch(reader: Reader, epoch: int, limit: int) -> Iterator[Duty]:
+    """Yield the first duties of a registration."""
+    for row in reader.scan(DUTIES, *keys.prefix(epoch), limit=limit):
+        _, family, key = keys.unpack(row.key)
+        assert isinstance(family, str)
+        assert isinstance(key, bytes)
+        yield Duty(broker_epoch=epoch, family=family, key=key)

@@ -1,0 +1,108 @@
+"""The gRPC service: each call becomes a command or a read.
+
+`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from google.protobuf.empty_pb2 import Empty
+from quorate.plugin import GrpcService, NodeApi, Rejected
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.batches import only_reply, propose_good
+from quorate_mqtt.names import check_each, check_topic_filter
+from quorate_mqtt.retained_messages.families import DELETION, PUT, SHELF, key_of
+from quorate_mqtt.retained_messages.validation import check_named, check_put
+from quorate_mqtt.rows.reading import Range
+from quorate_mqtt.topic_filters import matches
+from quorate_mqtt.v1 import retained_messages_pb2_grpc
+from quorate_mqtt.v1.retained_messages_pb2 import (
+    DeleteRetainedMessagesCommand,
+    GetRetainedMessagesRequest,
+    ListRetainedMessagesRequest,
+    PutRetainedMessageRequest,
+    PutRetainedMessagesCommand,
+    RetainedMessage,
+    RetainedMessageLookup,
+    RetainedMessageLookups,
+    RetainedMessagePage,
+    RetainedName,
+    RetainedStamp,
+)
+
+
+class RetainedMessageServicer(retained_messages_pb2_grpc.RetainedMessageServiceServicer):
+    """Serves retained messages on every node, whether it holds a replica of the shard or not."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def Put(self, request: PutRetainedMessageRequest, context: object) -> RetainedStamp:
+        """Make or replace one."""
+        check_put(request)
+        reply = await self._node.propose(PUT.of([request]), BatchReply)
+        return only_reply(reply, RetainedStamp)
+
+    async def PutBatch(self, request: PutRetainedMessagesCommand, context: object) -> BatchReply:
+        """Make or replace many in one proposal a shard."""
+        return await propose_good(self._node, PUT, request, check_put)
+
+    async def Delete(self, request: RetainedName, context: object) -> Empty:
+        """Delete one."""
+        check_named(request)
+        return only_reply(await self._node.propose(DELETION.of([request]), BatchReply), Empty)
+
+    async def DeleteBatch(
+        self, request: DeleteRetainedMessagesCommand, context: object
+    ) -> BatchReply:
+        """Delete many in one proposal a shard."""
+        return await propose_good(self._node, DELETION, request, check_named)
+
+    async def Get(self, request: RetainedName, context: object) -> RetainedMessage:
+        """Read one."""
+        check_named(request)
+        found = await SHELF.get(self._node, key_of(request))
+        if found is None:
+            raise Rejected(
+                "NOT_FOUND", f"topic {request.topic} of {request.tenant} has no retained message"
+            )
+        return found
+
+    async def GetBatch(
+        self, request: GetRetainedMessagesRequest, context: object
+    ) -> RetainedMessageLookups:
+        """Read many, in the order of the request."""
+        check_each("names", request.names, check_named)
+        found = await SHELF.get_each(self._node, [key_of(each) for each in request.names])
+        return RetainedMessageLookups(
+            lookups=[RetainedMessageLookup(message=each) for each in found]
+        )
+
+    async def List(
+        self, request: ListRetainedMessagesRequest, context: object
+    ) -> RetainedMessagePage:
+        """List a page."""
+        page, token = await SHELF.page(self._node, Range.of(request), _wanted(request))
+        return RetainedMessagePage(messages=page, next_page_token=token)
+
+    async def StreamList(
+        self, request: ListRetainedMessagesRequest, context: object
+    ) -> AsyncIterator[RetainedMessagePage]:
+        """List page by page, to the end."""
+        async for page, token in SHELF.pages(self._node, Range.of(request), _wanted(request)):
+            yield RetainedMessagePage(messages=page, next_page_token=token)
+
+
+def _wanted(request: ListRetainedMessagesRequest) -> Callable[[RetainedMessage], bool] | None:
+    if not request.topic_filter:
+        return None
+    check_topic_filter("topic_filter", request.topic_filter)
+    return lambda message: matches(request.topic_filter, message.topic)
+
+
+SERVICE: Final = GrpcService(
+    full_name="quorate_mqtt.v1.RetainedMessageService",
+    add_to_server=retained_messages_pb2_grpc.add_RetainedMessageServiceServicer_to_server,
+    servicer=RetainedMessageServicer,
+)

@@ -1,0 +1,1 @@
+"""Rewrite rules: which topics are turned into others."""

@@ -1,0 +1,121 @@
+"""What runs on the leader of the first shard: it counts the shards, and moves shares."""
+
+import zlib
+from itertools import count, groupby
+from typing import Final
+
+from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.session_shares.division import divide
+from quorate_mqtt.shards import GROUP
+from quorate_mqtt.tenants.rows import TENANTS
+from quorate_mqtt.v1.shares_pb2 import (
+    ListSeats,
+    ListSessionTallies,
+    MoveShares,
+    Seat,
+    SeatShards,
+    SessionTally,
+    ShareMove,
+    ShareMoved,
+)
+
+#: Slots of a group; each has a probe, a shard key that leads to it.
+SLOTS: Final = 1_024
+
+
+async def move_shares(node: NodeApi, shard: ShardRef) -> None:
+    """Count the shards in a new term, and give room to shards that run out of it.
+
+    What one shard is given was taken from others before, so that the shares never exceed the
+    limit; what an older leader has proposed is refused once the shards know this one's term.
+    """
+    seats = await _seats(node)
+    while not _are_seated(seats, shard.term):
+        known = sum(seat.slots for seat in seats) == SLOTS and seats[0].term == shard.term
+        seating = SeatShards(term=shard.term, shards=len(seats) if known else 0, probes=PROBES)
+        await node.propose(seating, BatchReply, if_leader=shard)
+        seats = await _seats(node)
+    if len(seats) == 1:
+        return
+    tallies = [each async for each in node.query(ListSessionTallies(), SessionTally)]
+    for _, held in groupby(tallies, key=lambda tally: tally.tenant):
+        of_tenant = list(held)
+        # A shard whose copy of the tenant lags is waited for.
+        if len(of_tenant) == len(seats) and len({each.limit for each in of_tenant}) == 1:
+            await _move(node, shard, of_tenant)
+
+
+async def _move(node: NodeApi, shard: ShardRef, tallies: list[SessionTally]) -> None:
+    division = divide(tallies)
+    shares = [tally.share for tally in tallies]
+    falling = await _propose(node, shard, tallies, division.falling)
+    for place, share in falling.items():
+        shares[place] = share
+    left = tallies[0].limit - sum(shares)
+    rising = {}
+    for place, wanted in division.rising.items():
+        more = min(wanted - shares[place], left)
+        if more > 0:
+            rising[place] = shares[place] + more
+            left -= more
+    await _propose(node, shard, tallies, rising)
+
+
+async def _propose(
+    node: NodeApi, shard: ShardRef, tallies: list[SessionTally], shares: dict[int, int]
+) -> dict[int, int]:
+    """Have shares changed; returns what those have come to that were not refused."""
+    if not shares:
+        return {}
+    moves = [
+        ShareMove(
+            probe=tallies[place].probe,
+            tenant=tallies[place].tenant,
+            limit=tallies[place].limit,
+            share=share,
+        )
+        for place, share in shares.items()
+    ]
+    reply = await node.propose(
+        MoveShares(term=shard.term, moves=moves), BatchReply, if_leader=shard
+    )
+    refused = {refusal.item for refusal in reply.refusals}
+    return {
+        place: ShareMoved.FromString(reply.replies[item]).share
+        for item, place in enumerate(shares)
+        if item not in refused
+    }
+
+
+async def _seats(node: NodeApi) -> list[Seat]:
+    return [seat async for seat in node.query(ListSeats(), Seat)]
+
+
+def _are_seated(seats: list[Seat], term: int) -> bool:
+    return sum(seat.slots for seat in seats) == SLOTS and all(
+        seat.term == term and seat.shards == len(seats) for seat in seats
+    )
+
+
+def _probes() -> tuple[bytes, ...]:
+    """Return a shard key for each slot."""
+    found: dict[int, bytes] = {}
+    for number in count():
+        probe = b"probe %d" % number
+        found.setdefault(zlib.crc32(probe) % SLOTS, probe)
+        if len(found) == SLOTS:
+            break
+    return tuple(found[slot] for slot in range(SLOTS))
+
+
+PROBES: Final = _probes()
+
+SHARE_MOVING: Final = Controller(
+    name="mqtt.share_moving",
+    group=GROUP,
+    run_once=move_shares,
+    interval_s=1.0,
+    wake_on=(TENANTS,),
+)

@@ -1,0 +1,65 @@
+"""How many more sessions of a tenant a shard may take."""
+
+from typing import Final
+
+from quorate.plugin import Reader, Rejected, keys
+
+from quorate_mqtt.session_shares.families import LIMIT, SEAT_KEY, SEATS, SHARES
+from quorate_mqtt.session_shares.tallies import sessions_of
+from quorate_mqtt.tenants.rows import LIMIT_REACHED, limit_of, there
+from quorate_mqtt.v1.shares_pb2 import Seat, SessionShare
+
+
+class Room:
+    """The room that a tenant has in this shard, while one command goes on."""
+
+    __slots__ = ("_limit", "_tenant", "left")
+
+    def __init__(self, tenant: str, limit: int | None = None, left: int | None = None) -> None:
+        self._tenant: Final = tenant
+        self._limit: Final = limit
+        #: Sessions that still fit in; None: as many as there may be.
+        self.left = left
+
+    def take(self) -> None:
+        """Take the place of one more session, or refuse it."""
+        if self.left is None:
+            return
+        if self.left <= 0:
+            raise Rejected(
+                LIMIT_REACHED,
+                f"tenant {self._tenant} may have {self._limit} sessions, and this shard has no "
+                f"room for another one; delete sessions, or raise the limit {LIMIT}",
+            )
+        self.left -= 1
+
+
+def room_of(reader: Reader, tenant: str) -> Room:
+    """Return the room that a tenant has; refuse one that is unknown or being deleted."""
+    limit = limit_of(there(reader, tenant), LIMIT)
+    if limit is None:
+        return Room(tenant)
+    share = share_of(reader, tenant, limit, seat_of(reader))
+    return Room(tenant, limit, share - sessions_of(reader, tenant))
+
+
+def seat_of(reader: Reader) -> Seat:
+    """Return what this shard knows of itself; nothing before shards were counted."""
+    return Seat.FromString(reader.get(SEATS, SEAT_KEY) or b"")
+
+
+def share_of(reader: Reader, tenant: str, limit: int, seat: Seat) -> int:
+    """Return how much of a limit is this shard's: what it was given, or else its even part.
+
+    The even parts of all shards come to the limit. Before shards were counted nothing is given.
+    """
+    if seat.shards == 1:
+        return limit
+    value = reader.get(SHARES, keys.pack(tenant))
+    if value is not None:
+        given = SessionShare.FromString(value)
+        if given.limit == limit:
+            return given.share
+    if seat.shards == 0:
+        return 0
+    return limit // seat.shards + (seat.shard < limit % seat.shards)

@@ -1,0 +1,1 @@
+"""Sessions: who serves each client, until when its session lasts, and what ends with it."""

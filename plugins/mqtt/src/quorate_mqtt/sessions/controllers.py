@@ -1,0 +1,51 @@
+"""What runs on leaders: the timer of the sessions, and the controller of those without a broker."""
+
+from typing import Final
+
+from quorate.plugin import Controller, NodeApi, ShardRef, Timer
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.brokers import BROKERS
+from quorate_mqtt.sessions import families
+from quorate_mqtt.shards import GROUP
+from quorate_mqtt.v1.sessions_pb2 import (
+    DisconnectOrphans,
+    ExpireSessions,
+    FindOrphans,
+    OrphanPage,
+)
+
+#: Few enough that what goes with so many sessions does not keep other commands waiting.
+BATCH: Final = 250
+
+
+async def disconnect_orphans(node: NodeApi, shard: ShardRef) -> None:
+    """Disconnect the clients of brokers that are gone: their wills and deadlines begin to run."""
+    after, goes_on = b"", True
+    while goes_on:
+        pages = [page async for page in node.query(FindOrphans(after=after), OrphanPage)]
+        orphans = sorted({key for page in pages for key in page.keys})
+        # What lies behind the shard that has come least far may be found once more.
+        unfinished = [page.reached for page in pages if not page.finished]
+        goes_on = bool(unfinished)
+        after = min(unfinished, default=b"")
+        for first in range(0, len(orphans), BATCH):
+            command = DisconnectOrphans(keys=orphans[first : first + BATCH])
+            await node.propose(command, BatchReply, if_leader=shard)
+
+
+EXPIRY: Final = Timer(
+    name=families.EXPIRY,
+    group=GROUP,
+    due=lambda keys: ExpireSessions(keys=keys),
+    batch=BATCH,
+)
+
+#: The copies of the brokers' rows follow the rows: what a run cannot see yet, a later one does.
+ORPHANS: Final = Controller(
+    name="mqtt.orphan_disconnecting",
+    group=GROUP,
+    run_once=disconnect_orphans,
+    interval_s=1.0,
+    wake_on=(BROKERS,),
+)

@@ -1,0 +1,72 @@
+"""How a session ends, and how its client leaves it: what goes with either."""
+
+from typing import Final
+
+from quorate.plugin import Txn, keys
+
+from quorate_mqtt.brokers import Roster
+from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
+from quorate_mqtt.sessions.ledger import Ledger
+from quorate_mqtt.subscriptions.families import delete_all
+from quorate_mqtt.v1.sessions_pb2 import Session
+from quorate_mqtt.wills import delivering
+
+#: The interval of a session that never expires.
+NEVER: Final = 0xFFFF_FFFF
+_MS: Final = 1_000
+
+
+def end(
+    txn: Txn,
+    client: bytes,
+    session: Session,
+    ledger: Ledger,
+    *,
+    publish_will: bool,
+    roster: Roster,
+) -> None:
+    """Delete a session with all that ends with it: subscriptions, deadlines, its will."""
+    if session.disconnected_at_ms:
+        txn.schedule(EXPIRY, client, None)
+    else:
+        ledger.disconnected(session.broker_epoch)
+    if session.has_will and publish_will:
+        delivering.deliver(txn, client, roster)
+    elif session.has_will:
+        delivering.discard(txn, client)
+    delete_all(txn, client)
+    txn.delete(SESSIONS, client)
+    ledger.ended(tenant_of(client))
+
+
+def leave(txn: Txn, client: bytes, session: Session, ledger: Ledger, roster: Roster) -> int | None:
+    """Note that the client of a connected session is gone; its will waits, unless it has none.
+
+    Returns when the session ends, 0 for never, and None when it has ended with the connection.
+    """
+    interval_s = session.expiry_interval_s
+    if interval_s == 0:
+        end(txn, client, session, ledger, publish_will=True, roster=roster)
+        return None
+    ledger.disconnected(session.broker_epoch)
+    if session.has_will:
+        delivering.wait(txn, client, interval_s, roster)
+    # Zero is no time of a disconnect.
+    session.disconnected_at_ms = max(1, txn.proposed_at_ms)
+    txn.put(SESSIONS, client, session.SerializeToString(deterministic=True))
+    return expire_later(txn, client, session)
+
+
+def expire_later(txn: Txn, client: bytes, session: Session) -> int:
+    """Set the deadline of a disconnected session; returns it, or 0 for a session that has none."""
+    if session.expiry_interval_s == NEVER:
+        txn.schedule(EXPIRY, client, None)
+        return 0
+    expires_at_ms = session.disconnected_at_ms + session.expiry_interval_s * _MS
+    txn.schedule(EXPIRY, client, expires_at_ms)
+    return expires_at_ms
+
+
+def tenant_of(client: bytes) -> str:
+    """Return the tenant of a session's key."""
+    return str(keys.unpack(client)[0])

@@ -1,0 +1,83 @@
+"""What a shard counts of its sessions: connected ones by broker, all of them by tenant."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+from quorate.plugin import Reader, Txn, keys
+
+from quorate_mqtt.session_shares.room import Room, room_of
+from quorate_mqtt.session_shares.tallies import add
+from quorate_mqtt.sessions.families import CONNECTIONS
+
+_COUNT: Final = Struct(">Q")
+#: Rows that are read at a time.
+_CHUNK: Final = 1_000
+
+
+class Ledger:
+    """Takes down what one command changes, and writes it once: `close` when all is done."""
+
+    __slots__ = ("_rooms", "_txn", "connections", "sessions")
+
+    def __init__(self, txn: Txn) -> None:
+        self._txn: Final = txn
+        #: How many more clients each registration of a broker serves.
+        self.connections: Final[defaultdict[int, int]] = defaultdict(int)
+        #: How many more sessions each tenant has.
+        self.sessions: Final[defaultdict[str, int]] = defaultdict(int)
+        self._rooms: Final[dict[str, Room]] = {}
+
+    def room(self, tenant: str) -> Room:
+        """Return the room that a tenant has for new sessions; refuse one that takes nothing."""
+        room = self._rooms.get(tenant)
+        if room is None:
+            room = self._rooms[tenant] = room_of(self._txn, tenant)
+        return room
+
+    def began(self, tenant: str) -> None:
+        """Take down a new session, for which there was room."""
+        self.sessions[tenant] += 1
+
+    def ended(self, tenant: str) -> None:
+        """Take down that a session is no more."""
+        self.sessions[tenant] -= 1
+
+    def connected(self, epoch: int) -> None:
+        """Take down a client that a broker serves from now on."""
+        self.connections[epoch] += 1
+
+    def disconnected(self, epoch: int) -> None:
+        """Take down a client that a broker serves no more."""
+        self.connections[epoch] -= 1
+
+    def close(self) -> None:
+        """Write what was taken down."""
+        for epoch, more in self.connections.items():
+            if more:
+                _count(self._txn, epoch, more)
+        for tenant, more in self.sessions.items():
+            if more:
+                add(self._txn, tenant, more)
+
+
+def connections(reader: Reader) -> Iterator[tuple[int, int]]:
+    """Yield the registrations that have connected clients here, each with how many they are."""
+    start, end = keys.prefix()
+    while rows := list(reader.scan(CONNECTIONS, start, end, limit=_CHUNK)):
+        for row in rows:
+            epoch = keys.unpack(row.key)[0]
+            assert isinstance(epoch, int)
+            yield epoch, int(_COUNT.unpack(row.value)[0])
+        start = rows[-1].key + b"\x00"
+
+
+def _count(txn: Txn, epoch: int, more: int) -> None:
+    key = keys.pack(epoch)
+    value = txn.get(CONNECTIONS, key)
+    count = more + (int(_COUNT.unpack(value)[0]) if value is not None else 0)
+    if count:
+        txn.put(CONNECTIONS, key, _COUNT.pack(count))
+    else:
+        txn.delete(CONNECTIONS, key)

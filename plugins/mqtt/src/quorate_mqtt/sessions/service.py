@@ -1,0 +1,169 @@
+"""The gRPC service: each call becomes a command or a read.
+
+`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Final
+
+from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.fitting import propose_fitting
+from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.rows.keyed import Freshness, KeyedRows, bounds_of, check_page
+from quorate_mqtt.sessions import validation
+from quorate_mqtt.sessions.families import SESSIONS, shard_of
+from quorate_mqtt.sessions.shown import shown_session
+from quorate_mqtt.shards import client_shard
+from quorate_mqtt.v1 import sessions_pb2_grpc
+from quorate_mqtt.v1.sessions_pb2 import (
+    CONNECTION_STATE_CONNECTED,
+    CONNECTION_STATE_UNSPECIFIED,
+    BrokerConnections,
+    ConnectionState,
+    ConnectReply,
+    ConnectSession,
+    ConnectSessions,
+    CountConnections,
+    CountConnectionsRequest,
+    CountConnectionsResponse,
+    DeleteSession,
+    DeleteSessionReply,
+    DeleteSessions,
+    DisconnectReply,
+    DisconnectSession,
+    DisconnectSessions,
+    GetSessionRequest,
+    KeyedSession,
+    ListSessionsRequest,
+    ListSessionsResponse,
+    UpdateSession,
+    UpdateSessionReply,
+    UpdateSessions,
+)
+
+_ROWS: Final = KeyedRows(family=SESSIONS, shard_of=shard_of, show=shown_session)
+
+
+class SessionServicer(sessions_pb2_grpc.SessionServiceServicer):
+    """Serves sessions on every node, whether it holds a replica of the shard or not."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def Connect(self, request: ConnectSession, context: object) -> ConnectReply:
+        """Connect one client."""
+        return await self._node.propose(request, ConnectReply)
+
+    async def ConnectBatch(self, request: ConnectSessions, context: object) -> BatchReply:
+        """Connect many clients in one proposal a shard."""
+        check = validation.check_arrival
+        return await propose_fitting(self._node, request, "connections", check)
+
+    async def Update(self, request: UpdateSession, context: object) -> UpdateSessionReply:
+        """Replace what one session holds."""
+        return await self._node.propose(request, UpdateSessionReply)
+
+    async def UpdateBatch(self, request: UpdateSessions, context: object) -> BatchReply:
+        """Replace what many sessions hold in one proposal a shard."""
+        return await propose_fitting(self._node, request, "sessions", validation.check_update)
+
+    async def Disconnect(self, request: DisconnectSession, context: object) -> DisconnectReply:
+        """Disconnect one client."""
+        return await self._node.propose(request, DisconnectReply)
+
+    async def DisconnectBatch(self, request: DisconnectSessions, context: object) -> BatchReply:
+        """Disconnect many clients in one proposal a shard."""
+        return await propose_fitting(self._node, request, "sessions", validation.check_disconnect)
+
+    async def Delete(self, request: DeleteSession, context: object) -> DeleteSessionReply:
+        """Delete one session."""
+        return await self._node.propose(request, DeleteSessionReply)
+
+    async def DeleteBatch(self, request: DeleteSessions, context: object) -> BatchReply:
+        """Delete many sessions in one proposal a shard."""
+        return await propose_fitting(self._node, request, "sessions", validation.check_delete)
+
+    async def Get(self, request: GetSessionRequest, context: object) -> KeyedSession:
+        """Read one session."""
+        validation.check_client(request.tenant, request.client_id)
+        key = client_shard(request.tenant, request.client_id)
+        session = await _ROWS.get(self._node, key, _freshness(request))
+        if session is None:
+            raise Rejected("NOT_FOUND", f"client {request.client_id} has no session")
+        return session
+
+    async def List(self, request: ListSessionsRequest, context: object) -> ListSessionsResponse:
+        """List a page of sessions."""
+        check_page(request)
+        _check_list(request)
+        bounds = bounds_of(*filter(None, [request.tenant]), opening=request.client_prefix)
+        sessions, token = await _ROWS.page(
+            self._node,
+            request,
+            bounds,
+            keep=lambda session: _fits(session, request),
+            freshness=_freshness(request),
+        )
+        return ListSessionsResponse(sessions=sessions, next_page_token=token)
+
+    async def StreamList(
+        self, request: ListSessionsRequest, context: object
+    ) -> AsyncIterator[ListSessionsResponse]:
+        """List page by page, to the end."""
+        wanted = ListSessionsRequest()
+        wanted.CopyFrom(request)
+        while True:
+            page = await self.List(wanted, context)
+            yield page
+            if not page.next_page_token:
+                return
+            wanted.page_token = page.next_page_token
+
+    async def CountConnections(
+        self, request: CountConnectionsRequest, context: object
+    ) -> CountConnectionsResponse:
+        """Count the connected sessions of each broker over all shards."""
+        counted: Counter[int] = Counter()
+        async for count in self._node.query(CountConnections(), BrokerConnections):
+            counted[count.broker_epoch] += count.connections
+        return CountConnectionsResponse(
+            brokers=[
+                BrokerConnections(broker_epoch=epoch, connections=counted[epoch])
+                for epoch in sorted(counted)
+            ]
+        )
+
+
+def _freshness(request: GetSessionRequest | ListSessionsRequest) -> Freshness:
+    return Freshness(stale=request.stale, min_revision=request.min_revision)
+
+
+def _check_list(request: ListSessionsRequest) -> None:
+    if request.tenant:
+        check_name("tenant", request.tenant)
+    elif request.client_prefix:
+        raise Invalid("client_prefix", "must be empty when no tenant is given")
+    if request.client_prefix:
+        check_identity("client_prefix", request.client_prefix)
+    if request.broker:
+        check_identity("broker", request.broker)
+    if request.state not in ConnectionState.values():
+        raise Invalid("state", f"{request.state} is none that is known")
+
+
+def _fits(session: KeyedSession, request: ListSessionsRequest) -> bool:
+    if request.broker and session.broker != request.broker:
+        return False
+    if request.state == CONNECTION_STATE_UNSPECIFIED:
+        return True
+    return (not session.disconnected_at_ms) == (request.state == CONNECTION_STATE_CONNECTED)
+
+
+SERVICE: Final = GrpcService(
+    full_name="quorate_mqtt.v1.SessionService",
+    add_to_server=sessions_pb2_grpc.add_SessionServiceServicer_to_server,
+    servicer=SessionServicer,
+)

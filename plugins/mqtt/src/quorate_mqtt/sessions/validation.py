@@ -1,0 +1,133 @@
+"""What is wrong with a command whatever the rows say; it is refused before it is logged.
+
+Commands that hold thousands of items are looked at on every way in: most items are right, and are
+known to be by few looks.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from quorate.plugin import Invalid
+
+from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.v1.sessions_pb2 import (
+    ConnectSession,
+    ConnectSessions,
+    DeleteSession,
+    DisconnectSession,
+    SessionConnect,
+    UpdateSession,
+    UpdateSessions,
+)
+from quorate_mqtt.wills.validation import check_will
+
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+
+#: The most bytes that a broker keeps in a session.
+LARGEST_PAYLOAD: Final = 64 * 1024
+#: A client id of so many characters is short enough whatever they are.
+_SHORT: Final = 128
+
+
+def check_connect(command: ConnectSession) -> None:
+    """Refuse a connect that names nobody, no broker, or no registration of it."""
+    check_process(command)
+    check_arrival(command.connection, "connection.")
+
+
+def check_connects(command: ConnectSessions) -> None:
+    """Refuse a batch with a wrong connect, and say which one it is."""
+    check_process(command)
+    _check_any(command.connections, "connections")
+    known: set[str] = set()
+    for position, arrival in enumerate(command.connections):
+        client_id = arrival.client_id
+        if not (
+            arrival.tenant in known
+            and 0 < len(client_id) <= _SHORT
+            and client_id.isprintable()
+            and len(arrival.payload) <= LARGEST_PAYLOAD
+            and not arrival.HasField("will")
+        ):
+            check_arrival(arrival, f"connections[{position}].")
+            known.add(arrival.tenant)
+
+
+def check_process(command: ConnectSession | ConnectSessions) -> None:
+    """Refuse what names no process of a broker."""
+    check_identity("broker", command.broker)
+    if command.broker_epoch == 0:
+        raise Invalid("broker_epoch", "must be the epoch that the registration was answered with")
+
+
+def check_arrival(arrival: SessionConnect, path: str) -> None:
+    """Refuse a client without a name, or with a will that cannot be published."""
+    check_client(arrival.tenant, arrival.client_id, path)
+    _check_payload(arrival.payload, path)
+    if arrival.HasField("will"):
+        check_will(arrival.will, f"{path}will.")
+
+
+def check_update(command: UpdateSession, path: str = "") -> None:
+    """Refuse an update of nobody, or by nobody."""
+    check_client(command.tenant, command.client_id, path)
+    _check_generation(command.generation, path)
+    _check_payload(command.payload, path)
+
+
+def check_updates(command: UpdateSessions) -> None:
+    """Refuse a batch with a wrong update, and say which one it is."""
+    _check_any(command.sessions, "sessions")
+    known: set[str] = set()
+    for position, update in enumerate(command.sessions):
+        client_id = update.client_id
+        if not (
+            update.tenant in known
+            and 0 < len(client_id) <= _SHORT
+            and client_id.isprintable()
+            and len(update.payload) <= LARGEST_PAYLOAD
+            and update.generation
+        ):
+            check_update(update, f"sessions[{position}].")
+            known.add(update.tenant)
+
+
+def check_disconnect(command: DisconnectSession, path: str = "") -> None:
+    """Refuse a disconnect of nobody, or by nobody."""
+    check_client(command.tenant, command.client_id, path)
+    _check_generation(command.generation, path)
+
+
+def check_delete(command: DeleteSession, path: str = "") -> None:
+    """Refuse to delete the session of nobody."""
+    check_client(command.tenant, command.client_id, path)
+    if command.HasField("generation"):
+        _check_generation(command.generation, path)
+
+
+def check_client(tenant: str, client_id: str, path: str = "") -> None:
+    """Refuse what names no client."""
+    check_name(f"{path}tenant", tenant)
+    check_identity(f"{path}client_id", client_id)
+
+
+def alone(check: Callable[[I, str], None]) -> Callable[[I], None]:
+    """Return the check of a command that is one item."""
+    return lambda command: check(command, "")
+
+
+def _check_any(items: object, field: str) -> None:
+    if not items:
+        raise Invalid(field, "must not be empty")
+
+
+def _check_generation(generation: int, path: str) -> None:
+    if generation == 0:
+        raise Invalid(f"{path}generation", "must be the one that the connect was answered with")
+
+
+def _check_payload(payload: bytes, path: str) -> None:
+    if len(payload) > LARGEST_PAYLOAD:
+        raise Invalid(
+            f"{path}payload", f"must have at most {LARGEST_PAYLOAD} bytes, not {len(payload)}"
+        )

@@ -1,0 +1,1 @@
+"""Groups of shared subscriptions: their members, and the broker that leads each."""

@@ -1,0 +1,89 @@
+"""Who leads a group: of the brokers that are alive, the one that leads the fewest of its tenant."""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+from quorate.plugin import Txn, keys
+
+from quorate_mqtt.brokers import Roster
+from quorate_mqtt.duties import index
+from quorate_mqtt.shared_groups.families import GROUPS, LEADERSHIPS, MEMBERS
+from quorate_mqtt.v1.shared_groups_pb2 import SharedGroup, SharedGroupMember
+
+_COUNT: Final = Struct(">Q")
+#: Members that are read at a time.
+_CHUNK: Final = 1_000
+
+
+def group_of(value: bytes) -> SharedGroup:
+    """Return the group of a row."""
+    return SharedGroup.FromString(value)
+
+
+def elect(txn: Txn, key: bytes, group: SharedGroup, roster: Roster) -> SharedGroup:
+    """Give a group a leader in place of the one that it has; of equals, the first by name."""
+    tenant = _tenant_of(key)
+    _resign(txn, key, group)
+    serving = roster.serving()
+    if serving:
+        broker = min(serving, key=lambda each: (_led(txn, tenant, each.name), each.name))
+        group.leader, group.leader_epoch = broker.name, broker.epoch
+        group.leader_term += 1
+        _count(txn, tenant, broker.name, 1)
+    else:
+        group.leader, group.leader_epoch = "", 0
+    txn.put(GROUPS, key, group.SerializeToString(deterministic=True))
+    index.entrust(txn, group.leader_epoch, GROUPS, key)
+    return group
+
+
+def dissolve(txn: Txn, key: bytes) -> bool:
+    """Delete a group with its members; tell whether it was there."""
+    value = txn.get(GROUPS, key)
+    if value is None:
+        return False
+    for member in _members(txn, key):
+        dismiss(txn, member)
+    _resign(txn, key, group_of(value))
+    txn.delete(GROUPS, key)
+    return True
+
+
+def dismiss(txn: Txn, key: bytes) -> None:
+    """Delete a member that is there."""
+    value = txn.get(MEMBERS, key)
+    if value is not None:
+        index.release(txn, SharedGroupMember.FromString(value).broker_epoch, MEMBERS, key)
+        txn.delete(MEMBERS, key)
+
+
+def _members(txn: Txn, group: bytes) -> Iterator[bytes]:
+    start, end = group, group + b"\xff"
+    while rows := list(txn.scan(MEMBERS, start, end, limit=_CHUNK)):
+        for row in rows:
+            yield row.key
+        start = rows[-1].key + b"\x00"
+
+
+def _resign(txn: Txn, key: bytes, group: SharedGroup) -> None:
+    index.release(txn, group.leader_epoch, GROUPS, key)
+    if group.leader:
+        _count(txn, _tenant_of(key), group.leader, -1)
+
+
+def _led(txn: Txn, tenant: str, broker: str) -> int:
+    value = txn.get(LEADERSHIPS, keys.pack(tenant, broker))
+    return int(_COUNT.unpack(value)[0]) if value is not None else 0
+
+
+def _count(txn: Txn, tenant: str, broker: str, more: int) -> None:
+    key, led = keys.pack(tenant, broker), _led(txn, tenant, broker) + more
+    if led:
+        txn.put(LEADERSHIPS, key, _COUNT.pack(led))
+    else:
+        txn.delete(LEADERSHIPS, key)
+
+
+def _tenant_of(key: bytes) -> str:
+    return str(keys.unpack(key)[0])

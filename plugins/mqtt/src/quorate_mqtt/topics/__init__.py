@@ -1,0 +1,1 @@
+"""Topics: their configuration, partitions that only grow, and deletion in two phases."""

@@ -1,0 +1,1 @@
+"""Users: who may connect, and whether a password is theirs."""

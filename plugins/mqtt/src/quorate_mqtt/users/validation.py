@@ -1,0 +1,74 @@
+"""What is wrong with a user whatever the rows say."""
+
+from typing import Final
+
+from quorate.plugin import Invalid
+
+from quorate_mqtt.names import check_description
+from quorate_mqtt.users.families import USERS
+from quorate_mqtt.v1.users_pb2 import (
+    AuthenticateRequest,
+    CreateUserRequest,
+    Credential,
+    NewUser,
+    UpdateUserRequest,
+    UserChange,
+)
+
+LONGEST_PASSWORD: Final = 1_024
+#: Of a batch: each password takes a core for tens of milliseconds.
+MOST_USERS: Final = 100
+_HASH_BYTES: Final = 64
+
+
+def check_creation(request: CreateUserRequest, path: str = "") -> None:
+    """Refuse a user without a name or a password."""
+    USERS.check_parts(request.tenant, request.name, path)
+    check_description(f"{path}description", request.description)
+    check_password(f"{path}password", request.password)
+
+
+def check_change(request: UpdateUserRequest, path: str = "") -> None:
+    """Refuse a change of nobody or nothing."""
+    USERS.check_parts(request.tenant, request.name, path)
+    check_description(f"{path}description", request.description)
+    if request.HasField("password"):
+        check_password(f"{path}password", request.password)
+
+
+def check_authentication(request: AuthenticateRequest) -> None:
+    """Refuse to authenticate nobody; an empty password is merely wrong."""
+    USERS.check_parts(request.tenant, request.name)
+    _check_length("password", request.password)
+
+
+def check_new_user(new: NewUser, path: str = "") -> None:
+    """Refuse a command that holds no user, or no credential."""
+    USERS.check_parts(new.user.tenant, new.user.name, f"{path}user.")
+    check_description(f"{path}user.description", new.user.description)
+    _check_credential(f"{path}credential", new.credential)
+
+
+def check_user_change(change: UserChange, path: str = "") -> None:
+    """Refuse a command that holds no name, or half a credential."""
+    USERS.check_parts(change.tenant, change.name, path)
+    check_description(f"{path}description", change.description)
+    if change.HasField("credential"):
+        _check_credential(f"{path}credential", change.credential)
+
+
+def check_password(field: str, password: bytes) -> None:
+    """Refuse a password that is empty or too long."""
+    if not password:
+        raise Invalid(field, "must not be empty")
+    _check_length(field, password)
+
+
+def _check_length(field: str, password: bytes) -> None:
+    if len(password) > LONGEST_PASSWORD:
+        raise Invalid(field, f"must have at most {LONGEST_PASSWORD} bytes, not {len(password)}")
+
+
+def _check_credential(field: str, credential: Credential) -> None:
+    if not credential.salt or len(credential.hash) != _HASH_BYTES:
+        raise Invalid(field, f"must have a salt and a hash of {_HASH_BYTES} bytes")

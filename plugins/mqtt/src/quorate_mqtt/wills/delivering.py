@@ -1,0 +1,83 @@
+"""What becomes of a client's will: it is kept, it waits, it is discarded, or a broker publishes it.
+
+Sessions decide which; every function takes the key of the session.
+"""
+
+from typing import Final
+
+from quorate.plugin import Txn, keys
+
+from quorate_mqtt.brokers import Roster
+from quorate_mqtt.duties import index
+from quorate_mqtt.v1.wills_pb2 import Will, WillDelivery
+from quorate_mqtt.wills.families import DELAY, DELIVERIES, IDS, WILLS
+
+_MS: Final = 1_000
+
+
+def keep(txn: Txn, client: bytes, will: Will) -> None:
+    """Keep the will of a client that has connected, in place of an earlier one."""
+    txn.put(WILLS, client, will.SerializeToString(deterministic=True))
+
+
+def discard(txn: Txn, client: bytes) -> None:
+    """Forget a will, whether it waits or not."""
+    txn.delete(WILLS, client)
+    txn.schedule(DELAY, client, None)
+
+
+def wait(txn: Txn, client: bytes, expiry_interval_s: int, roster: Roster) -> None:
+    """Let a will wait for its client to come back: the shorter of its delay and the session."""
+    delay_s = min(_kept(txn, client).delay_interval_s, expiry_interval_s)
+    if delay_s == 0:
+        deliver(txn, client, roster)
+    else:
+        txn.schedule(DELAY, client, txn.proposed_at_ms + delay_s * _MS)
+
+
+def replace(txn: Txn, client: bytes, roster: Roster) -> None:
+    """Let go of the will of a connection that is taken over: one that waits is not published."""
+    if _kept(txn, client).delay_interval_s == 0:
+        deliver(txn, client, roster)
+    else:
+        discard(txn, client)
+
+
+def deliver(txn: Txn, client: bytes, roster: Roster) -> None:
+    """Give the will to a broker that publishes it; without a will, nothing is done."""
+    value = txn.get(WILLS, client)
+    if value is None:
+        return
+    number = txn.next_id(IDS)
+    delivery = WillDelivery(id=number, due_at_ms=txn.proposed_at_ms, will=Will.FromString(value))
+    assign(txn, client + keys.pack(number), delivery, roster)
+    discard(txn, client)
+
+
+def assign(txn: Txn, key: bytes, delivery: WillDelivery, roster: Roster) -> None:
+    """Give a delivery to a broker that is alive, in place of the one that has it."""
+    index.release(txn, delivery.assignee_epoch, DELIVERIES, key)
+    serving = roster.serving()
+    if serving:
+        broker = serving[delivery.id % len(serving)]
+        delivery.assignee, delivery.assignee_epoch = broker.name, broker.epoch
+        delivery.assigned_at_ms = txn.proposed_at_ms
+        delivery.assignments += 1
+    else:
+        delivery.assignee, delivery.assignee_epoch = "", 0
+    txn.put(DELIVERIES, key, delivery.SerializeToString(deterministic=True))
+    index.entrust(txn, delivery.assignee_epoch, DELIVERIES, key)
+
+
+def finish(txn: Txn, key: bytes) -> bool:
+    """Forget a delivery; tell whether it was there."""
+    value = txn.get(DELIVERIES, key)
+    if value is None:
+        return False
+    index.release(txn, WillDelivery.FromString(value).assignee_epoch, DELIVERIES, key)
+    txn.delete(DELIVERIES, key)
+    return True
+
+
+def _kept(txn: Txn, client: bytes) -> Will:
+    return Will.FromString(txn.get(WILLS, client) or b"")

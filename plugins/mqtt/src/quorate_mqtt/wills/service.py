@@ -1,0 +1,92 @@
+"""The gRPC service: each call becomes a command or a read.
+
+`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
+"""
+
+from typing import Final
+
+from quorate.plugin import GrpcService, NodeApi, Rejected, keys
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.fitting import propose_fitting
+from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.rows.keyed import KeyedRows, bounds_of, check_page
+from quorate_mqtt.shards import client_shard, client_shard_of
+from quorate_mqtt.v1 import wills_pb2_grpc
+from quorate_mqtt.v1.rows_pb2 import StoredRow
+from quorate_mqtt.v1.wills_pb2 import (
+    AcknowledgeWill,
+    AcknowledgeWillReply,
+    AcknowledgeWills,
+    GetWillRequest,
+    KeyedWillDelivery,
+    ListWillDeliveriesRequest,
+    ListWillDeliveriesResponse,
+    Will,
+    WillDelivery,
+)
+from quorate_mqtt.wills.families import DELIVERIES, WILLS
+from quorate_mqtt.wills.validation import check_acknowledgement
+
+
+def _shown(row: StoredRow) -> KeyedWillDelivery:
+    tenant, client_id, _ = keys.unpack(row.key)
+    return KeyedWillDelivery(
+        tenant=str(tenant),
+        client_id=str(client_id),
+        delivery=WillDelivery.FromString(row.value),
+    )
+
+
+_KEPT: Final = KeyedRows(
+    family=WILLS, shard_of=client_shard_of, show=lambda row: Will.FromString(row.value)
+)
+_DUE: Final = KeyedRows(family=DELIVERIES, shard_of=client_shard_of, show=_shown)
+
+
+class WillServicer(wills_pb2_grpc.WillServiceServicer):
+    """Serves wills on every node, whether it holds a replica of the shard or not."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def Get(self, request: GetWillRequest, context: object) -> Will:
+        """Read the will of one client."""
+        check_name("tenant", request.tenant)
+        check_identity("client_id", request.client_id)
+        will = await _KEPT.get(self._node, client_shard(request.tenant, request.client_id))
+        if will is None:
+            raise Rejected("NOT_FOUND", f"client {request.client_id} has no will")
+        return will
+
+    async def ListDeliveries(
+        self, request: ListWillDeliveriesRequest, context: object
+    ) -> ListWillDeliveriesResponse:
+        """List a page of the wills that brokers have to publish."""
+        check_page(request)
+        if request.tenant:
+            check_name("tenant", request.tenant)
+        if request.assignee:
+            check_identity("assignee", request.assignee)
+        deliveries, token = await _DUE.page(
+            self._node,
+            request,
+            bounds_of(*filter(None, [request.tenant])),
+            keep=lambda each: request.assignee in ("", each.delivery.assignee),
+        )
+        return ListWillDeliveriesResponse(deliveries=deliveries, next_page_token=token)
+
+    async def Acknowledge(self, request: AcknowledgeWill, context: object) -> AcknowledgeWillReply:
+        """Take note that one will was published."""
+        return await self._node.propose(request, AcknowledgeWillReply)
+
+    async def AcknowledgeBatch(self, request: AcknowledgeWills, context: object) -> BatchReply:
+        """Take note that many wills were published, in one proposal a shard."""
+        return await propose_fitting(self._node, request, "wills", check_acknowledgement)
+
+
+SERVICE: Final = GrpcService(
+    full_name="quorate_mqtt.v1.WillService",
+    add_to_server=wills_pb2_grpc.add_WillServiceServicer_to_server,
+    servicer=WillServicer,
+)

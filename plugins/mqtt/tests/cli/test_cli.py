@@ -1,0 +1,178 @@
+"""`quorate mqtt` against a real node: what it makes, it lists, and says when there is more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from click.testing import CliRunner
+from quorate.client import Client
+from quorate.testing.cluster import Cluster
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate_mqtt.cli import mqtt
+from quorate_mqtt.client import SyncMqtt
+from quorate_mqtt.v1.sessions_pb2 import SessionConnect
+from quorate_mqtt.v1.shared_groups_pb2 import JoinSharedGroup
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
+from quorate_mqtt.v1.wills_pb2 import Will
+
+Row = Mapping[str, object]
+
+
+@dataclass
+class Asking:
+    """Stands in for the host's console: it gives a client, and keeps the rows that it is given."""
+
+    q: Client
+    rows: list[Row] = field(default_factory=list)
+    said: str = ""
+
+    def client(self) -> Client:
+        return self.q
+
+    def print(self, rows: Iterable[Row]) -> None:
+        self.rows += rows
+
+    def run(self, *arguments: str, input: str | None = None, exit_code: int = 0) -> list[Row]:
+        self.rows = []
+        result = CliRunner().invoke(mqtt, arguments, obj=self, input=input)
+        assert result.exit_code == exit_code, (result.output, result.exception)
+        self.said = result.output
+        return self.rows
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with Cluster(tmp_path_factory.mktemp("cli"), nodes=1, plugins=["mqtt"]) as cluster:
+        cluster.ready()
+        with Client(cluster.endpoints) as q:
+            q.execute(CreateTenant(name="north"), Tenant)
+            yield Asking(q)
+
+
+def column(rows: list[Row], name: str) -> list[object]:
+    return [row[name] for row in rows]
+
+
+def test_users(console: Asking) -> None:
+    [made] = console.run("users", "create", "north", "ann", "--superuser", input="secret\nsecret\n")
+    assert (made["name"], made["superuser"]) == ("ann", True)
+    assert "secret" not in console.said
+    console.run("users", "create", "north", "ben", "--password", "x")
+    console.run("users", "set-password", "north", "ben", "--password", "y")
+    assert SyncMqtt(console.q).users.authenticate("north", "ben", b"y").authenticated
+    assert column(console.run("users", "list", "north"), "name") == ["ann", "ben"]
+    assert column(console.run("users", "list", "north", "--prefix", "b"), "name") == ["ben"]
+    for name in ("ann", "ben"):
+        console.run("users", "delete", "north", name)
+    assert console.run("users", "list") == []
+
+
+def test_acl_rules_and_what_they_decide(console: Asking) -> None:
+    [made] = console.run(
+        *("acl", "add", "north", "no-secrets", "deny", "publish", "secret/#"),
+        *("--subject-kind", "user", "--subject", "ann", "--ip", "10.0.0.0/8"),
+    )
+    assert (made["subject_kind"], made["subject"]) == ("user", "ann")
+    assert (made["action"], made["permission"]) == ("publish", "deny")
+    asked = ("check", "north", "c1", "publish", "secret/a", "--username", "ann")
+    assert console.run(*asked, "--address", "10.0.0.1") == [
+        {"allowed": False, "reason": "denied_by_rule", "decided_by": "no-secrets"}
+    ]
+    assert console.run(*asked) == [{"allowed": True, "reason": "no_rule", "decided_by": ""}]
+    assert column(console.run(*asked, "--deny-unmatched"), "allowed") == [False]
+    assert column(console.run("acl", "list", "north"), "name") == ["no-secrets"]
+    console.run("acl", "delete", "north", "no-secrets")
+    assert console.run("acl", "list") == []
+    console.run("acl", "add", "north", "r", "forbid", "publish", "x", exit_code=2)
+
+
+def test_the_blacklist(console: Asking) -> None:
+    before_ms = time.time() * 1_000
+    console.run("blacklist", "add", "north", "for-good", "client-id-pattern", "bad-*")
+    [made] = console.run("blacklist", "add", "north", "an-hour", "ip", "10.0.0.1", "--for", "3600")
+    assert made["kind"] == "ip"
+    assert int(str(made["ends_at_ms"])) >= before_ms + 3_599_000
+    listed = console.run("blacklist", "list", "north")
+    assert column(listed, "kind") == ["ip", "client-id-pattern"]
+    assert listed[1]["ends_at_ms"] == 0
+    assert column(console.run("check", "north", "bad-1", "connect"), "decided_by") == ["for-good"]
+    for name in ("for-good", "an-hour"):
+        console.run("blacklist", "delete", "north", name)
+    assert console.run("blacklist", "list") == []
+
+
+def test_rewrites_and_automatic_subscriptions(console: Asking) -> None:
+    console.run("rewrites", "add", "north", "w", "publish", "a/#", "b/$1", "a/(.+)")
+    [rewrite] = console.run("rewrites", "list", "north")
+    assert (rewrite["action"], rewrite["target_topic"]) == ("publish", "b/$1")
+    console.run("rewrites", "delete", "north", "w")
+    assert console.run("rewrites", "list") == []
+    console.run("auto-subscriptions", "add", "north", "news", "news/%c", "--qos", "1")
+    [automatic] = console.run("auto-subscriptions", "list", "north")
+    assert (automatic["topic"], automatic["qos"]) == ("news/%c", 1)
+    console.run("auto-subscriptions", "delete", "north", "news")
+    assert console.run("auto-subscriptions", "list") == []
+
+
+def test_topics_and_retained_messages(console: Asking) -> None:
+    for name in ("a/b", "a/c", "d"):
+        console.run("topics", "create", "north", name, "--partitions", "2")
+    assert column(console.run("topics", "grow", "north", "d", "3"), "partitions") == [3]
+    assert column(console.run("topics", "list", "north", "--filter", "a/+"), "name") == [
+        "a/b",
+        "a/c",
+    ]
+    assert column(console.run("topics", "list", "--limit", "3"), "name") == ["a/b", "a/c", "d"]
+    assert "there are more" not in console.said
+    assert column(console.run("topics", "list", "--limit", "2"), "name") == ["a/b", "a/c"]
+    assert "there are more than 2; ask for more with --limit" in console.said
+    [marked] = console.run("topics", "delete", "north", "d")
+    assert isinstance(marked["finalizers"], list)
+
+    SyncMqtt(console.q).retained_messages.put("north", "a/b", b"on")
+    assert column(console.run("retained", "list", "north", "--filter", "a/#"), "payload") == [b"on"]
+    console.run("retained", "delete", "north", "a/b")
+    assert console.run("retained", "list") == []
+
+
+def test_clients(console: Asking) -> None:
+    client = SyncMqtt(console.q)
+    with console.q.brokers.registered("b1", "test", roles=["mqtt"]) as registration:
+        epoch = registration.broker.epoch
+        connection = SessionConnect(
+            tenant="north",
+            client_id="lamp",
+            connection_id=1,
+            expiry_interval_s=60,
+            will=Will(topic="lamps", payload=b"lost"),
+        )
+        connected = client.sessions.connect("b1", epoch, connection)
+        client.subscriptions.set(SetSubscription(tenant="north", client_id="lamp", filter="a/#"))
+        client.shared_groups.join(
+            JoinSharedGroup(
+                tenant="north",
+                group="crew",
+                client_id="lamp",
+                filter="jobs",
+                broker="b1",
+                broker_epoch=epoch,
+            )
+        )
+        assert console.run("sessions", "count") == [
+            {"broker": "b1", "broker_epoch": epoch, "connections": 1}
+        ]
+        [session] = console.run("sessions", "list", "north", "--broker", "b1", "--prefix", "la")
+        assert (session["client_id"], session["generation"]) == ("lamp", connected.generation)
+        assert column(console.run("subscriptions", "list", "north", "lamp"), "filter") == ["a/#"]
+        assert column(console.run("groups", "list", "--leader", "b1"), "name") == ["crew"]
+        assert column(console.run("groups", "members", "north", "crew"), "client_id") == ["lamp"]
+        client.sessions.disconnect("north", "lamp", connected.generation)
+        while not (wills := console.run("wills", "list", "north", "--broker", "b1")):
+            time.sleep(0.01)
+        assert (wills[0]["topic"], wills[0]["assignee"]) == ("lamps", "b1")
+        [deleted] = console.run("sessions", "delete", "north", "lamp")
+        assert deleted["deleted"] is True
+        assert console.run("sessions", "list") == []

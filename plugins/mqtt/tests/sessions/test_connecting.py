@@ -1,0 +1,347 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from quorate.plugin import Rejected, keys
+from quorate.testing import MemoryTxn
+from quorate_mqtt.sessions.apply import (
+    connect_session,
+    connect_sessions,
+    delete_session,
+    disconnect_session,
+    update_session,
+    update_sessions,
+)
+from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS
+from quorate_mqtt.shards import client_shard
+from quorate_mqtt.subscriptions.apply import set_subscription
+from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
+from quorate_mqtt.v1.sessions_pb2 import (
+    ConnectReply,
+    ConnectSession,
+    ConnectSessions,
+    DeleteSession,
+    DisconnectSession,
+    Session,
+    SessionConnect,
+    UpdateSession,
+    UpdateSessions,
+)
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
+from quorate_mqtt.v1.wills_pb2 import WillDelivery
+from quorate_mqtt.wills.families import DELAY, DELIVERIES, WILLS
+
+ADA = client_shard("acme", "ada")
+Shard = Callable[..., MemoryTxn]
+Client = Callable[..., SessionConnect]
+
+
+def connect(
+    txn: MemoryTxn, arrival: SessionConnect, broker: str = "north", epoch: int = 1
+) -> ConnectReply:
+    return connect_session(
+        txn, ConnectSession(broker=broker, broker_epoch=epoch, connection=arrival)
+    )
+
+
+def session(txn: MemoryTxn, client: bytes = ADA) -> Session:
+    return Session.FromString(txn.rows(SESSIONS)[client])
+
+
+def connections(txn: MemoryTxn) -> dict[int, int]:
+    found = {}
+    for key, value in txn.rows(CONNECTIONS).items():
+        [epoch] = keys.unpack(key)
+        assert isinstance(epoch, int)
+        found[epoch] = int.from_bytes(value)
+    return found
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(Rejected) as refused:
+        call()
+    return refused.value.code
+
+
+def test_a_connect_begins_a_session(shard: Shard, client: Client) -> None:
+    txn = shard()
+
+    reply = connect(txn, client(connection=9, expiry=60, payload=b"kept"))
+
+    assert not reply.session_present
+    assert session(txn) == Session(
+        generation=reply.generation,
+        broker="north",
+        broker_epoch=1,
+        created_at_ms=1_000,
+        connected_at_ms=1_000,
+        connection_id=9,
+        expiry_interval_s=60,
+        payload=b"kept",
+    )
+    assert connections(txn) == {1: 1}
+    assert txn.deadlines == {}
+
+
+def test_a_connect_always_wins_and_adds_one_to_the_generation(shard: Shard, client: Client) -> None:
+    txn = shard()
+    first = connect(txn, client())
+
+    second = connect(txn, client(), "south", 2)
+
+    assert second.generation == first.generation + 1
+    assert second.session_present
+    assert second.taken_over_from == "north"
+    assert (session(txn).broker, session(txn).broker_epoch) == ("south", 2)
+    assert connections(txn) == {2: 1}
+
+
+def test_a_connect_of_the_same_broker_takes_nothing_over_from_another(
+    shard: Shard, client: Client
+) -> None:
+    txn = shard()
+    connect(txn, client(connection=1))
+
+    reply = connect(txn, client(connection=2))
+
+    assert (reply.session_present, reply.taken_over_from) == (True, "")
+    assert connections(txn) == {1: 1}
+
+
+def test_who_was_taken_over_updates_and_disconnects_nothing(shard: Shard, client: Client) -> None:
+    txn = shard()
+    old = connect(txn, client()).generation
+    connect(txn, client(), "south", 2)
+    before = txn.rows(SESSIONS)
+    named: dict[str, Any] = {"tenant": "acme", "client_id": "ada", "generation": old}
+
+    codes = [
+        refusal(lambda: update_session(txn, UpdateSession(**named, payload=b"late"))),
+        refusal(lambda: disconnect_session(txn, DisconnectSession(**named))),
+        refusal(lambda: delete_session(txn, DeleteSession(**named))),
+    ]
+
+    assert codes == ["TAKEN_OVER"] * 3
+    assert txn.rows(SESSIONS) == before
+
+
+def test_a_generation_is_never_used_again_not_even_by_a_new_session(
+    shard: Shard, client: Client
+) -> None:
+    txn = shard()
+    old = connect(txn, client()).generation
+    for _ in range(5):
+        txn = txn.then(1_000)
+        old = connect(txn, client()).generation
+    txn = txn.then(1_000)
+    delete_session(txn, DeleteSession(tenant="acme", client_id="ada"))
+    txn = txn.then(1_000)
+
+    new = connect(txn, client(), "south", 2).generation
+
+    assert new > old
+
+
+@pytest.mark.parametrize(
+    ("broker", "epoch", "code"),
+    [
+        ("north", 1, "FENCED"),
+        ("west", 2, "FENCED"),
+        ("north", 9, "BROKER_UNKNOWN"),
+        ("west", 9, "BROKER_UNKNOWN"),
+    ],
+)
+def test_a_connect_is_fenced_only_when_its_registration_has_surely_ended(
+    shard: Shard, client: Client, broker: str, epoch: int, code: str
+) -> None:
+    txn = shard(north=3, south=4)
+
+    found = refusal(lambda: connect(txn, client(), broker, epoch))
+
+    assert found == code
+    assert txn.rows(SESSIONS) == {}
+
+
+@pytest.mark.parametrize("tenant", ["globex"])
+def test_a_connect_needs_its_tenant(shard: Shard, client: Client, tenant: str) -> None:
+    txn = shard()
+
+    assert refusal(lambda: connect(txn, client(tenant=tenant))) == "NOT_FOUND"
+    assert txn.events == []
+
+
+def test_one_bad_item_never_hides_the_others(shard: Shard, client: Client) -> None:
+    txn = shard()
+    arrivals = [client("ada"), client("ben", tenant="globex"), client("cleo")]
+
+    reply = connect_sessions(
+        txn, ConnectSessions(broker="north", broker_epoch=1, connections=arrivals)
+    )
+
+    assert reply.items == 3
+    assert [(each.item, each.code) for each in reply.refusals] == [(1, "NOT_FOUND")]
+    assert reply.replies[1] == b""
+    generations = [ConnectReply.FromString(reply.replies[item]).generation for item in (0, 2)]
+    rows = [session(txn, client_shard("acme", name)) for name in ("ada", "cleo")]
+    assert [row.generation for row in rows] == generations
+    assert len(txn.rows(SESSIONS)) == 2
+    assert connections(txn) == {1: 2}
+
+
+def test_a_batch_says_what_single_connects_say(shard: Shard, client: Client) -> None:
+    one, many = shard(), shard()
+    arrivals = [
+        client("ada", will=0),
+        client("ben", will=5),
+        client("cleo", clean=True),
+        client("dan"),
+    ]
+    for txn in (one, many):
+        for arrival in arrivals:
+            connect(txn, arrival, "south", 2)
+    one, many = one.then(2_000), many.then(2_000)
+
+    singles = [connect(one, arrival) for arrival in arrivals]
+    batch = connect_sessions(
+        many, ConnectSessions(broker="north", broker_epoch=1, connections=arrivals)
+    )
+
+    assert [ConnectReply.FromString(reply) for reply in batch.replies] == singles
+    for family in (SESSIONS, WILLS, DELIVERIES, CONNECTIONS):
+        assert one.rows(family) == many.rows(family)
+
+
+def test_a_client_that_comes_back_keeps_its_session(shard: Shard, client: Client) -> None:
+    txn = shard()
+    generation = connect(txn, client()).generation
+    disconnect_session(
+        txn, DisconnectSession(tenant="acme", client_id="ada", generation=generation)
+    )
+    txn = txn.then(30_000)
+
+    reply = connect(txn, client())
+
+    assert reply.session_present
+    assert (session(txn).created_at_ms, session(txn).connected_at_ms) == (1_000, 30_000)
+    assert session(txn).disconnected_at_ms == 0
+    assert txn.deadlines == {}
+    assert connections(txn) == {1: 1}
+
+
+def test_a_clean_start_ends_the_session_that_there_is(shard: Shard, client: Client) -> None:
+    txn = shard()
+    first = connect(txn, client(will=30)).generation
+    set_subscription(txn, SetSubscription(tenant="acme", client_id="ada", filter="a/b"))
+    set_subscription(txn, SetSubscription(tenant="acme", client_id="ada", filter="a/c"))
+    txn = txn.then(2_000)
+
+    reply = connect(txn, client(clean=True), "south", 2)
+
+    assert not reply.session_present
+    assert reply.generation == first + 1
+    assert session(txn).created_at_ms == 2_000
+    assert txn.rows(SUBSCRIPTIONS) == {}
+    # The session of the will has ended, and with it the wait.
+    [delivery] = txn.rows(DELIVERIES).values()
+    assert WillDelivery.FromString(delivery).will.topic == "gone"
+    assert txn.rows(WILLS) == {}
+    assert connections(txn) == {2: 1}
+
+
+def test_a_take_over_publishes_a_will_without_delay(shard: Shard, client: Client) -> None:
+    txn = shard()
+    connect(txn, client(connection=1, will=0))
+
+    connect(txn, client(connection=2))
+
+    assert len(txn.rows(DELIVERIES)) == 1
+    assert txn.rows(WILLS) == {}
+
+
+def test_a_take_over_cancels_a_will_that_would_wait(shard: Shard, client: Client) -> None:
+    txn = shard()
+    connect(txn, client(connection=1, will=30))
+
+    connect(txn, client(connection=2, will=40), "south", 2)
+
+    assert txn.rows(DELIVERIES) == {}
+    assert list(txn.rows(WILLS)) == [ADA]
+    assert txn.deadlines == {}
+
+
+def test_the_same_connect_sent_again_publishes_no_will(shard: Shard, client: Client) -> None:
+    txn = shard()
+    first = connect(txn, client(connection=1, will=0))
+
+    second = connect(txn, client(connection=1, will=0))
+
+    assert second.generation == first.generation + 1
+    assert txn.rows(DELIVERIES) == {}
+    assert list(txn.rows(WILLS)) == [ADA]
+
+
+def test_a_client_that_comes_back_in_time_has_no_will_published(
+    shard: Shard, client: Client
+) -> None:
+    txn = shard()
+    generation = connect(txn, client(will=10)).generation
+    disconnect_session(
+        txn, DisconnectSession(tenant="acme", client_id="ada", generation=generation)
+    )
+    assert txn.deadlines == {(DELAY, ADA): 11_000, (EXPIRY, ADA): 61_000}
+
+    connect(txn, client())
+
+    assert txn.deadlines == {}
+    assert (txn.rows(WILLS), txn.rows(DELIVERIES)) == ({}, {})
+
+
+def test_an_update_replaces_what_it_names(shard: Shard, client: Client) -> None:
+    txn = shard()
+    generation = connect(txn, client(payload=b"old", expiry=60)).generation
+    named: dict[str, Any] = {"tenant": "acme", "client_id": "ada", "generation": generation}
+
+    update_session(txn, UpdateSession(**named, payload=b"new"))
+    assert (session(txn).payload, session(txn).expiry_interval_s) == (b"new", 60)
+    update_session(txn, UpdateSession(**named, expiry_interval_s=0))
+
+    assert (session(txn).payload, session(txn).expiry_interval_s) == (b"new", 0)
+    assert session(txn).generation == generation
+
+
+def test_an_update_of_a_session_with_a_will_keeps_the_will(shard: Shard, client: Client) -> None:
+    txn = shard()
+    generation = connect(txn, client(payload=b"old", will=3)).generation
+
+    update_session(
+        txn,
+        UpdateSession(tenant="acme", client_id="ada", generation=generation, payload=b"new"),
+    )
+
+    assert (session(txn).payload, session(txn).has_will) == (b"new", True)
+
+
+def test_an_update_moves_the_end_of_a_session_without_client(shard: Shard, client: Client) -> None:
+    txn = shard()
+    generation = connect(txn, client()).generation
+    named: dict[str, Any] = {"tenant": "acme", "client_id": "ada", "generation": generation}
+    disconnect_session(txn, DisconnectSession(**named))
+
+    update_session(txn, UpdateSession(**named, expiry_interval_s=5))
+
+    assert txn.deadlines == {(EXPIRY, ADA): 6_000}
+
+
+def test_updates_are_answered_one_by_one(shard: Shard, client: Client) -> None:
+    txn = shard()
+    generation = connect(txn, client()).generation
+    updates = [
+        UpdateSession(tenant="acme", client_id="ben", generation=1, payload=b"x"),
+        UpdateSession(tenant="acme", client_id="ada", generation=generation, payload=b"x"),
+    ]
+
+    reply = update_sessions(txn, UpdateSessions(sessions=updates))
+
+    assert reply.items == 2
+    assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
+    assert session(txn).payload == b"x"

@@ -1,0 +1,92 @@
+import pytest
+from quorate_mqtt.sessions.rows import RowsOfBroker, is_plain, kept_of, updated_row
+from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
+
+
+def connected(payload: bytes, broker: str = "north", *, has_will: bool = False) -> bytes:
+    arrival = SessionConnect(connection_id=9, expiry_interval_s=60, payload=payload)
+    return RowsOfBroker(broker, 3, 2_000).row(7, 1_000, arrival, has_will=has_will)
+
+
+def session(**more: object) -> Session:
+    return Session(
+        generation=7,
+        broker_epoch=3,
+        created_at_ms=1_000,
+        connected_at_ms=2_000,
+        connection_id=9,
+        expiry_interval_s=60,
+        broker="north",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", b"y" * 127, b"z" * 128, b"w" * 20_000])
+@pytest.mark.parametrize("has_will", [False, True])
+def test_a_row_is_what_its_message_serializes_to(payload: bytes, has_will: bool) -> None:
+    row = connected(payload, has_will=has_will)
+
+    assert row == session(payload=payload, has_will=has_will).SerializeToString(deterministic=True)
+    assert kept_of(row) == (7, 3, 1_000)
+    assert is_plain(row) is not has_will
+
+
+def test_a_row_of_nothing_but_zeros_is_the_same_too() -> None:
+    message = Session(
+        generation=1,
+        broker_epoch=1,
+        created_at_ms=0,
+        connected_at_ms=0,
+        connection_id=0,
+        expiry_interval_s=0,
+        broker="b",
+    )
+
+    row = RowsOfBroker("b", 1, 0).row(1, 0, SessionConnect(), has_will=False)
+
+    assert row == message.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize(
+    ("expiry", "payload"), [(None, b"new"), (5, None), (5, b"new"), (None, b""), (None, None)]
+)
+def test_an_update_without_decoding_is_one_with_it(
+    expiry: int | None, payload: bytes | None
+) -> None:
+    old = session(payload=b"old" * 100)
+    expected = Session.FromString(old.SerializeToString())
+    if expiry is not None:
+        expected.expiry_interval_s = expiry
+    if payload is not None:
+        expected.payload = payload
+
+    row = updated_row(old.SerializeToString(deterministic=True), expiry, payload)
+
+    assert row == expected.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        session(has_will=True),
+        session(disconnected_at_ms=5),
+    ],
+)
+def test_what_is_not_plain_must_be_decoded(row: Session) -> None:
+    assert updated_row(row.SerializeToString(deterministic=True), 5, b"") is None
+
+
+def test_a_long_name_of_a_broker_must_be_decoded() -> None:
+    row = connected(b"x", "n" * 128)
+
+    assert is_plain(row)
+    assert updated_row(row, 5, b"") is None
+
+
+def test_rows_of_equally_long_payloads_are_not_mixed_up() -> None:
+    rows = RowsOfBroker("north", 3, 2_000)
+    arrivals = [SessionConnect(payload=payload) for payload in (b"a", b"b", b"", b"a")]
+
+    made = [rows.row(7, 1_000, arrival, has_will=False) for arrival in arrivals]
+
+    assert [Session.FromString(row).payload for row in made] == [b"a", b"b", b"", b"a"]

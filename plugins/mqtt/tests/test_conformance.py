@@ -1,0 +1,31 @@
+from collections.abc import Sequence
+
+from google.protobuf.message import Message
+from quorate.testing import PluginConformance
+from quorate.v1.cluster_pb2 import RegisterBroker
+from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants
+from quorate_mqtt.v1 import rows_pb2 as rows
+
+FAMILY = "mqtt.topics"
+#: Of the queries that read any family; the others say nothing and answer for everything.
+GENERIC = {
+    "GetRowQuery": rows.GetRowQuery(family=FAMILY, key=b"k"),
+    "GetRowsQuery": rows.GetRowsQuery(family=FAMILY, keys=[b"k"]),
+    "ListRowsQuery": rows.ListRowsQuery(family=FAMILY, end=b"\xff"),
+    "ListAllRowsQuery": rows.ListAllRowsQuery(family=FAMILY, end=b"\xff"),
+}
+
+
+class TestMqtt(PluginConformance):
+    plugin = "mqtt"
+    beside = ("cluster", "tenant")
+    seeds = (1, 2)
+
+    def log(self) -> Sequence[Message]:
+        """Return the examples once: there are many commands, and some checks are quadratic."""
+        tenants = [CreateTenant(name=name) for name in ("acme", "globex")]
+        broker = RegisterBroker(name="broker-1", cluster_name="mqtt")
+        return [CreateTenants(tenants=tenants), broker, *self._examples()]
+
+    def queries(self) -> Sequence[Message]:
+        return [GENERIC.get(type(each).__name__, each) for each in super().queries()]

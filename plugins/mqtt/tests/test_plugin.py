@@ -1,0 +1,62 @@
+"""What other processes rely on: names that stand in logs, on disks and in other plugins."""
+
+from quorate.plugin.catalog import Catalog
+from quorate_mqtt import plugin
+from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
+
+#: The families of what tenants define, of topics and of retained messages.
+FAMILIES = {
+    "mqtt.acl_rules",
+    "mqtt.auto_subscriptions",
+    "mqtt.blacklist_entries",
+    "mqtt.retained_messages",
+    "mqtt.rewrite_rules",
+    "mqtt.topic_counts",
+    "mqtt.topic_deletions",
+    "mqtt.topics",
+    "mqtt.user_credentials",
+    "mqtt.users",
+}
+
+
+def test_the_names_that_are_kept_for_ever() -> None:
+    families = {family.name for family in plugin.quorate_column_families()}
+
+    assert [group.name for group in plugin.quorate_raft_groups()] == ["mqtt"]
+    assert families >= FAMILIES
+
+
+def test_every_family_of_rows_can_be_watched_but_hashes_and_counts() -> None:
+    private = {
+        family.name
+        for family in plugin.quorate_column_families()
+        if family.name in FAMILIES and family.row is None
+    }
+
+    assert private == {"mqtt.user_credentials", "mqtt.topic_counts"}
+
+
+def test_no_stored_row_has_a_map(catalog: Catalog) -> None:
+    """The bytes of a map depend on the order in which it was filled."""
+    for family in catalog.declared["mqtt"].families:
+        for field in family.row.DESCRIPTOR.fields if family.row is not None else ():
+            entry = field.message_type
+            assert entry is None or not entry.GetOptions().map_entry, f"{family.name}.{field.name}"
+
+
+def test_other_plugins_take_part_through_the_extension_points(catalog: Catalog) -> None:
+    assert isinstance(catalog.extensions[TOPIC_FINALIZERS]["mqtt.retained_message"], TopicFinalizer)
+    assert "mqtt" in catalog.extensions["tenant.cascades"]
+
+
+def test_what_timers_controllers_and_services_alone_propose_is_not_public() -> None:
+    public = {command.message.__name__ for command in plugin.quorate_commands() if command.public}
+
+    assert not public & {
+        "CreateUsersCommand",
+        "UpdateUsersCommand",
+        "MarkTopicsCommand",
+        "FinishTopicsCommand",
+        "EndBlacklistEntriesCommand",
+        "ExpireRetainedMessagesCommand",
+    }
