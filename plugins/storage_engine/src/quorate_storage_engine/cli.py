@@ -1,0 +1,317 @@
+"""The command group `quorate engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TypeVar
+
+import click
+from google.protobuf.message import Message
+from quorate.plugin import Console
+
+from quorate_storage_engine.client import SyncEngines
+from quorate_storage_engine.v1.queries_pb2 import SegmentId
+from quorate_storage_engine.v1.rows_pb2 import Engine, Segment, SegmentStatus, ShardStatus
+from quorate_storage_engine.v1.service_pb2 import (
+    ListDropsRequest,
+    ListSegmentsRequest,
+    ListShardsRequest,
+)
+
+R = TypeVar("R", bound=Message)
+
+#: The largest page: each costs a call.
+_PAGE = 1_000
+
+_limit = click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="Show at most so many.",
+)
+_stale = click.option(
+    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
+)
+
+
+@click.group()
+def engine() -> None:
+    """See engine shards and their segments, and look after the engines that hold them."""
+
+
+@engine.command()
+@click.option("--prefix", default="", help="Only shards whose names begin with this.")
+@click.option("--tenant", default="", help="Only shards of this tenant.")
+@click.option("--topic", default="", help="Only shards of this topic.")
+@_limit
+@_stale
+@click.pass_obj
+def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, stale: bool) -> None:
+    """List engine shards by name."""
+    request = ListShardsRequest(
+        name_prefix=prefix, tenant=tenant, topic=topic, page_size=_PAGE, stale=stale
+    )
+    console.print(
+        [
+            {
+                "name": shard.name,
+                "tenant": shard.tenant,
+                "topic": shard.topic,
+                "status": _word(ShardStatus.Name(shard.status)),
+                "replicas": shard.config.replicas,
+                "min_in_sync_replicas": shard.config.min_in_sync_replicas,
+                "start_segment": shard.start_segment,
+                "active_segment": shard.active_segment,
+                "segments": shard.segments,
+                "created_at": _time(shard.created_at_ms),
+            }
+            for shard in _first(_engines(console).shards(request), limit)
+        ]
+    )
+
+
+@engine.command()
+@click.option("--shard", default="", help="Only segments of this shard.")
+@click.option("--engine", "holder", default="", help="Only segments that this engine holds.")
+@click.option("--unavailable", is_flag=True, help="Only segments without a leader.")
+@click.option(
+    "--under-replicated",
+    is_flag=True,
+    help="Only segments with fewer replicas, or fewer in-sync ones, than they are to have.",
+)
+@_limit
+@_stale
+@click.pass_obj
+def segments(
+    console: Console,
+    shard: str,
+    holder: str,
+    unavailable: bool,
+    under_replicated: bool,
+    limit: int,
+    stale: bool,
+) -> None:
+    """List segments by shard and number."""
+    request = ListSegmentsRequest(
+        shard=shard,
+        engine=holder,
+        unavailable=unavailable,
+        under_replicated=under_replicated,
+        page_size=_PAGE,
+        stale=stale,
+    )
+    console.print(
+        [
+            {
+                "shard": segment.shard,
+                "segment": segment.number,
+                "status": _word(SegmentStatus.Name(segment.status)),
+                "leader": segment.leader,
+                "replicas": list(segment.replicas),
+                "in_sync": list(segment.isr),
+                "start_offset": segment.start_offset,
+                "end_offset": segment.end_offset if segment.HasField("end_offset") else None,
+            }
+            for segment in _first(_engines(console).segments(request), limit)
+        ]
+    )
+
+
+@engine.command()
+@click.argument("shard")
+@click.argument("segment", type=click.IntRange(0), required=False)
+@_stale
+@click.pass_obj
+def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
+    """Show each replica of SHARD, or of its SEGMENT alone, and whether it is in sync."""
+    engines = _engines(console)
+    if segment is None:
+        request = ListSegmentsRequest(shard=shard, page_size=_PAGE, stale=stale)
+        found = list(engines.segments(request))
+    else:
+        found = list(engines.get_segments([SegmentId(shard=shard, segment=segment)], stale=stale))
+    if not found:
+        what = f"engine shard {shard}" if segment is None else f"segment {segment} of {shard}"
+        raise click.UsageError(f"there is no {what}; see quorate engine shards")
+    console.print(
+        [
+            {
+                "shard": each.shard,
+                "segment": each.number,
+                "engine": replica,
+                "state": _state(each, replica),
+                "leader_epoch": each.leader_epoch,
+                "segment_epoch": each.segment_epoch,
+            }
+            for each in found
+            for replica in each.replicas
+        ]
+    )
+
+
+@engine.command("list")
+@_stale
+@click.pass_obj
+def list_engines(console: Console, stale: bool) -> None:
+    """List engines with what they carry; one without a broker epoch is not registered."""
+    console.print(
+        [
+            {
+                **_carried(state.engine),
+                "broker_epoch": state.broker_epoch or None,
+                "rack": state.rack,
+            }
+            for state in _engines(console).engines(stale=stale)
+        ]
+    )
+
+
+@engine.command()
+@click.option("--engine", "name", default="", help="Only what this engine is asked to drop.")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Only what was asked for at least so long ago.",
+)
+@_limit
+@_stale
+@click.pass_obj
+def drops(console: Console, name: str, older_than: float, limit: int, stale: bool) -> None:
+    """List what engines are asked to drop and have not acknowledged."""
+    request = ListDropsRequest(
+        engine=name, older_than_ms=round(older_than * 1_000), page_size=_PAGE, stale=stale
+    )
+    console.print(
+        [
+            {
+                "engine": drop.engine,
+                "shard": drop.shard,
+                "segment": drop.segment,
+                "requested_at": _time(drop.requested_at_ms),
+            }
+            for drop in _first(_engines(console).drops(request), limit)
+        ]
+    )
+
+
+@engine.command()
+@click.option(
+    "--most",
+    type=click.IntRange(1, _PAGE),
+    help="Move at most so many leaders; else as many as the node moves in one round.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
+@click.pass_obj
+def balance(console: Console, most: int | None, dry_run: bool) -> None:
+    """Give leadership back to the preferred leaders that are in sync."""
+    moves = _engines(console).balance_leaders(most_moves=most or 0, dry_run=dry_run)
+    console.print(
+        [
+            {
+                "shard": move.seen.shard,
+                "segment": move.seen.segment,
+                "from": move.leader,
+                "to": move.preferred,
+            }
+            for move in moves
+        ]
+    )
+
+
+@engine.command()
+@click.argument("engines", nargs=-1, required=True)
+@click.pass_obj
+def decommission(console: Console, engines: tuple[str, ...]) -> None:
+    """Have the replicas of ENGINES moved to others, for good.
+
+    An engine has left when it carries no replicas any more; see quorate engine list.
+    """
+    console.print([_carried(each) for each in _engines(console).decommission(engines)])
+
+
+@engine.command()
+@click.argument("engines", nargs=-1, required=True)
+@click.pass_obj
+def recommission(console: Console, engines: tuple[str, ...]) -> None:
+    """Let decommissioned ENGINES take replicas on again."""
+    console.print([_carried(each) for each in _engines(console).recommission(engines)])
+
+
+@engine.command("force-leader")
+@click.argument("shard")
+@click.argument("segment", type=click.IntRange(0))
+@click.argument("name", metavar="ENGINE")
+@click.option("--yes", is_flag=True, help="Do not ask whether records may be lost.")
+@click.pass_obj
+def force_leader(console: Console, shard: str, segment: int, name: str, yes: bool) -> None:
+    """Make ENGINE lead an unavailable segment, and lose the records that it lacks."""
+    engines = _engines(console)
+    found = engines.get_segments([SegmentId(shard=shard, segment=segment)])
+    if not found:
+        raise click.UsageError(f"there is no segment {segment} of {shard}")
+    if not yes:
+        click.confirm(
+            f"Acknowledged records that {name} lacks of segment {segment} of {shard} are lost. "
+            "Go on?",
+            abort=True,
+            err=True,
+        )
+    led = engines.force_leader(shard, segment, name, epoch=found[0].segment_epoch)
+    console.print(
+        [
+            {
+                "shard": led.shard,
+                "segment": led.number,
+                "leader": led.leader,
+                "leader_epoch": led.leader_epoch,
+                "unclean_elections": led.unclean_elections,
+            }
+        ]
+    )
+
+
+def _engines(console: Console) -> SyncEngines:
+    return SyncEngines(console.client())
+
+
+def _first(rows: Iterator[R], limit: int) -> Iterator[R]:
+    """Yield the first rows, and say so when there are more."""
+    yield from islice(rows, limit)
+    if next(rows, None) is not None:
+        click.echo(f"warning: there are more than {limit}; ask for more with --limit", err=True)
+
+
+def _carried(each: Engine) -> Mapping[str, object]:
+    return {
+        "engine": each.name,
+        "replicas": each.replicas,
+        "leaderships": each.leaderships,
+        "decommissioned_at": _time(each.decommissioned_at_ms),
+    }
+
+
+def _state(segment: Segment, replica: str) -> str:
+    if replica == segment.leader:
+        return "leader"
+    if replica in segment.isr:
+        return "in-sync"
+    if replica in segment.last_known_isr:
+        return "last-known-in-sync"
+    return "behind"
+
+
+def _word(value: str) -> str:
+    """Return the word for a status: the last one of its name."""
+    return value.rpartition("_")[2].lower()
+
+
+def _time(ms: int) -> str:
+    """Return a time for people; nothing for 0, which stands for never."""
+    if not ms:
+        return ""
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,55 @@
+"""What adds replicas where they lack, and moves them off decommissioned engines."""
+
+from typing import Final
+
+from quorate.plugin import Controller, NodeApi, ShardRef
+
+from quorate_storage_engine.config import StorageEngineConfig
+from quorate_storage_engine.families import BROKERS, ENGINES, GROUP
+from quorate_storage_engine.v1.commands_pb2 import (
+    Departure,
+    FillReplicasCommand,
+    MoveReplicasCommand,
+    SeenSegment,
+)
+from quorate_storage_engine.v1.queries_pb2 import FindDeparturesQuery, FindThinQuery, SegmentId
+from quorate_storage_engine.working_off import carry_out, pages
+
+
+async def place_replicas(node: NodeApi, shard: ShardRef) -> None:
+    """Add replicas that lack, then take every step for those that leave their engines."""
+    limit = node.config(StorageEngineConfig).batch
+    await _fill(node, shard, limit)
+    # A replica whose engine is gone is added elsewhere by one step, and left by the next.
+    while await _move(node, shard, limit):
+        pass
+
+
+async def _fill(node: NodeApi, shard: ShardRef, limit: int) -> None:
+    def query(last: SeenSegment | None) -> FindThinQuery:
+        after = SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
+        return FindThinQuery(limit=limit, after=after)
+
+    async for page in pages(node, query, SeenSegment, limit):
+        await carry_out(node, shard, FillReplicasCommand(segments=page))
+
+
+async def _move(node: NodeApi, shard: ShardRef, limit: int) -> int:
+    moved = 0
+    async for page in pages(
+        node,
+        lambda last: FindDeparturesQuery(limit=limit, after=last or Departure()),
+        Departure,
+        limit,
+    ):
+        moved += await carry_out(node, shard, MoveReplicasCommand(departures=page))
+    return moved
+
+
+REPLICA_PLACING: Final = Controller(
+    name="storage_engine.replica_placing",
+    group=GROUP,
+    run_once=place_replicas,
+    interval_s=lambda node: node.config(StorageEngineConfig).move_interval_s,
+    wake_on=(BROKERS, ENGINES),
+)

@@ -1,0 +1,149 @@
+"""The engines as one command sees them: who is registered, and what each carries."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+from quorate.plugin import Reader, Txn, answer_each, keys
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.cluster_pb2 import Broker
+
+from quorate_storage_engine.families import BROKERS, DROPS, ENGINES, drop_key, engine_key
+from quorate_storage_engine.placement import Load
+from quorate_storage_engine.v1.rows_pb2 import Engine, Segment
+
+#: The role of a broker that holds segments.
+ROLE: Final = "engine"
+#: The label of a broker that says where it stands.
+RACK: Final = "rack"
+_CHUNK: Final = 1_000
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class Fleet:
+    """Reads each broker and engine once; what changes is written by `settle`, once an engine."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader: Final = reader
+        self._epochs: Final[dict[str, int]] = {}
+        self._engines: Final[dict[str, Engine]] = {}
+        self._changed: Final[set[str]] = set()
+        self._loads: dict[str, Load] | None = None
+
+    def broker_epoch(self, name: str) -> int:
+        """Return the epoch under which an engine is registered; zero when it is not."""
+        if name not in self._epochs:
+            row = self._reader.get(BROKERS, engine_key(name))
+            self._epochs[name] = 0 if row is None else _epoch(Broker.FromString(row))
+        return self._epochs[name]
+
+    def is_registered(self, name: str) -> bool:
+        """Tell whether an engine is held to be alive."""
+        return self.broker_epoch(name) > 0
+
+    def is_leaving(self, name: str) -> bool:
+        """Tell whether an engine is decommissioned."""
+        return self.engine(name).decommissioned_at_ms > 0
+
+    def is_lost(self, name: str) -> bool:
+        """Tell whether an engine is decommissioned and gone: nobody waits for it."""
+        return self.is_leaving(name) and not self.is_registered(name)
+
+    def engine(self, name: str) -> Engine:
+        """Return what an engine carries."""
+        found = self._engines.get(name)
+        if found is None:
+            row = self._reader.get(ENGINES, engine_key(name))
+            found = Engine(name=name) if row is None else Engine.FromString(row)
+            self._engines[name] = found
+        return found
+
+    def loads(self) -> list[Load]:
+        """Return the engines that take replicas on, with what they carry."""
+        if self._loads is None:
+            self._loads = {}
+            for broker in self.registered():
+                engine = self.engine(broker.name)
+                if not engine.decommissioned_at_ms:
+                    self._loads[broker.name] = Load(
+                        name=broker.name,
+                        rack=broker.labels.get(RACK, ""),
+                        replicas=engine.replicas,
+                        leaderships=engine.leaderships,
+                    )
+        return list(self._loads.values())
+
+    def barred(self, segment: Segment) -> list[str]:
+        """Return the engines that still have to drop an earlier replica of a segment."""
+        return [
+            load.name
+            for load in self.loads()
+            if self._reader.get(DROPS, drop_key(load.name, segment.shard_uid, segment.number))
+            is not None
+        ]
+
+    def registered(self) -> Iterator[Broker]:
+        """Yield the brokers that are engines, by name."""
+        start, end = keys.prefix()
+        while rows := list(self._reader.scan(BROKERS, start, end, limit=_CHUNK)):
+            for row in rows:
+                broker = Broker.FromString(row.value)
+                if self._note(broker):
+                    yield broker
+            start = rows[-1].key + b"\x00"
+
+    def count(self, name: str, *, replicas: int = 0, leaderships: int = 0) -> None:
+        """Add to what an engine carries."""
+        engine = self.engine(name)
+        engine.replicas += replicas
+        engine.leaderships += leaderships
+        self._changed.add(name)
+        load = (self._loads or {}).get(name)
+        if load is not None:
+            load.replicas, load.leaderships = engine.replicas, engine.leaderships
+
+    def mark(self, name: str, decommissioned_at_ms: int) -> Engine:
+        """Take an engine out of service, or with zero into it."""
+        engine = self.engine(name)
+        engine.decommissioned_at_ms = decommissioned_at_ms
+        self._changed.add(name)
+        self._loads = None
+        return engine
+
+    def settle(self, txn: Txn) -> None:
+        """Write what has changed; an engine that carries nothing has no row."""
+        for name in sorted(self._changed):
+            engine = self._engines[name]
+            if engine.replicas or engine.leaderships or engine.decommissioned_at_ms:
+                txn.put(ENGINES, engine_key(name), engine.SerializeToString(deterministic=True))
+            else:
+                txn.delete(ENGINES, engine_key(name))
+        self._changed.clear()
+
+    def _note(self, broker: Broker) -> bool:
+        self._epochs[broker.name] = _epoch(broker)
+        return ROLE in broker.roles
+
+
+def _epoch(broker: Broker) -> int:
+    return broker.epoch if ROLE in broker.roles else 0
+
+
+def with_fleet(txn: Txn, command: C, apply: Callable[[Txn, Fleet, C], R]) -> R:
+    """Apply a command to the rows and the fleet."""
+    fleet = Fleet(txn)
+    reply = apply(txn, fleet, command)
+    fleet.settle(txn)
+    return reply
+
+
+def answer_each_with_fleet(
+    txn: Txn, items: Iterable[C], apply: Callable[[Txn, Fleet, C], Message | None]
+) -> BatchReply:
+    """Apply the items of a batch, one by one, to the rows and one fleet."""
+    fleet = Fleet(txn)
+    reply = answer_each(txn, items, lambda _, item: apply(txn, fleet, item))
+    fleet.settle(txn)
+    return reply

@@ -1,0 +1,68 @@
+"""The reads of engines, and what the moves of replicas look for."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from quorate.plugin import Reader, keys
+
+from quorate_storage_engine.engines.fleet import RACK, Fleet
+from quorate_storage_engine.engines.moves import additions, next_step, shortage
+from quorate_storage_engine.families import ENGINES, REPLICAS, THIN, replica_key
+from quorate_storage_engine.segments.indexed import indexed
+from quorate_storage_engine.segments.rows import read_segment, seen
+from quorate_storage_engine.v1.commands_pb2 import Departure, SeenSegment
+from quorate_storage_engine.v1.queries_pb2 import (
+    EngineState,
+    FindDeparturesQuery,
+    FindThinQuery,
+    ListEnginesQuery,
+)
+from quorate_storage_engine.v1.rows_pb2 import Engine
+from quorate_storage_engine.walking import FOUND, LONGEST_LIST, behind, walk
+
+
+def list_engines(reader: Reader, query: ListEnginesQuery) -> Iterator[EngineState]:
+    """Yield the engines that are registered or carry something, by name."""
+    fleet = Fleet(reader)
+    states = {
+        broker.name: EngineState(broker_epoch=broker.epoch, rack=broker.labels.get(RACK, ""))
+        for broker in fleet.registered()
+    }
+    for row in walk(reader, ENGINES, *keys.prefix()):
+        states.setdefault(Engine.FromString(row.value).name, EngineState())
+    wanted = sorted(name for name in states if name > query.after_name)
+    for name in wanted[: min(query.limit or LONGEST_LIST, LONGEST_LIST)]:
+        states[name].engine.CopyFrom(fleet.engine(name))
+        yield states[name]
+
+
+def find_thin(reader: Reader, query: FindThinQuery) -> Iterator[SeenSegment]:
+    """Yield segments with too few replicas to which an engine can be added."""
+    fleet = Fleet(reader)
+    found = (
+        seen(segment)
+        for segment in indexed(reader, THIN, query.after)
+        if additions(segment, fleet, shortage(segment))
+    )
+    return islice(found, query.limit or FOUND)
+
+
+def find_departures(reader: Reader, query: FindDeparturesQuery) -> Iterator[Departure]:
+    """Yield replicas on decommissioned engines for which a step can be taken."""
+    return islice(_departures(reader, query.after), query.limit or FOUND)
+
+
+def _departures(reader: Reader, after: Departure) -> Iterator[Departure]:
+    fleet = Fleet(reader)
+    for row in walk(reader, ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"):
+        engine = Engine.FromString(row.value)
+        if not engine.decommissioned_at_ms or not engine.replicas:
+            continue
+        start, end = keys.prefix(engine.name)
+        if engine.name == after.engine:
+            start = behind(replica_key(engine.name, after.seen.shard, after.seen.segment))
+        for entry in walk(reader, REPLICAS, start, end):
+            _, shard, number = keys.unpack(entry.key)
+            segment = read_segment(reader, str(shard), int(number))
+            if segment is not None and next_step(segment, engine.name, fleet) is not None:
+                yield Departure(seen=seen(segment), engine=engine.name)

@@ -1,0 +1,81 @@
+"""Where the rows are: the column families of the plugin, their keys, and the private indexes."""
+
+from typing import Final
+
+from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
+
+from quorate_storage_engine.v1.rows_pb2 import Drop, Engine, Segment, Shard
+
+GROUP: Final = METADATA_GROUP.name
+SHARDS: Final = "storage_engine.shards"
+SEGMENTS: Final = "storage_engine.segments"
+ENGINES: Final = "storage_engine.engines"
+#: What engines are asked to drop; each watches those under its name.
+DROPS: Final = "storage_engine.drops"
+
+# Private indexes; their rows hold nothing, their keys say it all.
+
+#: Engine, shard and number of each replica.
+REPLICAS: Final = "storage_engine.replicas"
+#: Leader, its broker epoch, shard and number of each led segment.
+LEADERSHIPS: Final = "storage_engine.leaderships"
+#: Segments that have no leader and are to have one.
+UNAVAILABLE: Final = "storage_engine.unavailables"
+#: Segments led by another replica than the preferred one.
+DISPLACED: Final = "storage_engine.displacements"
+#: Segments with fewer replicas than they are to have.
+THIN: Final = "storage_engine.shortages"
+#: Segments that are being removed.
+REMOVALS: Final = "storage_engine.removals"
+#: Shards that are being deleted.
+DELETIONS: Final = "storage_engine.deletions"
+
+#: The brokers of the built-in domain `cluster`, which lie in the same shard.
+BROKERS: Final = "cluster.brokers"
+#: The sequence of the shards' uids.
+UIDS: Final = "storage_engine.uids"
+
+FAMILIES: Final = (
+    # No shard keys: placement needs all of it together.
+    ColumnFamily(name=SHARDS, group=GROUP, row=Shard, counted=True),
+    ColumnFamily(name=SEGMENTS, group=GROUP, row=Segment, counted=True),
+    ColumnFamily(name=ENGINES, group=GROUP, row=Engine),
+    ColumnFamily(name=DROPS, group=GROUP, row=Drop, counted=True),
+    ColumnFamily(name=REPLICAS, group=GROUP),
+    ColumnFamily(name=LEADERSHIPS, group=GROUP),
+    ColumnFamily(name=UNAVAILABLE, group=GROUP),
+    ColumnFamily(name=DISPLACED, group=GROUP),
+    ColumnFamily(name=THIN, group=GROUP),
+    ColumnFamily(name=REMOVALS, group=GROUP),
+    ColumnFamily(name=DELETIONS, group=GROUP),
+)
+
+
+def shard_key(name: str) -> bytes:
+    """Return the key of a shard's row."""
+    return keys.pack(name)
+
+
+def segment_key(shard: str, number: int) -> bytes:
+    """Return the key of a segment's row: a shard's segments lie together, in their order."""
+    return keys.pack(shard, number)
+
+
+def engine_key(name: str) -> bytes:
+    """Return the key of an engine's row, and of its broker's."""
+    return keys.pack(name)
+
+
+def drop_key(engine: str, shard_uid: int, segment: int) -> bytes:
+    """Return the key of a drop: what one engine is asked for lies together."""
+    return keys.pack(engine, shard_uid, segment)
+
+
+def replica_key(engine: str, shard: str, number: int) -> bytes:
+    """Return the key of a replica in the index of engines."""
+    return keys.pack(engine, shard, number)
+
+
+def leadership_key(engine: str, broker_epoch: int, shard: str, number: int) -> bytes:
+    """Return the key of a leadership: those of earlier registrations of an engine come first."""
+    return keys.pack(engine, broker_epoch, shard, number)

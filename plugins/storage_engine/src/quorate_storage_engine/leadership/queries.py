@@ -1,0 +1,94 @@
+"""What the elections look for."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from quorate.plugin import Reader, keys
+from quorate.v1.cluster_pb2 import Broker
+
+from quorate_storage_engine.engines.fleet import Fleet
+from quorate_storage_engine.families import (
+    BROKERS,
+    DISPLACED,
+    ENGINES,
+    LEADERSHIPS,
+    UNAVAILABLE,
+    engine_key,
+)
+from quorate_storage_engine.leadership.preferred import preferred_leader
+from quorate_storage_engine.segments.indexed import indexed
+from quorate_storage_engine.segments.rows import read_segment, seen
+from quorate_storage_engine.v1.commands_pb2 import SeenSegment
+from quorate_storage_engine.v1.queries_pb2 import (
+    Candidate,
+    FindDisplacedQuery,
+    FindOrphansQuery,
+    FindRecoverableQuery,
+    LeaderMove,
+    RecoverableSegment,
+)
+from quorate_storage_engine.v1.rows_pb2 import Engine
+from quorate_storage_engine.walking import FOUND, walk
+
+#: The listener under which an engine registers where its StorageNode is.
+ADDRESS: Final = "storage"
+
+
+def find_orphans(reader: Reader, query: FindOrphansQuery) -> Iterator[SeenSegment]:
+    """Yield segments whose leader is registered no more, or as another process."""
+    return islice(_orphans(reader), query.limit or FOUND)
+
+
+def find_recoverable(reader: Reader, query: FindRecoverableQuery) -> Iterator[RecoverableSegment]:
+    """Yield unavailable segments that somebody who is registered may know to the end."""
+    return islice(_recoverable(reader, query), query.limit or FOUND)
+
+
+def find_displaced(reader: Reader, query: FindDisplacedQuery) -> Iterator[LeaderMove]:
+    """Yield segments whose preferred leader could lead and does not."""
+    return islice(_displaced(reader, query), query.limit or FOUND)
+
+
+def _orphans(reader: Reader) -> Iterator[SeenSegment]:
+    fleet = Fleet(reader)
+    for row in walk(reader, ENGINES, *keys.prefix()):
+        engine = Engine.FromString(row.value)
+        if not engine.leaderships:
+            continue
+        start, end = keys.prefix(engine.name)
+        if fleet.is_registered(engine.name):
+            # What it leads as the process that is registered now comes last.
+            end = keys.pack(engine.name, fleet.broker_epoch(engine.name))
+        for entry in walk(reader, LEADERSHIPS, start, end):
+            _, _, shard, number = keys.unpack(entry.key)
+            segment = read_segment(reader, str(shard), int(number))
+            if segment is not None:
+                yield seen(segment)
+
+
+def _recoverable(reader: Reader, query: FindRecoverableQuery) -> Iterator[RecoverableSegment]:
+    fleet = Fleet(reader)
+    for segment in indexed(reader, UNAVAILABLE, query.after):
+        candidates = [
+            _candidate(reader, engine)
+            for engine in segment.last_known_isr
+            if fleet.is_registered(engine)
+        ]
+        if candidates:
+            yield RecoverableSegment(segment=segment, candidates=candidates)
+
+
+def _candidate(reader: Reader, engine: str) -> Candidate:
+    broker = Broker.FromString(reader.get(BROKERS, engine_key(engine)) or b"")
+    return Candidate(
+        engine=engine, broker_epoch=broker.epoch, address=broker.addresses.get(ADDRESS, "")
+    )
+
+
+def _displaced(reader: Reader, query: FindDisplacedQuery) -> Iterator[LeaderMove]:
+    fleet = Fleet(reader)
+    for segment in indexed(reader, DISPLACED, query.after):
+        preferred = preferred_leader(segment, fleet)
+        if preferred is not None:
+            yield LeaderMove(seen=seen(segment), leader=segment.leader, preferred=preferred)

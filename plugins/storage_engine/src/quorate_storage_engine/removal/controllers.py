@@ -1,0 +1,85 @@
+"""The garbage collection: what was marked for deletion is removed, and what hangs is reported."""
+
+import logging
+from typing import Final
+
+from quorate.plugin import Controller, NodeApi, ShardRef
+
+from quorate_storage_engine.config import StorageEngineConfig
+from quorate_storage_engine.families import BROKERS, GROUP, drop_key
+from quorate_storage_engine.metrics import OVERDUE, THIN, UNAVAILABLE
+from quorate_storage_engine.v1.commands_pb2 import (
+    FinishRemovalsCommand,
+    ForgetDropsCommand,
+    RemoveSegmentsCommand,
+    SeenSegment,
+)
+from quorate_storage_engine.v1.queries_pb2 import (
+    FindAbandonedQuery,
+    FindLostDropsQuery,
+    FindRemovableQuery,
+    GetHealthQuery,
+    Health,
+    SegmentId,
+)
+from quorate_storage_engine.v1.rows_pb2 import Drop
+from quorate_storage_engine.working_off import carry_out, pages
+
+_log = logging.getLogger(__name__)
+
+
+async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
+    """Begin removals, end those that nobody can acknowledge any more, and report the others."""
+    limit = node.config(StorageEngineConfig).batch
+    async for page in pages(
+        node,
+        lambda last: FindRemovableQuery(limit=limit, after=_id(last)),
+        SeenSegment,
+        limit,
+    ):
+        await carry_out(node, shard, RemoveSegmentsCommand(segments=page))
+    while lost := [drop async for drop in node.query(FindLostDropsQuery(limit=limit), Drop)]:
+        command = ForgetDropsCommand(
+            keys=[drop_key(drop.engine, drop.shard_uid, drop.segment) for drop in lost]
+        )
+        if not await carry_out(node, shard, command):
+            break
+    async for page in pages(
+        node,
+        lambda last: FindAbandonedQuery(limit=limit, after=_id(last)),
+        SeenSegment,
+        limit,
+    ):
+        await carry_out(node, shard, FinishRemovalsCommand(segments=page))
+    await _report(node)
+
+
+async def _report(node: NodeApi) -> None:
+    overdue_after_ms = round(node.config(StorageEngineConfig).overdue_after_s * 1_000)
+    query = GetHealthQuery(overdue_after_ms=overdue_after_ms)
+    async for health in node.query(query, Health):
+        node.observe(UNAVAILABLE.name, health.unavailable_segments)
+        node.observe(THIN.name, health.thin_segments)
+        for overdue in health.overdue_drops:
+            node.observe(OVERDUE.name, overdue.drops, engine=overdue.engine)
+            if overdue.drops:
+                _log.warning(
+                    "engine %s has not acknowledged %d drops for %d s; look at it, or "
+                    "decommission it if it is gone for good",
+                    overdue.engine,
+                    overdue.drops,
+                    overdue_after_ms // 1_000,
+                )
+
+
+def _id(last: SeenSegment | None) -> SegmentId:
+    return SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
+
+
+GARBAGE_COLLECTION: Final = Controller(
+    name="storage_engine.garbage_collection",
+    group=GROUP,
+    run_once=collect_garbage,
+    interval_s=lambda node: node.config(StorageEngineConfig).collection_interval_s,
+    wake_on=(BROKERS,),
+)

@@ -1,0 +1,1 @@
+"""The segments of shards: their rows, their ends and their in-sync replicas."""

@@ -1,0 +1,201 @@
+"""The handlers of segments."""
+
+from quorate.plugin import Rejected, Txn
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_storage_engine.engines.fleet import Fleet, answer_each_with_fleet, with_fleet
+from quorate_storage_engine.leadership.claims import check_claim
+from quorate_storage_engine.removal.drops import begin_removal
+from quorate_storage_engine.segments.founding import found_segment, place_segment
+from quorate_storage_engine.segments.in_sync import check_isr
+from quorate_storage_engine.segments.rows import check_segment_epoch, draft, read_segment, store
+from quorate_storage_engine.shards.rows import read_shard, running_shard, write_shard
+from quorate_storage_engine.v1.commands_pb2 import (
+    CreateNextSegmentCommand,
+    CreateNextSegmentsCommand,
+    DeleteSegmentCommand,
+    DeleteSegmentsCommand,
+    RecordSegmentStartCommand,
+    RecordSegmentStartsCommand,
+    SealSegmentCommand,
+    SealSegmentsCommand,
+    ShardState,
+    UpdateSegmentIsrCommand,
+    UpdateSegmentIsrsCommand,
+)
+from quorate_storage_engine.v1.rows_pb2 import (
+    SEGMENT_STATUS_DELETING,
+    SEGMENT_STATUS_SEALED,
+    SEGMENT_STATUS_WRITING,
+    Segment,
+    Shard,
+)
+
+
+def create_next_segment(txn: Txn, command: CreateNextSegmentCommand) -> ShardState:
+    """Seal the active segment, and begin the next one behind it."""
+    return with_fleet(txn, command, _create_next)
+
+
+def create_next_segments(txn: Txn, command: CreateNextSegmentsCommand) -> BatchReply:
+    """Begin the next segments of many shards."""
+    return answer_each_with_fleet(txn, command.segments, _create_next)
+
+
+def seal_segment(txn: Txn, command: SealSegmentCommand) -> Segment:
+    """End a segment that is written to."""
+    return with_fleet(txn, command, _seal)
+
+
+def seal_segments(txn: Txn, command: SealSegmentsCommand) -> BatchReply:
+    """End many segments."""
+    return answer_each_with_fleet(txn, command.segments, _seal)
+
+
+def record_segment_start(txn: Txn, command: RecordSegmentStartCommand) -> Segment:
+    """Record the time of a segment's first record."""
+    return with_fleet(txn, command, _record_start)
+
+
+def record_segment_starts(txn: Txn, command: RecordSegmentStartsCommand) -> BatchReply:
+    """Record the times of many segments' first records."""
+    return answer_each_with_fleet(txn, command.segments, _record_start)
+
+
+def delete_segment(txn: Txn, command: DeleteSegmentCommand) -> Segment:
+    """Begin to remove a sealed segment."""
+    return with_fleet(txn, command, _delete)
+
+
+def delete_segments(txn: Txn, command: DeleteSegmentsCommand) -> BatchReply:
+    """Begin to remove many sealed segments."""
+    return answer_each_with_fleet(txn, command.segments, _delete)
+
+
+def update_segment_isr(txn: Txn, command: UpdateSegmentIsrCommand) -> Segment:
+    """Replace the in-sync replicas of a segment, for its leader."""
+    return with_fleet(txn, command, _update_isr)
+
+
+def update_segment_isrs(txn: Txn, command: UpdateSegmentIsrsCommand) -> BatchReply:
+    """Replace the in-sync replicas of many segments."""
+    return answer_each_with_fleet(txn, command.updates, _update_isr)
+
+
+def _create_next(txn: Txn, fleet: Fleet, command: CreateNextSegmentCommand) -> ShardState:
+    shard = running_shard(txn, command.shard)
+    found = draft(txn, command.shard, command.current_segment)
+    segment = found.segment
+    if command.current_segment != shard.active_segment:
+        return _begun_before(txn, shard, segment, command)
+    check_claim(fleet, segment, command.claim)
+    if segment.status == SEGMENT_STATUS_SEALED:
+        if command.end_offset != segment.end_offset:
+            raise Rejected(
+                "INVALID_OFFSET",
+                f"segment {segment.number} of {shard.name} is sealed at {segment.end_offset}, "
+                f"not at {command.end_offset}",
+            )
+    else:
+        _check_end(segment, command.end_offset)
+    number = shard.active_segment + 1
+    replicas = place_segment(fleet, shard, number)
+    if segment.status == SEGMENT_STATUS_WRITING:
+        _end(segment, command.end_offset, command.end_timestamp_ms)
+        store(txn, fleet, found)
+    following = found_segment(
+        txn, fleet, shard, replicas, number=number, start_offset=command.end_offset
+    )
+    shard.active_segment = number
+    shard.segments += 1
+    return ShardState(shard=write_shard(txn, shard), segment=following)
+
+
+def _begun_before(
+    txn: Txn, shard: Shard, segment: Segment, command: CreateNextSegmentCommand
+) -> ShardState:
+    """Answer a repeated command; refuse one for a segment that was never the last one like this."""
+    repeated = (
+        segment.number + 1 == shard.active_segment
+        and segment.HasField("end_offset")
+        and segment.end_offset == command.end_offset
+    )
+    if not repeated:
+        raise Rejected(
+            "NOT_ACTIVE_SEGMENT",
+            f"shard {shard.name} writes to segment {shard.active_segment}, and not to "
+            f"{segment.number}; read it again",
+        )
+    return ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))
+
+
+def _seal(txn: Txn, fleet: Fleet, command: SealSegmentCommand) -> Segment:
+    running_shard(txn, command.shard)
+    found = draft(txn, command.shard, command.segment)
+    segment = found.segment
+    check_claim(fleet, segment, command.claim)
+    if segment.status == SEGMENT_STATUS_SEALED:
+        if segment.end_offset == command.end_offset:
+            return segment
+        raise Rejected(
+            "SEGMENT_SEALED",
+            f"segment {segment.number} of {segment.shard} is sealed at {segment.end_offset}",
+        )
+    _check_end(segment, command.end_offset)
+    _end(segment, command.end_offset, command.end_timestamp_ms)
+    return store(txn, fleet, found)
+
+
+def _record_start(txn: Txn, fleet: Fleet, command: RecordSegmentStartCommand) -> Segment:
+    running_shard(txn, command.shard)
+    found = draft(txn, command.shard, command.segment)
+    check_claim(fleet, found.segment, command.claim)
+    found.segment.start_timestamp_ms = command.start_timestamp_ms
+    return store(txn, fleet, found)
+
+
+def _delete(txn: Txn, fleet: Fleet, command: DeleteSegmentCommand) -> Segment:
+    shard = read_shard(txn, command.shard)
+    found = draft(txn, command.shard, command.segment)
+    segment = found.segment
+    if segment.status == SEGMENT_STATUS_DELETING:
+        return segment
+    if segment.status == SEGMENT_STATUS_WRITING:
+        raise Rejected(
+            "SEGMENT_WRITING",
+            f"segment {segment.number} of {shard.name} is written to; seal it first",
+        )
+    if segment.number == shard.active_segment:
+        raise Rejected(
+            "SEGMENT_ACTIVE",
+            f"segment {segment.number} is the last one of {shard.name}; begin the next one first, "
+            "or delete the shard",
+        )
+    return begin_removal(txn, fleet, found)
+
+
+def _update_isr(txn: Txn, fleet: Fleet, command: UpdateSegmentIsrCommand) -> Segment:
+    running_shard(txn, command.shard)
+    found = draft(txn, command.shard, command.segment)
+    segment = found.segment
+    check_claim(fleet, segment, command.claim)
+    check_segment_epoch(segment, command.segment_epoch)
+    check_isr(fleet, segment, command.isr)
+    segment.isr[:] = [member.engine for member in command.isr]
+    found.touch()
+    return store(txn, fleet, found)
+
+
+def _check_end(segment: Segment, end_offset: int) -> None:
+    if end_offset < segment.start_offset:
+        raise Rejected(
+            "INVALID_OFFSET",
+            f"segment {segment.number} of {segment.shard} begins at {segment.start_offset} and "
+            f"cannot end at {end_offset}",
+        )
+
+
+def _end(segment: Segment, end_offset: int, end_timestamp_ms: int) -> None:
+    segment.status = SEGMENT_STATUS_SEALED
+    segment.end_offset = end_offset
+    segment.end_timestamp_ms = end_timestamp_ms

@@ -1,0 +1,150 @@
+"""Reads and writes segments, and keeps the private indexes and the engines' loads in step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from quorate.plugin import Reader, Rejected, Txn
+
+from quorate_storage_engine import families
+from quorate_storage_engine.engines.fleet import Fleet
+from quorate_storage_engine.families import SEGMENTS, segment_key
+from quorate_storage_engine.v1.commands_pb2 import SeenSegment
+from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
+
+_NOTHING: Final = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """What the indexes and loads know of a segment."""
+
+    replicas: frozenset[str]
+    #: The leader and its broker epoch.
+    leadership: tuple[str, int] | None
+    #: The families of those indexes that name the segment.
+    indexes: frozenset[str]
+
+    @classmethod
+    def of(cls, segment: Segment) -> Self:
+        """Look at a segment as it is now."""
+        deleting = segment.status == SEGMENT_STATUS_DELETING
+        indexes = []
+        if deleting:
+            indexes.append(families.REMOVALS)
+        elif not segment.leader:
+            indexes.append(families.UNAVAILABLE)
+        elif segment.leader != segment.replicas[0]:
+            indexes.append(families.DISPLACED)
+        if not deleting and len(segment.replicas) < segment.wanted_replicas:
+            indexes.append(families.THIN)
+        return cls(
+            replicas=frozenset(segment.replicas),
+            leadership=(segment.leader, segment.leader_broker_epoch) if segment.leader else None,
+            indexes=frozenset(indexes),
+        )
+
+
+_ABSENT: Final = Facets(replicas=frozenset(), leadership=None, indexes=frozenset())
+
+
+@dataclass(slots=True)
+class Draft:
+    """A segment that a handler changes, and what was known of it before."""
+
+    segment: Segment
+    was: Facets
+
+    def touch(self) -> None:
+        """Count a change of leader, in-sync replicas or replicas."""
+        self.segment.segment_epoch += 1
+
+
+def read_segment(reader: Reader, shard: str, number: int) -> Segment | None:
+    """Return a segment, if there is one."""
+    row = reader.get(SEGMENTS, segment_key(shard, number))
+    return None if row is None else Segment.FromString(row)
+
+
+def draft(reader: Reader, shard: str, number: int) -> Draft:
+    """Return a segment to be changed; refuses when there is none."""
+    segment = read_segment(reader, shard, number)
+    if segment is None:
+        raise Rejected("SEGMENT_NOT_FOUND", f"shard {shard} has no segment {number}")
+    return Draft(segment, Facets.of(segment))
+
+
+def seen_draft(reader: Reader, seen: SeenSegment) -> Draft:
+    """Return a segment to be changed; refuses when it is not as a controller saw it."""
+    found = draft(reader, seen.shard, seen.segment)
+    check_segment_epoch(found.segment, seen.segment_epoch)
+    return found
+
+
+def check_segment_epoch(segment: Segment, expected: int) -> None:
+    """Refuse a change that was concluded from another row than the one that stands."""
+    if segment.segment_epoch != expected:
+        raise Rejected(
+            "STALE_SEGMENT_EPOCH",
+            f"segment {segment.number} of {segment.shard} has segment epoch "
+            f"{segment.segment_epoch}, not {expected}; read it again, and conclude anew",
+        )
+
+
+def seen(segment: Segment) -> SeenSegment:
+    """Return a segment as a controller names it."""
+    return SeenSegment(
+        shard=segment.shard, segment=segment.number, segment_epoch=segment.segment_epoch
+    )
+
+
+def begin(txn: Txn, fleet: Fleet, segment: Segment) -> Segment:
+    """Write a segment that is new."""
+    return store(txn, fleet, Draft(segment, _ABSENT))
+
+
+def store(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
+    """Write a segment, and what follows from it."""
+    segment = draft.segment
+    key = segment_key(segment.shard, segment.number)
+    txn.put(SEGMENTS, key, segment.SerializeToString(deterministic=True))
+    _follow(txn, fleet, segment, draft.was, Facets.of(segment))
+    return segment
+
+
+def erase(txn: Txn, fleet: Fleet, draft: Draft) -> None:
+    """Delete a segment, and what followed from it."""
+    segment = draft.segment
+    txn.delete(SEGMENTS, segment_key(segment.shard, segment.number))
+    _follow(txn, fleet, segment, draft.was, _ABSENT)
+
+
+def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) -> None:
+    shard, number = segment.shard, segment.number
+    if was.replicas != now.replicas:
+        for engine in sorted(was.replicas - now.replicas):
+            txn.delete(families.REPLICAS, families.replica_key(engine, shard, number))
+            fleet.count(engine, replicas=-1)
+        for engine in sorted(now.replicas - was.replicas):
+            txn.put(families.REPLICAS, families.replica_key(engine, shard, number), _NOTHING)
+            fleet.count(engine, replicas=1)
+    if was.leadership != now.leadership:
+        if was.leadership is not None:
+            engine, epoch = was.leadership
+            txn.delete(families.LEADERSHIPS, families.leadership_key(engine, epoch, shard, number))
+            fleet.count(engine, leaderships=-1)
+        if now.leadership is not None:
+            engine, epoch = now.leadership
+            txn.put(
+                families.LEADERSHIPS,
+                families.leadership_key(engine, epoch, shard, number),
+                _NOTHING,
+            )
+            fleet.count(engine, leaderships=1)
+    if was.indexes != now.indexes:
+        key = segment_key(shard, number)
+        for index in sorted(was.indexes - now.indexes):
+            txn.delete(index, key)
+        for index in sorted(now.indexes - was.indexes):
+            txn.put(index, key, _NOTHING)

@@ -1,0 +1,1 @@
+"""The engine shards: logs that are cut into segments."""

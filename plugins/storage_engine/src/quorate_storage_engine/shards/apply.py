@@ -1,0 +1,82 @@
+"""The handlers of shards."""
+
+from quorate.plugin import Rejected, Txn, answer_each
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_storage_engine.engines.fleet import Fleet, answer_each_with_fleet, with_fleet
+from quorate_storage_engine.families import DELETIONS, UIDS, shard_key
+from quorate_storage_engine.segments.founding import found_segment, place_segment
+from quorate_storage_engine.segments.rows import read_segment
+from quorate_storage_engine.shards.rows import find_shard, read_shard, write_shard
+from quorate_storage_engine.v1.commands_pb2 import (
+    CreateShardCommand,
+    CreateShardsCommand,
+    DeleteShardCommand,
+    DeleteShardsCommand,
+    ShardState,
+)
+from quorate_storage_engine.v1.rows_pb2 import (
+    SHARD_STATUS_DELETING,
+    SHARD_STATUS_RUNNING,
+    Shard,
+)
+
+
+def create_shard(txn: Txn, command: CreateShardCommand) -> ShardState:
+    """Create a shard with its first segment."""
+    return with_fleet(txn, command, _create)
+
+
+def create_shards(txn: Txn, command: CreateShardsCommand) -> BatchReply:
+    """Create many shards."""
+    return answer_each_with_fleet(txn, command.shards, _create)
+
+
+def delete_shard(txn: Txn, command: DeleteShardCommand) -> Shard:
+    """Mark a shard for deletion; the garbage collection does the rest."""
+    shard = read_shard(txn, command.name)
+    if shard.status == SHARD_STATUS_DELETING:
+        return shard
+    shard.status = SHARD_STATUS_DELETING
+    shard.deleting_at_ms = txn.proposed_at_ms
+    txn.put(DELETIONS, shard_key(shard.name), b"")
+    return write_shard(txn, shard)
+
+
+def delete_shards(txn: Txn, command: DeleteShardsCommand) -> BatchReply:
+    """Mark many shards for deletion."""
+    return answer_each(txn, command.shards, delete_shard)
+
+
+def _create(txn: Txn, fleet: Fleet, command: CreateShardCommand) -> ShardState:
+    known = find_shard(txn, command.name)
+    if known is not None:
+        return _as_it_is(txn, known, command)
+    shard = Shard(
+        name=command.name,
+        tenant=command.tenant,
+        topic=command.topic,
+        description=command.description,
+        config=command.config,
+        status=SHARD_STATUS_RUNNING,
+        segments=1,
+        created_at_ms=txn.proposed_at_ms,
+    )
+    replicas = place_segment(fleet, shard, 0)
+    shard.uid = txn.next_id(UIDS)
+    segment = found_segment(txn, fleet, shard, replicas, number=0, start_offset=0)
+    return ShardState(shard=write_shard(txn, shard), segment=segment)
+
+
+def _as_it_is(txn: Txn, shard: Shard, command: CreateShardCommand) -> ShardState:
+    if shard.status == SHARD_STATUS_DELETING:
+        raise Rejected(
+            "SHARD_DELETING", f"engine shard {shard.name} is being deleted; wait until it is gone"
+        )
+    asked = (command.tenant, command.topic, command.config)
+    if asked != (shard.tenant, shard.topic, shard.config):
+        raise Rejected(
+            "SHARD_DIFFERS",
+            f"engine shard {shard.name} is there with another tenant, topic or configuration",
+        )
+    return ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))

@@ -1,0 +1,210 @@
+"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, TypeVar
+
+from quorate.plugin import Invalid
+
+from quorate_storage_engine.v1.commands_pb2 import (
+    AcknowledgeDropsCommand,
+    CreateNextSegmentCommand,
+    CreateNextSegmentsCommand,
+    CreateShardCommand,
+    CreateShardsCommand,
+    DecommissionEnginesCommand,
+    DeleteSegmentCommand,
+    DeleteSegmentsCommand,
+    DeleteShardCommand,
+    DeleteShardsCommand,
+    ForceLeaderCommand,
+    ForceLeadersCommand,
+    LeaderClaim,
+    RecommissionEnginesCommand,
+    RecordSegmentStartCommand,
+    RecordSegmentStartsCommand,
+    SealSegmentCommand,
+    SealSegmentsCommand,
+    UpdateSegmentIsrCommand,
+    UpdateSegmentIsrsCommand,
+)
+from quorate_storage_engine.v1.rows_pb2 import ShardConfig, StorageType
+
+LONGEST_TEXT: Final = 255
+LONGEST_DESCRIPTION: Final = 1_000
+MOST_REPLICAS: Final = 32
+
+T = TypeVar("T")
+
+
+class Claiming(Protocol):
+    """A command that a leader gives for a segment of a shard."""
+
+    @property
+    def shard(self) -> str:
+        """The shard of the segment."""
+
+    @property
+    def claim(self) -> LeaderClaim:
+        """Who asks."""
+
+
+def check_text(field: str, text: str) -> None:
+    """Refuse a text that is empty, too long, or cannot be shown in one line."""
+    if not text:
+        raise Invalid(field, "must not be empty")
+    check_wanted(field, text)
+
+
+def check_wanted(field: str, text: str, longest: int = LONGEST_TEXT) -> None:
+    """Refuse a text, which may be empty, that nothing can be called."""
+    if len(text) > longest:
+        raise Invalid(field, f"must have at most {longest} characters, not {len(text)}")
+    if not text.isprintable():
+        raise Invalid(field, "must not hold control characters or line breaks")
+
+
+def check_create_shard(command: CreateShardCommand, path: str = "") -> None:
+    """Refuse a shard without a name, or with a configuration that nothing can fulfil."""
+    check_text(f"{path}name", command.name)
+    check_wanted(f"{path}tenant", command.tenant)
+    check_wanted(f"{path}topic", command.topic)
+    check_wanted(f"{path}description", command.description, LONGEST_DESCRIPTION)
+    _check_config(f"{path}config.", command.config)
+
+
+def check_create_shards(command: CreateShardsCommand) -> None:
+    """Refuse a batch with a wrong shard, and say which one it is."""
+    _check_each("shards", command.shards, check_create_shard)
+
+
+def check_delete_shard(command: DeleteShardCommand, path: str = "") -> None:
+    """Refuse to delete nothing."""
+    check_text(f"{path}name", command.name)
+
+
+def check_delete_shards(command: DeleteShardsCommand) -> None:
+    """Refuse a batch with a wrong shard, and say which one it is."""
+    _check_each("shards", command.shards, check_delete_shard)
+
+
+def check_claimed(command: Claiming, path: str = "") -> None:
+    """Refuse what names no shard, or nobody who could lead."""
+    check_text(f"{path}shard", command.shard)
+    check_text(f"{path}claim.engine", command.claim.engine)
+    _check_epoch(f"{path}claim.broker_epoch", command.claim.broker_epoch)
+    if command.claim.leader_epoch == 0:
+        raise Invalid(f"{path}claim.leader_epoch", "must be the leader epoch of the segment's row")
+
+
+def check_create_next_segment(command: CreateNextSegmentCommand) -> None:
+    """Refuse a wrong next segment."""
+    check_claimed(command)
+
+
+def check_create_next_segments(command: CreateNextSegmentsCommand) -> None:
+    """Refuse a batch with a wrong segment, and say which one it is."""
+    _check_each("segments", command.segments, check_claimed)
+
+
+def check_seal_segment(command: SealSegmentCommand) -> None:
+    """Refuse a wrong end."""
+    check_claimed(command)
+
+
+def check_seal_segments(command: SealSegmentsCommand) -> None:
+    """Refuse a batch with a wrong segment, and say which one it is."""
+    _check_each("segments", command.segments, check_claimed)
+
+
+def check_record_segment_start(command: RecordSegmentStartCommand) -> None:
+    """Refuse a wrong start."""
+    check_claimed(command)
+
+
+def check_record_segment_starts(command: RecordSegmentStartsCommand) -> None:
+    """Refuse a batch with a wrong segment, and say which one it is."""
+    _check_each("segments", command.segments, check_claimed)
+
+
+def check_delete_segment(command: DeleteSegmentCommand, path: str = "") -> None:
+    """Refuse to delete a segment of no shard."""
+    check_text(f"{path}shard", command.shard)
+
+
+def check_delete_segments(command: DeleteSegmentsCommand) -> None:
+    """Refuse a batch with a wrong segment, and say which one it is."""
+    _check_each("segments", command.segments, check_delete_segment)
+
+
+def check_update_segment_isr(command: UpdateSegmentIsrCommand, path: str = "") -> None:
+    """Refuse in-sync replicas that are none, or that name an engine twice."""
+    check_claimed(command, path)
+    if command.segment_epoch == 0:
+        raise Invalid(f"{path}segment_epoch", "must be the segment epoch of the segment's row")
+    if not command.isr:
+        raise Invalid(f"{path}isr", "must hold the leader at least")
+    if len(command.isr) > MOST_REPLICAS:
+        raise Invalid(f"{path}isr", f"must hold at most {MOST_REPLICAS} replicas")
+    for position, member in enumerate(command.isr):
+        check_text(f"{path}isr[{position}].engine", member.engine)
+    _check_once(f"{path}isr", [member.engine for member in command.isr])
+
+
+def check_update_segment_isrs(command: UpdateSegmentIsrsCommand) -> None:
+    """Refuse a batch with a wrong update, and say which one it is."""
+    _check_each("updates", command.updates, check_update_segment_isr)
+
+
+def check_force_leader(command: ForceLeaderCommand, path: str = "") -> None:
+    """Refuse an election of nobody, or one that was not concluded from a row."""
+    check_text(f"{path}shard", command.shard)
+    check_text(f"{path}engine", command.engine)
+    if command.segment_epoch == 0:
+        raise Invalid(f"{path}segment_epoch", "must be the segment epoch of the segment's row")
+
+
+def check_force_leaders(command: ForceLeadersCommand) -> None:
+    """Refuse a batch with a wrong election, and say which one it is."""
+    _check_each("elections", command.elections, check_force_leader)
+
+
+def check_engines(command: DecommissionEnginesCommand | RecommissionEnginesCommand) -> None:
+    """Refuse engines without a name."""
+    for position, engine in enumerate(command.engines):
+        check_text(f"engines[{position}]", engine)
+
+
+def check_acknowledge_drops(command: AcknowledgeDropsCommand) -> None:
+    """Refuse an acknowledgement of nobody."""
+    check_text("engine", command.engine)
+    _check_epoch("broker_epoch", command.broker_epoch)
+
+
+def _check_config(path: str, config: ShardConfig) -> None:
+    if not 1 <= config.replicas <= MOST_REPLICAS:
+        raise Invalid(
+            f"{path}replicas", f"must be from 1 to {MOST_REPLICAS}, not {config.replicas}"
+        )
+    if not 1 <= config.min_in_sync_replicas <= config.replicas:
+        raise Invalid(
+            f"{path}min_in_sync_replicas",
+            f"must be from 1 to the number of replicas, {config.replicas}, "
+            f"not {config.min_in_sync_replicas}",
+        )
+    if config.storage not in StorageType.values() or not config.storage:
+        raise Invalid(f"{path}storage", "must be one of the storage types")
+
+
+def _check_epoch(field: str, epoch: int) -> None:
+    if epoch == 0:
+        raise Invalid(field, "must be the epoch that the registration was answered with")
+
+
+def _check_once(field: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise Invalid(field, "must not name an engine twice")
+
+
+def _check_each(field: str, items: Iterable[T], check: Callable[[T, str], None]) -> None:
+    for position, item in enumerate(items):
+        check(item, f"{field}[{position}].")
