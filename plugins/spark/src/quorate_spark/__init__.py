@@ -1,0 +1,1 @@
+"""Loads and exports the rows of every table with Spark, and keeps what loads there are."""

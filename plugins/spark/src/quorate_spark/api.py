@@ -1,0 +1,15 @@
+"""What other plugins give to this one: tables, as extensions of `spark.tables`.
+
+`Table` and its parts come from `quorate.plugin`, so that a plugin offers its tables without
+depending on this distribution:
+
+    Extension(point="spark.tables", name="acme.orders", value=Table(...))
+"""
+
+from typing import Final
+
+from quorate.plugin import Column, ExtensionPoint, Removal, Table
+
+__all__ = ["TABLES", "Column", "Removal", "Table"]
+
+TABLES: Final = ExtensionPoint(name="spark.tables", type=Table)

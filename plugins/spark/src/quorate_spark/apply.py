@@ -1,0 +1,137 @@
+"""The handlers: pure functions of a transaction and a command, run on every replica."""
+
+from typing import Final
+
+from quorate.plugin import Rejected, Txn, keys
+
+from quorate_spark.families import LOADS, PARTITIONS, load_key, partition_key
+from quorate_spark.v1.commands_pb2 import (
+    BeginAbortCommand,
+    BeginLoadCommand,
+    EndAbortCommand,
+    EndLoadCommand,
+    ForgetLoadCommand,
+    ReportPartitionCommand,
+)
+from quorate_spark.v1.rows_pb2 import Load, LoadPartition
+
+ABORTED: Final = "LOAD_ABORTED"
+OTHER: Final = "OTHER_LOAD"
+#: Rows that are read at a time.
+CHUNK: Final = 1_000
+
+
+def begin_load(txn: Txn, command: BeginLoadCommand) -> Load:
+    """Begin a load, or go on with one of the same table and kind."""
+    load = _find(txn, command.load_id)
+    if load is None:
+        load = Load(
+            load_id=command.load_id,
+            table=command.table,
+            insert_only=command.insert_only,
+            began_at_ms=txn.proposed_at_ms,
+        )
+    _refuse_aborted(load)
+    if (load.table, load.insert_only) != (command.table, command.insert_only):
+        raise Rejected(
+            OTHER,
+            f"load {load.load_id} is one of {_kind(load.table, load.insert_only)}, and not of"
+            f" {_kind(command.table, command.insert_only)}: choose another load id",
+        )
+    load.state = Load.LOADING
+    load.ended_at_ms, load.reason = 0, ""
+    _put(txn, load)
+    return load
+
+
+def report_partition(txn: Txn, command: ReportPartitionCommand) -> None:
+    """Take note of how far a part has come; it never goes back."""
+    load = _demand(txn, command.load_id)
+    _refuse_aborted(load)
+    key = partition_key(command.load_id, command.partition)
+    stored = txn.get(PARTITIONS, key)
+    known = LoadPartition() if stored is None else LoadPartition.FromString(stored)
+    if stored is not None and (known.finished or known.rows > command.rows):
+        return
+    part = LoadPartition(
+        partition=command.partition,
+        rows=command.rows,
+        bad_rows=command.bad_rows,
+        batches=command.batches,
+        finished=command.finished,
+    )
+    txn.put(PARTITIONS, key, part.SerializeToString(deterministic=True))
+
+
+def end_load(txn: Txn, command: EndLoadCommand) -> Load:
+    """Take note that a load has ended, in one way or the other."""
+    load = _demand(txn, command.load_id)
+    _refuse_aborted(load)
+    load.state = Load.FAILED if command.failure else Load.FINISHED
+    load.reason, load.ended_at_ms = command.failure, txn.proposed_at_ms
+    _put(txn, load)
+    return load
+
+
+def begin_abort(txn: Txn, command: BeginAbortCommand) -> Load:
+    """Let a load go on no more."""
+    load = _demand(txn, command.load_id)
+    if not load.insert_only:
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"load {load.load_id} wrote over what was there, which nobody can bring back: only a"
+            " load with conflict = insert_only can be aborted",
+        )
+    if load.state != Load.ABORTED:
+        load.state, load.ended_at_ms = Load.ABORTING, txn.proposed_at_ms
+        _put(txn, load)
+    return load
+
+
+def end_abort(txn: Txn, command: EndAbortCommand) -> Load:
+    """Take note that nothing of a load is left."""
+    load = _demand(txn, command.load_id)
+    if load.state not in (Load.ABORTING, Load.ABORTED):
+        raise Rejected(
+            "FAILED_PRECONDITION", f"load {load.load_id} is not being aborted: begin with that"
+        )
+    load.state, load.ended_at_ms = Load.ABORTED, txn.proposed_at_ms
+    load.removed = max(load.removed, command.removed)
+    _put(txn, load)
+    return load
+
+
+def forget_load(txn: Txn, command: ForgetLoadCommand) -> None:
+    """Forget a load and its parts."""
+    start, end = keys.prefix(command.load_id)
+    while rows := list(txn.scan(PARTITIONS, start, end, limit=CHUNK)):
+        for row in rows:
+            txn.delete(PARTITIONS, row.key)
+    txn.delete(LOADS, load_key(command.load_id))
+
+
+def _find(txn: Txn, load_id: str) -> Load | None:
+    stored = txn.get(LOADS, load_key(load_id))
+    return None if stored is None else Load.FromString(stored)
+
+
+def _demand(txn: Txn, load_id: str) -> Load:
+    load = _find(txn, load_id)
+    if load is None:
+        raise Rejected("NOT_FOUND", f"there is no load {load_id}; `quorate loads list` shows all")
+    return load
+
+
+def _refuse_aborted(load: Load) -> None:
+    if load.state in (Load.ABORTING, Load.ABORTED):
+        raise Rejected(
+            ABORTED, f"load {load.load_id} was aborted: load the rows under another load id"
+        )
+
+
+def _put(txn: Txn, load: Load) -> None:
+    txn.put(LOADS, load_key(load.load_id), load.SerializeToString(deterministic=True))
+
+
+def _kind(table: str, insert_only: bool) -> str:
+    return f"{table}, {'insert_only' if insert_only else 'upsert'}"

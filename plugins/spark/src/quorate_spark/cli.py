@@ -1,0 +1,293 @@
+"""`quorate load`, `quorate export` and `quorate loads`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from quorate.client import Client, QuorateError
+from quorate.plugin import Console
+from rich.console import Console as Screen
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from quorate_spark.client import Loads
+from quorate_spark.v1.queries_pb2 import LoadView
+from quorate_spark.v1.rows_pb2 import Load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FORMATS: Final = ("csv", "json", "parquet")
+_POLL_S: Final = 0.5
+
+_table = click.option("--table", required=True, help='Which rows, for example "kv.pairs".')
+_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="The format of the files; the default is what their names say.",
+)
+_cores = click.option(
+    "--cores", type=click.IntRange(1), help="Cores of this machine; the default is all."
+)
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@_table
+@_format
+@_cores
+@click.option("--load-id", help="The name of the load: the same one goes on with it.")
+@click.option(
+    "--conflict",
+    type=click.Choice(["upsert", "insert_only"]),
+    default="upsert",
+    show_default=True,
+    help="insert_only refuses rows that are there, and can be taken back.",
+)
+@click.option(
+    "--dead-letters",
+    type=click.Path(path_type=Path),
+    help="Write rows that cannot be loaded there, and load the others.",
+)
+@click.option(
+    "--max-bad-rows", type=click.IntRange(0), help="Fail when there are more; 1000 is the default."
+)
+@click.pass_obj
+def load(
+    console: Console,
+    path: Path,
+    table: str,
+    form: str | None,
+    cores: int | None,
+    load_id: str | None,
+    conflict: str,
+    dead_letters: Path | None,
+    max_bad_rows: int | None,
+) -> None:
+    """Load the rows of a file, or of all files of a directory, into a table.
+
+    Each attempt with one --load-id goes on where the last one ended, and loads no row twice.
+    """
+    load_id = load_id or uuid.uuid4().hex
+    client = console.client()
+    began = monotonic()
+    with _spark("quorate load", cores) as session:
+        from quorate_spark.source import files
+        from quorate_spark.source.tables import find
+
+        chosen: Any = form or files.format_of(path)
+        rows = files.read(session, path, chosen, find(table))
+        options = {
+            "table": table,
+            "endpoints": _endpoints(client),
+            "load_id": load_id,
+            "conflict": conflict,
+        }
+        if dead_letters is not None:
+            options |= {"bad_rows": "dead_letter", "dead_letter_path": str(dead_letters.absolute())}
+        if max_bad_rows is not None:
+            options["max_bad_rows"] = str(max_bad_rows)
+        # Reading a count from Parquet costs nothing; from the others it costs a second pass.
+        total = rows.count() if chosen == "parquet" else None
+        with _progress(client, load_id, total):
+            rows.write.format("quorate").mode("append").options(**options).save()
+    view = Loads(client).get(load_id)
+    if view is None:
+        raise click.ClickException(f"load {load_id} was forgotten while it ran")
+    took_s = monotonic() - began
+    console.print([{**_row(view), "seconds": round(took_s, 1)}])
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@_table
+@_format
+@_cores
+@click.option("--where", help="A condition in SQL; on columns of the key it is quick.")
+@click.pass_obj
+def export(
+    console: Console,
+    path: Path,
+    table: str,
+    form: str | None,
+    cores: int | None,
+    where: str | None,
+) -> None:
+    """Write the rows of a table into files of a new directory, each shard at one revision."""
+    client = console.client()
+    began = monotonic()
+    with _spark("quorate export", cores) as session:
+        from quorate_spark.source import files
+
+        chosen: Any = form or "parquet"
+        options = {"table": table, "endpoints": _endpoints(client)}
+        rows = session.read.format("quorate").options(**options).load()
+        count = files.write(rows.where(where) if where else rows, path, chosen)
+    took_s = monotonic() - began
+    console.print([{"table": table, "path": str(path), "rows": count, "seconds": round(took_s, 1)}])
+
+
+@click.group()
+def loads() -> None:
+    """See the bulk loads, take them back, and forget them."""
+
+
+@loads.command("list")
+@click.pass_obj
+def list_loads(console: Console) -> None:
+    """List all loads."""
+    console.print(map(_row, Loads(console.client()).all()))
+
+
+@loads.command()
+@click.argument("load_id")
+@click.pass_obj
+def show(console: Console, load_id: str) -> None:
+    """Show how far each part of a load has come."""
+    view = _demand(console.client(), load_id)
+    console.print(
+        {
+            "partition": part.partition,
+            "rows": part.rows,
+            "bad_rows": part.bad_rows,
+            "batches": part.batches,
+            "finished": part.finished,
+        }
+        for part in view.parts
+    )
+
+
+@loads.command()
+@click.argument("load_id")
+@click.pass_obj
+def abort(console: Console, load_id: str) -> None:
+    """Take back the rows that an insert_only load has inserted, but for those changed since."""
+    client = console.client()
+    with _told(), _bar() as bar:
+        from quorate_spark.source.undoing import abort as take_back
+
+        task = bar.add_task("rows looked at", total=None)
+        removed = take_back(client, load_id, lambda rows: bar.advance(task, rows))
+    console.print([{"load_id": load_id, "state": "aborted", "removed": removed}])
+
+
+@loads.command()
+@click.argument("load_id")
+@click.pass_obj
+def forget(console: Console, load_id: str) -> None:
+    """Forget a load that has ended: its rows stay, and its id can be used for another one."""
+    client = console.client()
+    with _told():
+        from quorate_spark.source.undoing import forget as let_go
+
+        let_go(client, load_id)
+    console.print([{"load_id": load_id, "state": "forgotten"}])
+
+
+def _demand(client: Client, load_id: str) -> LoadView:
+    view = Loads(client).get(load_id)
+    if view is None:
+        raise click.ClickException(
+            f"there is no load {load_id}; see `quorate loads list` for those that there are"
+        )
+    return view
+
+
+def _row(view: LoadView) -> Mapping[str, object]:
+    load = view.load
+    return {
+        "load_id": load.load_id,
+        "table": load.table,
+        "state": Load.State.Name(load.state).lower(),
+        "rows": view.rows,
+        "bad_rows": view.bad_rows,
+        "partitions": f"{view.partitions_finished}/{view.partitions}",
+        "reason": load.reason,
+    }
+
+
+def _endpoints(client: Client) -> str:
+    """Return where the nodes are, for Spark's workers."""
+    return ",".join(node.address for node in client.topology().nodes)
+
+
+@contextmanager
+def _spark(name: str, cores: int | None) -> Iterator[SparkSession]:
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+        raise click.ClickException('this needs Spark: pip install "quorate-spark[spark]"')
+    # What Spark says of addresses while it starts is for nobody here.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with _told():
+        from quorate_spark.source.local import local_spark
+
+        with local_spark(name, cores=cores) as session:
+            yield session
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell what went wrong in one sentence, wherever Spark has put it."""
+    from quorate_spark.source.errors import SourceError, sentence_of
+
+    try:
+        yield
+    except SourceError as error:
+        raise click.ClickException(str(error)) from error
+    except (QuorateError, click.ClickException):
+        raise
+    except Exception as error:
+        sentence = sentence_of(error)
+        if sentence is None:
+            raise
+        raise click.ClickException(sentence) from error
+
+
+@contextmanager
+def _progress(client: Client, load_id: str, total: int | None) -> Iterator[None]:
+    """Show how many rows have come, as the cluster knows it."""
+    ended = threading.Event()
+
+    def follow(show: Callable[[int], object]) -> None:
+        while not ended.wait(_POLL_S):
+            try:
+                view = Loads(client).get(load_id)
+            except QuorateError:
+                continue
+            if view is not None:
+                show(view.rows)
+
+    with _bar() as bar:
+        task = bar.add_task("rows", total=total)
+        follower = threading.Thread(
+            target=follow, args=(lambda rows: bar.update(task, completed=rows),), daemon=True
+        )
+        if not bar.disable:
+            follower.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if follower.is_alive():
+                follower.join()
+
+
+def _bar() -> Progress:
+    screen = Screen(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=screen,
+        disable=not screen.is_terminal,
+        transient=True,
+    )

@@ -1,0 +1,61 @@
+"""Loads for Python programs: `Loads(q)` over a `Client`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from google.protobuf.empty_pb2 import Empty
+from quorate.client import Client
+
+from quorate_spark.v1.commands_pb2 import (
+    BeginAbortCommand,
+    EndAbortCommand,
+    ForgetLoadCommand,
+)
+from quorate_spark.v1.queries_pb2 import LoadView
+from quorate_spark.v1.rows_pb2 import Load
+from quorate_spark.v1.service_pb2 import (
+    GetLoadRequest,
+    GetLoadResponse,
+    ListLoadsRequest,
+    ListLoadsResponse,
+)
+
+_SERVICE: Final = "/quorate_spark.v1.LoadService"
+
+
+class Loads:
+    """The bulk loads of a cluster."""
+
+    def __init__(self, client: Client) -> None:
+        self._client: Final = client
+
+    def get(self, load_id: str) -> LoadView | None:
+        """Return a load with its parts, if there is one."""
+        request = GetLoadRequest(load_id=load_id)
+        found = self._client.call(f"{_SERVICE}/GetLoad", request, GetLoadResponse, read=True)
+        return found.load if found.HasField("load") else None
+
+    def all(self) -> Iterator[LoadView]:
+        """Yield every load in the order of the load ids, without its parts."""
+        token = ""
+        while True:
+            request = ListLoadsRequest(page_token=token)
+            page = self._client.call(f"{_SERVICE}/ListLoads", request, ListLoadsResponse, read=True)
+            yield from page.loads
+            token = page.next_page_token
+            if not token:
+                return
+
+    def begin_abort(self, load_id: str) -> Load:
+        """Let a load begin no part any more."""
+        return self._client.execute(BeginAbortCommand(load_id=load_id), Load)
+
+    def end_abort(self, load_id: str, removed: int) -> Load:
+        """Tell that the rows of a load were taken back."""
+        return self._client.execute(EndAbortCommand(load_id=load_id, removed=removed), Load)
+
+    def forget(self, load_id: str) -> None:
+        """Forget a load with its parts; its sessions are another matter."""
+        self._client.execute(ForgetLoadCommand(load_id=load_id), Empty)

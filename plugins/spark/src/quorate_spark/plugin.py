@@ -1,0 +1,78 @@
+"""What the plugin declares: every hook that it implements, and nothing else."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from quorate.plugin import (
+    CliCommand,
+    ColumnFamily,
+    Command,
+    DataRoute,
+    Extension,
+    ExtensionPoint,
+    GrpcService,
+    Query,
+    hookimpl,
+)
+
+from quorate_spark import api, apply, families, service, vocabulary
+from quorate_spark.v1 import commands_pb2 as commands
+
+
+@hookimpl
+def quorate_column_families() -> Sequence[ColumnFamily]:
+    return families.FAMILIES
+
+
+@hookimpl
+def quorate_commands() -> Sequence[Command[Any]]:
+    return vocabulary.COMMANDS
+
+
+@hookimpl
+def quorate_data_routes() -> Sequence[DataRoute[Any]]:
+    return [
+        DataRoute(message=commands.BeginLoadCommand, apply=apply.begin_load),
+        DataRoute(message=commands.ReportPartitionCommand, apply=apply.report_partition),
+        DataRoute(message=commands.EndLoadCommand, apply=apply.end_load),
+        DataRoute(message=commands.BeginAbortCommand, apply=apply.begin_abort),
+        DataRoute(message=commands.EndAbortCommand, apply=apply.end_abort),
+        DataRoute(message=commands.ForgetLoadCommand, apply=apply.forget_load),
+    ]
+
+
+@hookimpl
+def quorate_queries() -> Sequence[Query[Any]]:
+    return vocabulary.QUERIES
+
+
+@hookimpl
+def quorate_grpc_services() -> Sequence[GrpcService]:
+    return [service.LOADS]
+
+
+@hookimpl
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    return [
+        CliCommand(
+            name="load",
+            help="Load files into a table, with Spark on this machine.",
+            load=lambda: import_module("quorate_spark.cli").load,
+        ),
+        CliCommand(
+            name="export",
+            help="Write the rows of a table into files.",
+            load=lambda: import_module("quorate_spark.cli").export,
+        ),
+        CliCommand(
+            name="loads",
+            help="List bulk loads; take them back.",
+            load=lambda: import_module("quorate_spark.cli").loads,
+        ),
+    ]
+
+
+@hookimpl
+def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    return [api.TABLES]

@@ -1,0 +1,1 @@
+"""The data source `quorate` of Spark: what runs on the driver and on executors."""

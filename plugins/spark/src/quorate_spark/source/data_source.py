@@ -1,0 +1,60 @@
+"""What Spark asks first: the name of the source, its columns, and who reads and writes.
+
+Nothing that needs gRPC is imported before it is used: Spark imports this in every session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from quorate_spark.source.reading import TableReader
+    from quorate_spark.source.writing import TableWriter
+
+
+class QuorateSource(DataSource):
+    """Rows of a Quorate cluster: `spark.read.format("quorate")` and `df.write.format("quorate")`.
+
+    The option `table` names the rows, `endpoints` some nodes of the cluster.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "quorate"
+
+    def schema(self) -> StructType:
+        """Return the columns of the table."""
+        from quorate_spark.source.columns import spark_schema
+        from quorate_spark.source.options import read_options
+        from quorate_spark.source.tables import find
+
+        return spark_schema(find(read_options(self.options).table).table)
+
+    def reader(self, schema: StructType) -> TableReader:
+        """Return what reads on the driver and on executors."""
+        from quorate_spark.source.columns import spark_schema
+        from quorate_spark.source.errors import SourceError
+        from quorate_spark.source.options import read_options
+        from quorate_spark.source.reading import TableReader
+        from quorate_spark.source.tables import find
+
+        options = read_options(self.options)
+        if [field.name for field in schema.fields] != spark_schema(
+            find(options.table).table
+        ).fieldNames():
+            raise SourceError(
+                f"the columns of {options.table} are its own: leave schema(...) out, and select"
+            )
+        return TableReader(options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> TableWriter:
+        """Check what is to be written, and begin the load."""
+        from quorate_spark.source.options import write_options
+        from quorate_spark.source.writing import begun
+
+        return begun(write_options(self.options), schema, overwrite=overwrite)

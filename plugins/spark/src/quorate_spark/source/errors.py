@@ -1,0 +1,19 @@
+"""What a user of the data source is told when it cannot go on."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+
+class SourceError(Exception):
+    """A load or a read cannot go on: what, where, and what to do about it."""
+
+
+_NAMED: Final = re.compile(rf"{re.escape(SourceError.__module__)}\.SourceError: (.*)")
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """Return what a `SourceError` said that came out of Spark as a text with a traceback."""
+    found = _NAMED.search(str(error))
+    return None if found is None else found[1].strip()

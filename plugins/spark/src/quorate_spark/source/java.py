@@ -1,0 +1,40 @@
+"""Whether there is a Java that Spark can use: without one it says no more than a number."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+#: What Spark 4 needs.
+OLDEST: Final = 17
+_ANSWER_S: Final = 30.0
+_VERSION: Final = re.compile(r'version "(\d+)')
+
+
+def missing_java(environment: Mapping[str, str] | None = None) -> str:
+    """Return what to do when there is no Java for Spark; empty when there is one."""
+    environment = os.environ if environment is None else environment
+    fix = (
+        f"install Java {OLDEST} or later (on Debian and Ubuntu: apt-get install"
+        f" openjdk-{OLDEST}-jre-headless), or let JAVA_HOME name it"
+    )
+    home = environment.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        where = f"at JAVA_HOME, {home}" if home else "on PATH"
+        return f"Spark needs Java, and there is none {where}: {fix}"
+    try:
+        told = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_S, check=True
+        ).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"Spark needs Java, and {java} does not run ({error}): {fix}"
+    version = _VERSION.search(told)
+    if version is None or int(version[1]) < OLDEST:
+        return f"Spark needs Java {OLDEST} or later, and {java} is another one: {fix}"
+    return ""

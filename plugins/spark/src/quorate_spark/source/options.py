@@ -1,0 +1,151 @@
+"""What can be said with `.option(...)`, read and checked before anything else is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar, cast
+
+from quorate_spark.source.errors import SourceError
+
+T = TypeVar("T", int, float)
+
+Conflict = Literal["upsert", "insert_only"]
+BadRows = Literal["fail", "dead_letter"]
+
+#: A batch gives way to small requests on a node, and is answered in a few milliseconds.
+BATCH_ROWS: Final = 1_000
+IN_FLIGHT: Final = 4
+MAX_BAD_ROWS: Final = 1_000
+TIMEOUT_S: Final = 120.0
+VIEW_TTL_S: Final = 600.0
+_MOST_BATCH_ROWS: Final = 10_000
+
+_BOTH: Final = frozenset({"table", "endpoints", "timeout_s"})
+_WRITE: Final = _BOTH | {
+    "load_id",
+    "conflict",
+    "batch_rows",
+    "max_in_flight",
+    "bad_rows",
+    "max_bad_rows",
+    "dead_letter_path",
+}
+_READ: Final = _BOTH | {"ranges_per_shard", "view_ttl_s"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How rows are loaded."""
+
+    table: str
+    endpoints: str | None
+    timeout_s: float
+    #: Empty: one of its own for every write.
+    load_id: str
+    conflict: Conflict
+    batch_rows: int
+    #: Batches under way to one shard from one partition.
+    max_in_flight: int
+    bad_rows: BadRows
+    #: More fail the load; with `bad_rows` = fail the first one does.
+    max_bad_rows: int
+    dead_letter_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How rows are read."""
+
+    table: str
+    endpoints: str | None
+    timeout_s: float
+    #: Parts into which the keys of a shard are divided; 0: as its size asks for.
+    ranges_per_shard: int
+    #: What a node keeps for the read is let go of when nobody has read it for so long.
+    view_ttl_s: float
+
+
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    """Read the options of a write; raises `SourceError`."""
+    options = _Given(given, _WRITE)
+    bad_rows = options.choice("bad_rows", ("fail", "dead_letter"))
+    dead_letter_path = options.text("dead_letter_path")
+    if bad_rows == "dead_letter" and not dead_letter_path:
+        raise SourceError(
+            "bad_rows is dead_letter, and dead_letter_path is not set: name a directory that all "
+            "executors can write to, for rows that are not loaded"
+        )
+    return WriteOptions(
+        table=options.table(),
+        endpoints=options.text("endpoints") or None,
+        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        load_id=options.text("load_id"),
+        conflict=cast("Conflict", options.choice("conflict", ("upsert", "insert_only"))),
+        batch_rows=options.number("batch_rows", BATCH_ROWS, 1, _MOST_BATCH_ROWS),
+        max_in_flight=options.number("max_in_flight", IN_FLIGHT, 1, 64),
+        bad_rows=cast("BadRows", bad_rows),
+        max_bad_rows=options.number("max_bad_rows", MAX_BAD_ROWS, 0),
+        dead_letter_path=dead_letter_path,
+    )
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """Read the options of a read; raises `SourceError`."""
+    options = _Given(given, _READ)
+    return ReadOptions(
+        table=options.table(),
+        endpoints=options.text("endpoints") or None,
+        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        ranges_per_shard=options.number("ranges_per_shard", 0, 0, 1_000),
+        view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
+    )
+
+
+class _Given:
+    """The options of a user, whose names Spark has made small."""
+
+    def __init__(self, given: Mapping[str, str], known: frozenset[str]) -> None:
+        self._given: Final = {name.lower(): value for name, value in given.items()}
+        if "path" in self._given:
+            raise SourceError(
+                f"the source quorate takes no path ({self._given['path']!r}): call save() or load()"
+                " without one, and name the rows with the option table"
+            )
+        unknown = sorted(self._given.keys() - known)
+        if unknown:
+            raise SourceError(
+                f"the source quorate has no option {', '.join(unknown)} here; there are "
+                f"{', '.join(sorted(known))}"
+            )
+
+    def text(self, name: str) -> str:
+        return str(self._given.get(name, "")).strip()
+
+    def table(self) -> str:
+        name = self.text("table")
+        if not name:
+            raise SourceError('the option table is not set: name one, as in "kv.pairs"')
+        return name
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """Return what was chosen; without a word the first one."""
+        chosen = self.text(name) or choices[0]
+        if chosen not in choices:
+            raise SourceError(f"option {name} is {chosen!r}, and must be {' or '.join(choices)}")
+        return chosen
+
+    def number(self, name: str, default: T, least: T, most: T | None = None) -> T:
+        """Return a number of the kind of its default."""
+        text = self.text(name)
+        if not text:
+            return default
+        bounds = f"{least} or more" if most is None else f"{least} to {most}"
+        try:
+            number = type(default)(text)
+        except ValueError:
+            raise SourceError(f"option {name} is {text!r}, and must be {bounds}") from None
+        # What is no number at all is not below either.
+        if not number >= least or (most is not None and number > most):
+            raise SourceError(f"option {name} is {text}, and must be {bounds}")
+        return number

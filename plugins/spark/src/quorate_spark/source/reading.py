@@ -1,0 +1,128 @@
+"""The reader: views of all shards, taken on the driver and read by tasks, a range of keys each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from quorate.client import Client, QuorateError, UnavailableError
+from quorate.v1.view_pb2 import (
+    OpenViewRequest,
+    OpenViewResponse,
+    ReadViewRequest,
+    ReadViewResponse,
+)
+
+from quorate_spark.source import ranges
+from quorate_spark.source.columns import arrow_schema
+from quorate_spark.source.errors import SourceError
+from quorate_spark.source.options import ReadOptions
+from quorate_spark.source.ranges import KeyRange
+from quorate_spark.source.shards import plan_of
+from quorate_spark.source.tables import FoundTable, find
+
+#: A task is given about so many rows.
+_ROWS_A_RANGE: Final = 250_000
+_MOST_RANGES: Final = 16
+
+_SERVICE: Final = "/quorate.v1.ViewService"
+
+
+@dataclass(frozen=True)
+class ShardRange(InputPartition):
+    """What one task reads: ranges of the keys of a shard, in a view that its node holds."""
+
+    node: str
+    shard: int
+    view: str
+    keys: tuple[KeyRange, ...]
+
+
+class TableReader(DataSourceReader):
+    """Reads a table as it was when the driver asked: each shard at one revision."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.options: Final = options
+        self.filters: tuple[Filter, ...] = ()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters of key columns; give back those that are left to Spark."""
+        self.filters = ranges.pushed(find(self.options.table).table, filters)
+        return [each for each in filters if each not in self.filters]
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Take a view of every shard, and divide its keys."""
+        found = find(self.options.table)
+        wanted = ranges.of_filters(found.table, self.filters)
+        try:
+            with Client(self.options.endpoints, timeout_s=self.options.timeout_s) as client:
+                plan = plan_of(client.topology(), found.group)
+                planned = [
+                    part
+                    for shard, node in sorted(plan.leaders.items())
+                    for part in self._divide(client, found, shard, node, wanted)
+                ]
+        except QuorateError as error:
+            raise SourceError(f"{self.options.table} cannot be read: {error}") from error
+        # Without any, Spark asks for one that is not told what to read.
+        return planned or [ShardRange("", 0, "", ())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a partition, on an executor."""
+        if not isinstance(partition, ShardRange) or not partition.keys:
+            return
+        found = find(self.options.table)
+        try:
+            with Client(self.options.endpoints, timeout_s=self.options.timeout_s) as client:
+                node = client.at(partition.node)
+                for start, end in partition.keys:
+                    request = ReadViewRequest(view=partition.view, start=start, end=end or b"")
+                    pages = node.stream(f"{_SERVICE}/Read", request, ReadViewResponse)
+                    for page in pages:
+                        batch = _batch(found, page)
+                        yield ranges.passes(batch, self.filters)
+        except QuorateError as error:
+            raise SourceError(
+                f"shard {found.group}/{partition.shard} of {found.name} cannot be read on: {error};"
+                " run the query again"
+            ) from error
+
+    def _divide(
+        self, client: Client, found: FoundTable, shard: int, node: str, wanted: list[KeyRange]
+    ) -> Iterator[ShardRange]:
+        if not node:
+            raise UnavailableError(f"shard {found.group}/{shard} has no leader; wait for one")
+        view = client.at(node).call(
+            f"{_SERVICE}/Open",
+            OpenViewRequest(
+                family=found.table.family,
+                shard=shard,
+                ttl_ms=int(self.options.view_ttl_s * 1_000),
+            ),
+            OpenViewResponse,
+        )
+        if not view.HasField("first"):
+            return
+        first, last = view.first, view.last
+        hit = [each for each in wanted if ranges.overlap(each, first, last)]
+        if len(hit) == 1:
+            parts = self.options.ranges_per_shard or min(
+                view.estimated_rows // _ROWS_A_RANGE, _MOST_RANGES
+            )
+            for each in ranges.divided(hit[0], first, last, parts):
+                yield ShardRange(node, shard, view.view, (each,))
+        elif hit:
+            yield ShardRange(node, shard, view.view, tuple(hit))
+
+
+def _batch(found: FoundTable, page: ReadViewResponse) -> pa.RecordBatch:
+    from_row = found.table.from_row
+    columns = zip(*[from_row(row.key, row.value) for row in page.rows], strict=True)
+    schema = arrow_schema(found.table)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )

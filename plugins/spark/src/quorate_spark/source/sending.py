@@ -1,0 +1,223 @@
+"""Sends the batches of one partition to the leaders of their shards, several at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from google.protobuf.empty_pb2 import Empty
+from quorate.client import (
+    AsyncClient,
+    NamedSession,
+    QuorateError,
+    RejectedError,
+    connect,
+)
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_spark.source import dead_letters
+from quorate_spark.source.batching import Batch, Batching
+from quorate_spark.source.dead_letters import BadRow
+from quorate_spark.source.errors import SourceError
+from quorate_spark.source.options import WriteOptions
+from quorate_spark.source.shards import ShardPlan, plan_of, session_name
+from quorate_spark.source.tables import FoundTable, find
+from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
+
+#: How often a partition tells how far it has come.
+_REPORT_S: Final = 2.0
+_MOST_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What became of a partition."""
+
+    partition: int
+    rows: int
+    bad_rows: int
+    batches: int
+
+
+async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBatch]) -> Sent:
+    """Load a partition; raises `SourceError` when it cannot be loaded whole."""
+    found = find(options.table)
+    async with connect(options.endpoints, timeout_s=options.timeout_s) as client:
+        try:
+            plan = plan_of(await client.topology(), found.group)
+            return await _Sending(options, partition, found, plan, client).run(rows)
+        except QuorateError as error:
+            raise told(error, options.load_id, partition) from error
+
+
+def told(error: QuorateError, load_id: str, partition: int | None = None) -> SourceError:
+    """Return what a user is told of a failed call."""
+    where = f"load {load_id}" if partition is None else f"partition {partition} of load {load_id}"
+    code = error.code if isinstance(error, RejectedError) else ""
+    if code == "OTHER_COMMAND":
+        why = (
+            "was loaded before with other rows, or with the same ones in another order or under"
+            " another batch_rows: give exactly the rows of the first attempt, or choose another"
+            " load id"
+        )
+    elif code in ("SESSION_SEALED", "LOAD_ABORTED"):
+        why = "was aborted: load its rows under another load id"
+    elif code == "NOT_DECLARED" or "declares" in str(error):
+        why = f"cannot be told to the cluster ({error}): enable the plugin spark on every node"
+    else:
+        why = f"has failed, and goes on where it was when it is begun again: {error}"
+    return SourceError(f"{where} {why}")
+
+
+class _Lane:
+    """The way to one shard."""
+
+    def __init__(self, session: NamedSession) -> None:
+        self.session: Final = session
+        #: By the batch that it carries.
+        self.under_way: Final[dict[asyncio.Task[None], Batch]] = {}
+
+    def lowest_unanswered(self) -> int:
+        return min(batch.number for batch in self.under_way.values())
+
+    def holds(self, keys: set[bytes]) -> bool:
+        return any(not keys.isdisjoint(batch.keys) for batch in self.under_way.values())
+
+
+class _Sending:
+    """One attempt at a partition."""
+
+    def __init__(
+        self,
+        options: WriteOptions,
+        partition: int,
+        found: FoundTable,
+        plan: ShardPlan,
+        client: AsyncClient,
+    ) -> None:
+        self._options: Final = options
+        self._partition: Final = partition
+        self._found: Final = found
+        self._client: Final = client
+        self._batching: Final = Batching(
+            found, plan, insert_only=options.conflict == "insert_only", rows=options.batch_rows
+        )
+        self._group: Final = plan.group
+        self._lanes: Final[dict[int, _Lane]] = {}
+        self._refused: Final[list[BadRow]] = []
+        self._rows = 0
+        self._batches = 0
+
+    async def run(self, rows: Iterator[pa.RecordBatch]) -> Sent:
+        # It is known before its first session is: whoever aborts the load finds both.
+        await self._report()
+        reporting = asyncio.create_task(self._keep_reporting())
+        try:
+            # Spark gives the next rows while the last ones are on their way.
+            while (record_batch := await asyncio.to_thread(next, rows, None)) is not None:
+                for batch in self._batching.take(record_batch):
+                    await self._put(batch)
+                self._check_bad()
+            for batch in self._batching.rest():
+                await self._put(batch)
+            for lane in self._lanes.values():
+                await self._empty(lane)
+            self._check_bad()
+        finally:
+            reporting.cancel()
+            under_way = [task for lane in self._lanes.values() for task in lane.under_way]
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(reporting, *under_way, return_exceptions=True)
+            self._write_dead_letters()
+        await self._report(finished=True)
+        return Sent(
+            partition=self._partition,
+            rows=self._rows,
+            bad_rows=len(self._bad),
+            batches=self._batches,
+        )
+
+    @property
+    def _bad(self) -> list[BadRow]:
+        return [*self._batching.bad, *self._refused]
+
+    async def _put(self, batch: Batch) -> None:
+        lane = self._lanes.get(batch.shard)
+        if lane is None:
+            name = session_name(self._options.load_id, self._partition)
+            session = await self._client.sessions.open(self._group, batch.shard_key, name)
+            lane = self._lanes[batch.shard] = _Lane(session)
+        while len(lane.under_way) >= self._options.max_in_flight:
+            await self._one_ended(lane)
+        if lane.holds(batch.keys):
+            # Batches overtake each other, and the later row of a key is the one that counts.
+            await self._empty(lane)
+        task = asyncio.create_task(self._carry(lane, batch))
+        lane.under_way[task] = batch
+
+    async def _empty(self, lane: _Lane) -> None:
+        while lane.under_way:
+            await self._one_ended(lane)
+
+    async def _one_ended(self, lane: _Lane) -> None:
+        ended, _ = await asyncio.wait(lane.under_way, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            del lane.under_way[task]
+        for task in ended:
+            task.result()
+
+    async def _carry(self, lane: _Lane, batch: Batch) -> None:
+        command = self._found.items.make(self._found.table.write(), batch.items)
+        answer = await lane.session.execute(
+            command, batch.number, lowest_unanswered=lane.lowest_unanswered()
+        )
+        reply = BatchReply.FromString(answer.payload)
+        for refusal in reply.refusals:
+            reason = f"{refusal.code}: {refusal.message}"
+            self._refused.append(batch.bad_row(refusal.item, "", reason))
+        self._rows += len(batch.items) - len(reply.refusals)
+        self._batches += 1
+
+    def _check_bad(self) -> None:
+        options, bad = self._options, self._bad
+        most = 0 if options.bad_rows == "fail" else options.max_bad_rows
+        if len(bad) <= most:
+            return
+        first = sorted(bad, key=lambda each: each.row)[:_MOST_NAMED]
+        more = f" (and {len(bad) - len(first)} more)" if len(bad) > len(first) else ""
+        fix = (
+            "correct them, or set bad_rows to dead_letter to load the others"
+            if options.bad_rows == "fail"
+            else f"max_bad_rows is {most}; they stand in {options.dead_letter_path}"
+        )
+        raise SourceError(
+            f"partition {self._partition} of load {options.load_id} has bad rows: "
+            f"{'; '.join(map(str, first))}{more}. What came before them may be loaded under this "
+            f"load id; {fix}, and load corrected rows under another load id"
+        )
+
+    def _write_dead_letters(self) -> None:
+        if self._options.bad_rows == "dead_letter":
+            dead_letters.write(
+                self._options.dead_letter_path, self._options.load_id, self._partition, self._bad
+            )
+
+    async def _keep_reporting(self) -> None:
+        while True:
+            await asyncio.sleep(_REPORT_S)
+            await self._report()
+
+    async def _report(self, *, finished: bool = False) -> None:
+        report = ReportPartitionCommand(
+            load_id=self._options.load_id,
+            partition=self._partition,
+            rows=self._rows,
+            bad_rows=len(self._bad),
+            batches=self._batches,
+            finished=finished,
+        )
+        await self._client.execute(report, Empty)

@@ -1,0 +1,112 @@
+"""Takes a load back, and forgets loads: what has to be done on every shard of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from quorate.client import Client
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.view_pb2 import (
+    CloseViewRequest,
+    CloseViewResponse,
+    OpenViewRequest,
+    OpenViewResponse,
+    ReadViewRequest,
+    ReadViewResponse,
+)
+
+from quorate_spark.client import Loads
+from quorate_spark.source.errors import SourceError
+from quorate_spark.source.shards import ShardPlan, plan_of, session_name
+from quorate_spark.source.tables import FoundTable, find
+from quorate_spark.v1.queries_pb2 import LoadView
+
+_VIEWS: Final = "/quorate.v1.ViewService"
+#: Rows that are deleted with one command.
+_BATCH: Final = 1_000
+
+
+def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> int:
+    """Delete the rows that an insert-only load wrote and nobody has changed since.
+
+    Return how many they were. It may be interrupted anywhere, and done again. `progress` is told
+    how many rows more were looked at.
+    """
+    load = _demand(client, load_id)
+    found = find(load.load.table)
+    if found.delete is None:
+        raise SourceError(f"rows of {found.name} cannot be taken back: its plugin offers no way")
+    loads = Loads(client)
+    # From here on no part of it begins, so all that have are known.
+    loads.begin_abort(load_id)
+    load = _demand(client, load_id)
+    plan = plan_of(client.topology(), found.group)
+    removed = load.load.removed
+    for shard in sorted(plan.leaders):
+        written = _sealed(client, plan, shard, load)
+        if written:
+            removed += _remove(client, plan, found, shard, written, progress)
+    loads.end_abort(load_id, removed)
+    return removed
+
+
+def forget(client: Client, load_id: str) -> None:
+    """Forget a load: its id can be used again, and loads its rows anew."""
+    load = _demand(client, load_id)
+    plan = plan_of(client.topology(), find(load.load.table).group)
+    sessions = client.asynchronous.sessions
+    for shard in sorted(plan.leaders):
+        key = plan.some_key(shard)
+        for part in load.parts:
+            name = session_name(load_id, part.partition)
+            client.thread.run(sessions.close(plan.group, key, name))
+    Loads(client).forget(load_id)
+
+
+def _demand(client: Client, load_id: str) -> LoadView:
+    load = Loads(client).get(load_id)
+    if load is None:
+        raise SourceError(f"there is no load {load_id}; `quorate loads list` shows all")
+    return load
+
+
+def _sealed(client: Client, plan: ShardPlan, shard: int, load: LoadView) -> set[int]:
+    """Let no attempt write any more, and return the revisions of what was written."""
+    sessions = client.asynchronous.sessions
+    key = plan.some_key(shard)
+    revisions: set[int] = set()
+    for part in load.parts:
+        name = session_name(load.load.load_id, part.partition)
+        revisions.update(client.thread.run(sessions.seal(plan.group, key, name)))
+    return revisions
+
+
+def _remove(
+    client: Client,
+    plan: ShardPlan,
+    found: FoundTable,
+    shard: int,
+    written: set[int],
+    progress: Callable[[int], object],
+) -> int:
+    removal, delete = found.table.removal, found.delete
+    if removal is None or delete is None or delete.items is None:
+        raise SourceError(f"rows of {found.name} cannot be taken back: its plugin offers no way")
+    node = client.at(plan.leaders[shard])
+    request = OpenViewRequest(family=found.table.family, shard=shard)
+    view = node.call(f"{_VIEWS}/Open", request, OpenViewResponse).view
+    removed = 0
+    pages = node.stream(f"{_VIEWS}/Read", ReadViewRequest(view=view), ReadViewResponse)
+    for page in pages:
+        items = [
+            removal.to_item(row.key, row.revision) for row in page.rows if row.revision in written
+        ]
+        for at in range(0, len(items), _BATCH):
+            command = delete.items.make(removal.delete(), items[at : at + _BATCH])
+            reply = client.execute(command, BatchReply)
+            # Whoever has changed a row since has it.
+            removed += reply.items - len(reply.refusals)
+        progress(len(page.rows))
+    node.call(f"{_VIEWS}/Close", CloseViewRequest(view=view), CloseViewResponse)
+    return removed

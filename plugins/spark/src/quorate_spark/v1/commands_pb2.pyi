@@ -1,0 +1,59 @@
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class BeginLoadCommand(_message.Message):
+    __slots__ = ("load_id", "table", "insert_only")
+    LOAD_ID_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    load_id: str
+    table: str
+    insert_only: bool
+    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ...) -> None: ...
+
+class ReportPartitionCommand(_message.Message):
+    __slots__ = ("load_id", "partition", "rows", "bad_rows", "batches", "finished")
+    LOAD_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BAD_ROWS_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_FIELD_NUMBER: _ClassVar[int]
+    load_id: str
+    partition: int
+    rows: int
+    bad_rows: int
+    batches: int
+    finished: bool
+    def __init__(self, load_id: _Optional[str] = ..., partition: _Optional[int] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., finished: bool = ...) -> None: ...
+
+class EndLoadCommand(_message.Message):
+    __slots__ = ("load_id", "failure")
+    LOAD_ID_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    load_id: str
+    failure: str
+    def __init__(self, load_id: _Optional[str] = ..., failure: _Optional[str] = ...) -> None: ...
+
+class BeginAbortCommand(_message.Message):
+    __slots__ = ("load_id",)
+    LOAD_ID_FIELD_NUMBER: _ClassVar[int]
+    load_id: str
+    def __init__(self, load_id: _Optional[str] = ...) -> None: ...
+
+class EndAbortCommand(_message.Message):
+    __slots__ = ("load_id", "removed")
+    LOAD_ID_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    load_id: str
+    removed: int
+    def __init__(self, load_id: _Optional[str] = ..., removed: _Optional[int] = ...) -> None: ...
+
+class ForgetLoadCommand(_message.Message):
+    __slots__ = ("load_id",)
+    LOAD_ID_FIELD_NUMBER: _ClassVar[int]
+    load_id: str
+    def __init__(self, load_id: _Optional[str] = ...) -> None: ...

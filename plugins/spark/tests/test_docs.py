@@ -1,0 +1,60 @@
+"""The pages on Spark: their code runs, and they name every option with its default."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from quorate.testing.cluster import Cluster
+
+DOCS = Path(__file__).parents[3] / "docs"
+HOW_TO = (DOCS / "how-to" / "load-with-spark.md").read_text(encoding="utf-8")
+TUTORIAL = (DOCS / "tutorial" / "load-and-query.md").read_text(encoding="utf-8")
+
+
+def code_of(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.+?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_of_the_how_to(
+    spark: SparkSession, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {}
+    for each in code_of(HOW_TO):
+        exec(each, names)
+
+    assert names["load"](spark, cluster.endpoints) == 2
+    names["explain"](spark, cluster.endpoints)
+    assert "BatchScan quorate" in capsys.readouterr().out
+
+
+def test_the_tutorial(
+    spark: SparkSession, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {"endpoints": cluster.endpoints, "clients": 3_000}
+    for each in code_of(TUTORIAL):
+        exec(each, names)
+
+    assert names["spark"] is spark
+    queued = sum(number % 100 for number in range(0, 3_000, 3))
+    assert re.search(rf"^oslo #+ {queued}$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_every_option_is_told_with_its_default() -> None:
+    pytest.importorskip("pyspark", reason='pip install "quorate-spark[testing]"')
+    from quorate_spark.source import options
+
+    told = dict(re.findall(r"^\| `(\w+)` \| ([^|]*?) ?\| \S.+ \|$", HOW_TO, re.MULTILINE))
+    written = options.write_options({"table": "t"})
+    read = options.read_options({"table": "t"})
+
+    assert set(told) | {"table"} >= options._WRITE | (options._READ - options._BOTH)
+    counted = ("max_bad_rows", "batch_rows", "max_in_flight", "timeout_s")
+    for name in ("conflict", "bad_rows", *counted):
+        assert told[name] == f"`{getattr(written, name)}`"
+    assert told["view_ttl_s"] == f"`{read.view_ttl_s}`"

@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+from quorate_spark.source.errors import SourceError, sentence_of
+from quorate_spark.source.java import missing_java
+from quorate_spark.source.options import read_options, write_options
+
+
+def test_what_nobody_says_has_a_default() -> None:
+    options = write_options({"table": "kv.pairs"})
+
+    assert (options.conflict, options.bad_rows, options.load_id) == ("upsert", "fail", "")
+    assert (options.batch_rows, options.max_in_flight, options.endpoints) == (1_000, 4, None)
+    assert read_options({"Table": "kv.pairs"}).view_ttl_s == 600.0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "the option table is not set"),
+        ({"table": " "}, "the option table is not set"),
+        ({"table": "t", "path": "/x"}, "takes no path ('/x')"),
+        ({"table": "t", "tables": "x"}, "no option tables here; there are bad_rows, batch_rows"),
+        ({"table": "t", "conflict": "merge"}, "conflict is 'merge', and must be upsert or insert"),
+        ({"table": "t", "batch_rows": "0"}, "batch_rows is 0, and must be 1 to 10000"),
+        ({"table": "t", "batch_rows": "1.5"}, "batch_rows is '1.5', and must be 1 to 10000"),
+        ({"table": "t", "timeout_s": "nan"}, "timeout_s is nan, and must be 1.0 or more"),
+        ({"table": "t", "max_bad_rows": "-1"}, "max_bad_rows is -1, and must be 0 or more"),
+        ({"table": "t", "bad_rows": "dead_letter"}, "dead_letter_path is not set"),
+    ],
+)
+def test_what_cannot_be_is_told(given: dict[str, str], told: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        write_options(given)
+
+    assert told in str(refused.value)
+
+
+def test_what_is_for_writes_is_refused_of_reads() -> None:
+    with pytest.raises(SourceError, match="no option load_id here"):
+        read_options({"table": "t", "load_id": "x"})
+
+
+def test_the_sentence_is_found_in_what_spark_makes_of_it() -> None:
+    error = RuntimeError(
+        "[PYTHON_DATA_SOURCE_ERROR] Failed: Traceback (most recent call last):\n"
+        '  File "writing.py", line 78, in begun\n'
+        "quorate_spark.source.errors.SourceError: there is no table 'x'\n SQLSTATE: 38000"
+    )
+
+    assert sentence_of(error) == "there is no table 'x'"
+    assert sentence_of(RuntimeError("another")) is None
+
+
+def _java(directory: Path, says: str) -> dict[str, str]:
+    java = directory / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\n{says}\n")
+    java.chmod(0o755)
+    return {"JAVA_HOME": str(directory)}
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ("echo 'openjdk version \"17.0.1\" 2021' >&2", ""),
+        ("echo 'openjdk version \"25\" 2025' >&2", ""),
+        ("echo 'java version \"1.8.0_1\"' >&2", "needs Java 17 or later, and"),
+        ("echo hello >&2", "needs Java 17 or later, and"),
+        ("exit 3", "does not run"),
+    ],
+)
+def test_java_is_looked_at_before_spark_starts(tmp_path: Path, says: str, told: str) -> None:
+    why = missing_java(_java(tmp_path, says))
+
+    assert told in why
+    assert bool(why) == bool(told)
+
+
+def test_without_java_it_is_said_what_to_install(tmp_path: Path) -> None:
+    why = missing_java({"JAVA_HOME": str(tmp_path)})
+
+    assert "openjdk-17-jre-headless" in why

@@ -1,0 +1,45 @@
+"""What other processes rely on: names that stand in logs, on disks and in other plugins."""
+
+import subprocess
+import sys
+
+from quorate_spark import plugin
+
+
+def test_the_names_that_are_kept_for_ever() -> None:
+    assert [family.name for family in plugin.quorate_column_families()] == [
+        "spark.loads",
+        "spark.partitions",
+    ]
+    assert [each.message.DESCRIPTOR.full_name for each in plugin.quorate_commands()] == [
+        "quorate_spark.v1.BeginLoadCommand",
+        "quorate_spark.v1.ReportPartitionCommand",
+        "quorate_spark.v1.EndLoadCommand",
+        "quorate_spark.v1.BeginAbortCommand",
+        "quorate_spark.v1.EndAbortCommand",
+        "quorate_spark.v1.ForgetLoadCommand",
+    ]
+    [point] = plugin.quorate_extensions()
+    assert point.name == "spark.tables"
+
+
+def test_the_commands_that_people_see() -> None:
+    loaded = {each.name: each.load() for each in plugin.quorate_cli_commands()}
+
+    assert sorted(loaded) == ["export", "load", "loads"]
+    assert sorted(loaded["loads"].commands) == [  # type: ignore[attr-defined]
+        "abort",
+        "forget",
+        "list",
+        "show",
+    ]
+
+
+def test_nodes_need_no_spark() -> None:
+    """Neither the plugin nor its commands import what only a Spark cluster has."""
+    program = (
+        "import sys\n"
+        "for name in ('pyspark', 'pyarrow', 'pandas'): sys.modules[name] = None\n"
+        "import quorate_spark.plugin, quorate_spark.cli, quorate_spark.source.undoing\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
