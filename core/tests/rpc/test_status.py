@@ -83,6 +83,7 @@ def test_only_what_was_surely_not_proposed_may_be_retried_without_a_session(
         (LookupError("no such command"), ("UNIMPLEMENTED", "NOT_DECLARED", "")),
         (KeyError("a bug"), ("INTERNAL", "INTERNAL", "")),
         (RuntimeError("a bug"), ("INTERNAL", "INTERNAL", "")),
+        (NotImplementedError(), ("UNIMPLEMENTED", "NOT_IMPLEMENTED", "")),
     ],
 )
 def test_what_is_no_refusal_of_ours(error: Exception, expected: tuple[str, str, str]) -> None:

@@ -76,6 +76,8 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
     LeaderlessError: _Row("UNAVAILABLE", "LEADERLESS", "safe"),
     ReadTimeoutError: _Row("DEADLINE_EXCEEDED", "READ_TIMEOUT", "safe"),
     LookupError: _Row("UNIMPLEMENTED", NOT_DECLARED),
+    # A method that a service declares and this node's version of it lacks, like Health.List.
+    NotImplementedError: _Row("UNIMPLEMENTED", "NOT_IMPLEMENTED"),
     # A bug, whose class happens to be a LookupError.
     KeyError: _Row("INTERNAL", INTERNAL),
     IndexError: _Row("INTERNAL", INTERNAL),
