@@ -325,14 +325,6 @@ def entry_applied_again(self: Replica, max_bytes: int) -> list[Entry]:
     return entries
 
 
-@bug(Proposals, "overtaken", "10", SNAPSHOTS)
-def overtaken_called_refused(self: Proposals, index: int) -> None:
-    """The fate of what a snapshot overtook is unknown."""
-    for waited in sorted(number for number in self._waiting if number <= index):
-        for _, waiter in self._waiting.pop(waited):
-            waiter(Fate.DISCARDED, None)
-
-
 @bug(Proposals, "applied", "10", CONFLICTS)
 def answered_by_index_alone(self: Proposals, index: int, term: int, result: object) -> None:
     """Another term's entry is another proposal."""
