@@ -22,20 +22,19 @@ import json
 import platform
 import pstats
 import random
-import statistics
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import grpc.aio
-import uvloop
+from figures import names, percentiles, resident_mb, run, show, slices
 from quorate.apply.applier import Applier, families_of
 from quorate.apply.entries import command_bytes, join
 from quorate.consensus.messages import Entry, EntryKind
@@ -78,8 +77,6 @@ CALLERS: Final = 4
 #: Of the requests of a measurement, so many more are sent before it.
 WARM: Final = 0.1
 _COMMIT: Final = "/quorate_offset.v1.OffsetService/CommitOffsets"
-
-E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +318,7 @@ async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: in
     """Fill a cluster with groups, and look at it."""
     await nodes.connect()
     await nodes.prepare()
-    empty = resident_mb(nodes)
+    empty = resident_mb(nodes.pids)
     groups = [f"group-{number:07}" for number in range(options.groups)]
     token: defaultdict[int, int] = defaultdict(int)
 
@@ -336,7 +333,7 @@ async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: in
     began = time.perf_counter()
     await commit(groups, 1)
     loaded_s = time.perf_counter() - began
-    full = resident_mb(nodes)
+    full = resident_mb(nodes.pids)
     stub, rng = nodes.stub(), random.Random(7)
     took = []
     for _ in range(options.fetches):
@@ -382,52 +379,6 @@ async def synchronize(stub: Any, token: dict[int, int]) -> tuple[int, int]:
             token[changes.shard] = changes.revision
             more = more or changes.more
     return told, rows_read
-
-
-def slices(sequence: Sequence[E], size: int) -> Iterator[Sequence[E]]:
-    """Cut a sequence into pieces of one size; the last one may be smaller."""
-    for first in range(0, len(sequence), size):
-        yield sequence[first : first + size]
-
-
-def percentiles(took: Sequence[float]) -> tuple[float, float]:
-    """Return the median and the 99th percentile in ms."""
-    cut = statistics.quantiles(took, n=100)
-    return cut[49] * 1e3, cut[98] * 1e3
-
-
-def resident_mb(nodes: Nodes) -> float:
-    """Return what the largest node holds in memory."""
-    return max(_resident_kb(pid) for pid in nodes.pids) / 1024
-
-
-def _resident_kb(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    raise RuntimeError(f"process {pid} has ended")
-
-
-def show(found: Sequence[Cost] | Sequence[Rate] | Sequence[Many]) -> None:
-    """Print a table, a line each."""
-    rows = [asdict(each) for each in found]
-    if rows:
-        widths = {name: max(len(name), 15) for name in rows[0]}
-        print("  ".join(f"{name:>{width}}" for name, width in widths.items()))
-        for row in rows:
-            cells = (
-                f"{value:>{widths[name]},.2f}"
-                if isinstance(value, float)
-                else f"{value:>{widths[name]}}"
-                for name, value in row.items()
-            )
-            print("  ".join(cells))
-        print()
-
-
-def names(text: str) -> list[str]:
-    """Read names with commas between them."""
-    return text.split(",")
 
 
 def numbers(text: str) -> list[int]:
@@ -479,12 +430,6 @@ def main() -> int:
         show(found)
         show(filled)
     return 0
-
-
-def run(measuring: Coroutine[Any, Any, E]) -> E:
-    """Measure on a loop of its own."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(measuring)
 
 
 if __name__ == "__main__":

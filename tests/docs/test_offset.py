@@ -19,7 +19,7 @@ from quorate_offset.cli import offset
 from quorate_offset.client import Committer, Offsets, SubscriptionGroups, SyncOffsets
 from quorate_offset.client.pending import FINAL
 from quorate_offset.expiry.settings import PATH, OffsetSettings
-from quorate_offset.offsets import apply, validation
+from quorate_offset.offsets import validation
 from quorate_offset.subscriptions.apply import MOST_OF_A_KIND, new_group
 from quorate_offset.v1 import service_pb2, subscription_group_service_pb2
 from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit, SubscriptionGroupChange
@@ -203,7 +203,7 @@ def test_every_command_and_its_options_are_told() -> None:
 
 def test_the_limits_are_those_that_are_told() -> None:
     assert f"1 to {names.LONGEST_NAME} characters" in TEXT
-    assert f"metadata at most {apply.LONGEST_METADATA:,}" in TEXT
+    assert f"metadata at most {validation.LONGEST_METADATA:,}" in TEXT
     assert f"Commits at most {validation.MOST_OFFSETS:,} offsets" in TEXT
     assert TEXT.count(f"at most {validation.MOST_GROUPS:,} groups") == 3
     assert f"at most {validation.LARGEST_PAGE:,}. `next_page_token`" in TEXT

@@ -1,4 +1,4 @@
-"""A node with every built-in plugin, and a way to throw any bytes at any of its methods."""
+"""A node with every installed plugin, and a way to throw any bytes at any of its methods."""
 
 from __future__ import annotations
 
@@ -31,11 +31,18 @@ from quorate.plugin.discovery import installed
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.testing.ports import free_ports
+from quorate_mqtt.session_shares.families import SEAT_KEY, SEATS
+from quorate_mqtt.shards import GROUP as MQTT
+from quorate_mqtt.v1.shares_pb2 import Seat
 
 NODE: Final = "n1"
 TOKEN: Final = "integration"
+#: The plugin that shows how one is made is installed where it is tried, and is not served.
+EXAMPLE: Final = "greeting"
 #: A node that the cluster knows, and that never runs.
 OTHER: Final = Peer("n2", 2)
+#: Where a shard for MQTT keeps what it knows of itself.
+SEAT: Final = (SEAT_KEY, SEAT_KEY + b"\x00")
 #: What a call that is not answered by then has hung.
 CALL_S: Final = 20.0
 
@@ -48,7 +55,8 @@ LIMITS: Final = {
     "value_bytes": 128 << 10,
     "command_bytes": 256 << 10,
     "grpc_message_bytes": 512 << 10,
-    "batch_items": 200,
+    # As many as the largest batch that a controller makes.
+    "batch_items": 1_024,
 }
 
 
@@ -162,6 +170,15 @@ class Served:
         """Return the newest entry of each shard's log."""
         return {str(shard.id): shard.replica.log.last for shard in self.node.shards.all()}
 
+    def rows(self, group: str) -> dict[str, list[tuple[bytes, bytes]]]:
+        """Return the rows of every shard of a group, by shard and column family."""
+        return {
+            f"{shard.id} {name}": list(shard.data.view(name).iterate(b"", None))
+            for shard in self.node.shards.all()
+            for name, family in self.catalog.families.items()
+            if family.group == shard.id.group == group
+        }
+
     def digests(self) -> dict[str, str]:
         """Return what the rows of each shard come to, of every family."""
         found = {}
@@ -171,6 +188,15 @@ class Served:
                 pass
             found[str(shard.id)] = digest.hexdigest()
         return found
+
+
+def seated(node: Node) -> bool:
+    """Tell whether the shards for MQTT were counted: nothing is logged by itself any more."""
+    shards = [shard for shard in node.shards.all() if shard.id.group == MQTT]
+    # The family is private: its rows have no revision in front.
+    seats = [row for shard in shards for _, row in shard.data.view(SEATS).iterate(*SEAT)]
+    known = [Seat.FromString(row).shards for row in seats]
+    return known == [len(shards)] * len(shards)
 
 
 @asynccontextmanager
@@ -194,12 +220,18 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
         {limits}
         """
     )
-    catalog = build([plugin for plugin in installed() if plugin.built_in])
-    node = Node(load(path, {}, {}), catalog)
+    catalog = build([plugin for plugin in installed() if plugin.name != EXAMPLE])
+    node = Node(load(path, catalog.sections, {}), catalog)
     try:
         async with asyncio.timeout(CALL_S):
             await node.start()
             await node.ready()
+            entries: list[Position] = []
+            while not seated(node) or entries != (
+                entries := [shard.replica.log.last for shard in node.shards.all()]
+            ):
+                # Controllers begin, and log what they find to do at once, within a second.
+                await asyncio.sleep(1.0)
         node.network.know({OTHER.node: f"127.0.0.1:{nobody}"})
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield Served(node, catalog, channel)

@@ -1,12 +1,11 @@
 """Every method that a node serves refuses bad input by its field, and logs nothing of it.
 
-A method that is new needs its row in `ROWS`, or in `PEERS` when it takes bytes as they are.
+A method that is new needs its row in `rows/`, or in `PEERS` when it takes bytes as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import grpc
@@ -14,629 +13,34 @@ import pytest
 import pytest_asyncio
 from google.protobuf import message_factory
 from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
-from google.protobuf.message import Message
 from google.rpc import error_details_pb2
-from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_reflection.v1alpha.reflection_pb2 import (
     ServerReflectionRequest,
     ServerReflectionResponse,
 )
 from quorate.consensus.peer.wire import decode_answer
 from quorate.rpc.status import INVALID, detail
-from quorate.v1.admin_pb2 import (
-    AddMemberRequest,
-    PauseControllerRequest,
-    RemoveMemberRequest,
-    ResumeControllerRequest,
-    TransferLeaderRequest,
-)
-from quorate.v1.cluster_pb2 import (
-    GetBrokerRequest,
-    ListBrokersRequest,
-    RegisterBroker,
-    RegisterBrokers,
-    SendHeartbeat,
-    SendHeartbeats,
-    UnregisterBroker,
-    UnregisterBrokers,
-)
-from quorate.v1.command_pb2 import (
-    CloseSessionRequest,
-    Command,
-    ExecuteRequest,
-    ExecuteResponse,
-    OpenSessionRequest,
-    StreamRequest,
-    StreamResponse,
-)
+from quorate.v1.command_pb2 import Command, ExecuteRequest, ExecuteResponse, StreamResponse
 from quorate.v1.entry_pb2 import LoggedCommand, Stamp
-from quorate.v1.kv_pb2 import (
-    CommitPairs,
-    CommitPairsBatch,
-    DeletePair,
-    DeletePairs,
-    GetPairRequest,
-    GetPairsRequest,
-    ListPairsRequest,
-    PairComparison,
-    PairOperation,
-    PutPair,
-    PutPairs,
-    TouchPair,
-    TouchPairs,
-)
-from quorate.v1.node_pb2 import (
-    ChangeMemberRequest,
-    FeedPosition,
-    FeedRequest,
-    FeedStart,
-    ForwardedCommand,
-    ForwardRequest,
-    ForwardResponse,
-    MarkRequest,
-    MembershipRequest,
-    ShardQueryRequest,
-)
+from quorate.v1.node_pb2 import ForwardedCommand, ForwardRequest, ForwardResponse
 from quorate.v1.peer_pb2 import PeerEnvelope, PeerFrame, PeerHandshake, PeerIntroduction
-from quorate.v1.resource_pb2 import (
-    DeleteResource,
-    DeleteResources,
-    GetResource,
-    GetResources,
-    ListResources,
-    PutResource,
-    PutResources,
-)
-from quorate.v1.schema_pb2 import (
-    SCHEMA_KIND_JSON,
-    BindSchema,
-    BindSchemas,
-    CreateSchema,
-    CreateSchemas,
-    DeleteSchema,
-    DeleteSchemas,
-    GetSchema,
-    ListSchemaBindings,
-    ListSchemas,
-    SchemaBinding,
-    UnbindSchema,
-    UnbindSchemas,
-    UpdateSchema,
-    UpdateSchemas,
-)
 from quorate.v1.snapshot_pb2 import SnapshotAnswer, SnapshotFrame, SnapshotHeader
-from quorate.v1.tenant_pb2 import (
-    CreateTenant,
-    CreateTenants,
-    DeleteTenantRequest,
-    DeleteTenantsRequest,
-    GetTenantRequest,
-    ListTenants,
-    UpdateTenant,
-    UpdateTenants,
-)
-from quorate.v1.watch_pb2 import WatchedFamily, WatchRequest
+
+from tests.integration.rows import core, mqtt, offset, spark, storage_engine
+from tests.integration.rows.core import PUT, command, put
+from tests.integration.rows.row import COMMAND, KEY, TEXT, UNIMPLEMENTED, Blame, InPlace
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Answer, Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-#: The field that is blamed; None: the request is a good one; else the status of what is no fault
-#: of a field.
-Blame = str | grpc.StatusCode | None
-
-KEY: Final = b"k" * 4_097
-VALUE: Final = b"v" * ((128 << 10) + 1)
-COMMAND: Final = b"c" * ((256 << 10) + 1)
-TEXT: Final = "t" * 4_097
-MANY: Final = 201
-#: A text that no name may hold.
-STRANGE: Final = "a\nb"
-NOT_FOUND: Final = grpc.StatusCode.NOT_FOUND
-REFUSED: Final = grpc.StatusCode.FAILED_PRECONDITION
-UNIMPLEMENTED: Final = grpc.StatusCode.UNIMPLEMENTED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What a method makes of bad input."""
-
-    empty: Blame
-    #: Requests with too much of something.
-    large: tuple[tuple[Message, Blame], ...] = ()
-    #: Requests with what cannot be meant.
-    wrong: tuple[tuple[Message, Blame], ...] = ()
-
-
-def command(**fields: object) -> ExecuteRequest:
-    return ExecuteRequest(commands=[Command(**fields)])  # type: ignore[arg-type]  # by name
-
-
-def start(**fields: object) -> FeedRequest:
-    return FeedRequest(start=FeedStart(**fields))  # type: ignore[arg-type]  # by name
-
-
-def put(key: bytes = b"k", **fields: object) -> PutPair:
-    return PutPair(key=key, **fields)  # type: ignore[arg-type]  # by name
-
-
-def commit(*keys: bytes) -> CommitPairs:
-    return CommitPairs(operations=[PairOperation(put=put(key)) for key in keys])
-
-
-def schema(name: str = "s", **fields: object) -> CreateSchema:
-    given = {"tenant": "t", "kind": SCHEMA_KIND_JSON, "definition": b"{}", **fields}
-    return CreateSchema(name=name, **given)  # type: ignore[arg-type]  # by name
-
-
-ADMIN: Final = {
-    "Topology": Row(empty=None),
-    "Status": Row(empty=None),
-    "TransferLeader": Row(
-        empty="shard",
-        large=(
-            (TransferLeaderRequest(shard="metadata/" + "9" * 5_000, node="n2"), "shard"),
-            (TransferLeaderRequest(shard="metadata/0", node=TEXT), "node"),
-        ),
-        wrong=(
-            (TransferLeaderRequest(shard="metadata", node="n2"), "shard"),
-            (TransferLeaderRequest(shard="metadata/3", node="n2"), "shard"),
-            (TransferLeaderRequest(shard="nothing/0", node="n2"), "shard"),
-            (TransferLeaderRequest(shard="metadata/0"), "node"),
-            (TransferLeaderRequest(shard="metadata/0", node="n3"), REFUSED),
-        ),
-    ),
-    "AddMember": Row(
-        empty="node",
-        large=(
-            (AddMemberRequest(node=TEXT, address="127.0.0.1:1"), "node"),
-            (AddMemberRequest(node="n3", address=f"{TEXT}:1"), "address"),
-        ),
-        wrong=(
-            (AddMemberRequest(node=STRANGE, address="127.0.0.1:1"), "node"),
-            (AddMemberRequest(node="n3"), "address"),
-            (AddMemberRequest(node="n3", address="127.0.0.1"), "address"),
-            (AddMemberRequest(node="n3", address="127.0.0.1:70000"), "address"),
-        ),
-    ),
-    "RemoveMember": Row(
-        empty="node",
-        large=((RemoveMemberRequest(node=TEXT), "node"),),
-        wrong=(
-            (RemoveMemberRequest(node=STRANGE), "node"),
-            (RemoveMemberRequest(node="n3"), NOT_FOUND),
-        ),
-    ),
-    "PauseController": Row(empty="name", large=((PauseControllerRequest(name=TEXT), "name"),)),
-    "ResumeController": Row(empty="name", large=((ResumeControllerRequest(name=TEXT), "name"),)),
-    "Backup": Row(empty=None),
-}
-
-BROKER: Final = RegisterBroker(name="b", cluster_name="c")
-CLUSTER: Final = {
-    "Register": Row(
-        empty="name",
-        large=(
-            (RegisterBroker(name=TEXT, cluster_name="c"), "name"),
-            (RegisterBroker(name="b", cluster_name=TEXT), "cluster_name"),
-            (RegisterBroker(name="b", cluster_name="c", roles=[TEXT]), "roles[0]"),
-            (RegisterBroker(name="b", cluster_name="c", ttl_ms=1 << 63), "ttl_ms"),
-        ),
-        wrong=(
-            (RegisterBroker(name=STRANGE, cluster_name="c"), "name"),
-            (RegisterBroker(name="b", cluster_name="c", labels={"": "v"}), "labels"),
-            (RegisterBroker(name="b", cluster_name="c", addresses={"a": ""}), "addresses[a]"),
-        ),
-    ),
-    "RegisterBatch": Row(
-        # Nothing is registered, and nothing is logged.
-        empty=None,
-        large=(
-            (RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),
-            (RegisterBrokers(brokers=[BROKER, RegisterBroker(name=TEXT)]), "brokers[1].name"),
-        ),
-        wrong=((RegisterBrokers(brokers=[BROKER, BROKER]), "brokers[1]"),),
-    ),
-    "Unregister": Row(
-        empty="name",
-        large=((UnregisterBroker(name=TEXT, epoch=1), "name"),),
-        wrong=((UnregisterBroker(name="b"), "epoch"),),
-    ),
-    "UnregisterBatch": Row(
-        empty=None,
-        large=((UnregisterBrokers(brokers=[UnregisterBroker()] * MANY), "brokers"),),
-        wrong=((UnregisterBrokers(brokers=[UnregisterBroker()]), "brokers[0].name"),),
-    ),
-    "Heartbeat": Row(
-        empty="name",
-        large=((SendHeartbeat(name=TEXT, epoch=1), "name"),),
-        wrong=((SendHeartbeat(name="b"), "epoch"),),
-    ),
-    "HeartbeatBatch": Row(
-        empty=None,
-        large=((SendHeartbeats(heartbeats=[SendHeartbeat()] * MANY), "heartbeats"),),
-        wrong=((SendHeartbeats(heartbeats=[SendHeartbeat()]), "heartbeats[0].name"),),
-    ),
-    "Get": Row(empty="name", large=((GetBrokerRequest(name=TEXT), "name"),)),
-    "List": Row(
-        empty=None,
-        large=(
-            (ListBrokersRequest(cluster_name=TEXT), "cluster_name"),
-            (ListBrokersRequest(page_token=TEXT), "page_token"),
-        ),
-        wrong=((ListBrokersRequest(role=STRANGE), "role"),),
-    ),
-}
-
-PUT: Final = PutPair.DESCRIPTOR.full_name
-COMMANDS: Final = {
-    "Execute": Row(
-        empty="commands",
-        large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
-    ),
-    "Stream": Row(
-        empty="commands",
-        large=((StreamRequest(commands=[Command()] * MANY), "commands"),),
-    ),
-    "OpenSession": Row(
-        empty="group",
-        large=(
-            (OpenSessionRequest(group="metadata", shard_key=KEY, ttl_ms=1_000), "shard_key"),
-            (OpenSessionRequest(group="metadata", name=TEXT), "name"),
-            (OpenSessionRequest(group="metadata", ttl_ms=(1 << 64) - 1), "ttl_ms"),
-        ),
-        wrong=(
-            (OpenSessionRequest(group="nothing", ttl_ms=1_000), "group"),
-            (OpenSessionRequest(group="metadata"), "ttl_ms"),
-        ),
-    ),
-    "CloseSession": Row(
-        empty="group",
-        large=((CloseSessionRequest(group="metadata", shard_key=KEY, session=1), "shard_key"),),
-        wrong=(
-            (CloseSessionRequest(group="nothing", session=1), "group"),
-            (CloseSessionRequest(group="metadata"), "session"),
-        ),
-    ),
-}
-
-KV: Final = {
-    "Put": Row(
-        empty="key",
-        large=(
-            (put(KEY), "key"),
-            (put(value=VALUE), "value"),
-            (put(value=COMMAND), "command"),
-            (put(ttl_ms=1 << 63), "ttl_ms"),
-        ),
-    ),
-    "PutBatch": Row(
-        empty="pairs",
-        large=(
-            (PutPairs(pairs=[put()] * MANY), "pairs"),
-            (PutPairs(pairs=[put(), put(KEY)]), "pairs[1].key"),
-            (PutPairs(pairs=[put(value=VALUE)]), "pairs[0].value"),
-        ),
-        wrong=((PutPairs(pairs=[put(), put()]), "pairs[1]"),),
-    ),
-    "Delete": Row(empty="key", large=((DeletePair(key=KEY), "key"),)),
-    "DeleteBatch": Row(
-        empty="pairs",
-        large=((DeletePairs(pairs=[DeletePair(key=b"k")] * MANY), "pairs"),),
-        wrong=((DeletePairs(pairs=[DeletePair()]), "pairs[0].key"),),
-    ),
-    "Touch": Row(empty="key", large=((TouchPair(key=KEY), "key"),)),
-    "TouchBatch": Row(
-        empty="pairs",
-        large=((TouchPairs(pairs=[TouchPair(key=b"k")] * MANY), "pairs"),),
-        wrong=((TouchPairs(pairs=[TouchPair()]), "pairs[0].key"),),
-    ),
-    "Commit": Row(
-        empty="operations",
-        large=(
-            (commit(*(b"k/%d" % n for n in range(129))), "operations"),
-            (commit(KEY), "operations[0].put.key"),
-        ),
-        wrong=(
-            (CommitPairs(operations=[PairOperation()]), "operations[0]"),
-            (commit(b"k", b"k"), "operations[1].put.key"),
-            (commit(b"k", b"l"), "operations[1].put.key"),
-            (
-                CommitPairs(
-                    operations=[PairOperation(put=put())], comparisons=[PairComparison(key=b"l")]
-                ),
-                "comparisons[0].key",
-            ),
-        ),
-    ),
-    "CommitBatch": Row(
-        empty="transactions",
-        large=((CommitPairsBatch(transactions=[commit(b"k")] * MANY), "transactions"),),
-        wrong=(
-            (
-                CommitPairsBatch(transactions=[commit(b"k"), CommitPairs()]),
-                "transactions[1].operations",
-            ),
-        ),
-    ),
-    "Get": Row(empty="key", large=((GetPairRequest(key=KEY), "key"),)),
-    "GetBatch": Row(
-        empty="keys",
-        large=(
-            (GetPairsRequest(keys=[b"k"] * 1_001), "keys"),
-            (GetPairsRequest(keys=[b"k", KEY]), "keys[1]"),
-        ),
-        wrong=((GetPairsRequest(keys=[b"k", b""]), "keys[1]"),),
-    ),
-    "Exists": Row(empty="key", large=((GetPairRequest(key=KEY), "key"),)),
-    "ExistsBatch": Row(
-        empty="keys",
-        large=((GetPairsRequest(keys=[b"k"] * 1_001), "keys"),),
-        wrong=((GetPairsRequest(keys=[b""]), "keys[0]"),),
-    ),
-    **{
-        method: Row(
-            empty=None,
-            large=(
-                (ListPairsRequest(prefix=KEY), "prefix"),
-                (ListPairsRequest(start=KEY), "start"),
-                (ListPairsRequest(end=KEY), "end"),
-                (ListPairsRequest(page_token=KEY), "page_token"),
-            ),
-            wrong=((ListPairsRequest(start=b"b", end=b"a"), "end"),),
-        )
-        for method in ("List", "StreamList")
-    },
-}
-
-#: Asked by what shows that it is another node; a stranger is refused before.
-NODE: Final = {
-    "Forward": Row(empty="shard", large=((ForwardRequest(shard=TEXT), "shard"),)),
-    "Query": Row(
-        empty="shard",
-        large=((ShardQueryRequest(shard=TEXT), "shard"),),
-        wrong=(
-            (ShardQueryRequest(shard="metadata/0"), "type"),
-            (
-                ShardQueryRequest(
-                    shard="metadata/0",
-                    type="quorate.v1.GetPair",
-                    row="quorate.v1.KeyedPair",
-                    payload=b"\xff",
-                ),
-                "query",
-            ),
-        ),
-    ),
-    "Mark": Row(empty="shard", large=((MarkRequest(shard=TEXT), "shard"),)),
-    "Feed": Row(
-        empty="start",
-        large=((start(shard=TEXT), "start.shard"),),
-        wrong=(
-            (start(), "start.shard"),
-            # There is nothing to give of what the node does not have.
-            (start(shard="metadata/0", families=[WatchedFamily(name="nothing")]), None),
-            (
-                start(
-                    shard="metadata/0",
-                    families=[WatchedFamily(name="kv.pairs")],
-                    behind=FeedPosition(generation=1 << 63, revision=(1 << 64) - 1),
-                ),
-                None,
-            ),
-        ),
-    ),
-    "Membership": Row(empty="shard", large=((MembershipRequest(shard=TEXT), "shard"),)),
-    "ChangeMember": Row(
-        empty="shard",
-        large=((ChangeMemberRequest(shard=TEXT), "shard"),),
-        wrong=((ChangeMemberRequest(shard="metadata/0"), "node"),),
-    ),
-    "Clock": Row(empty=None),
-}
-
-LARGE_RESOURCE: Final = b"v" * ((64 << 10) + 1)
-RESOURCE: Final = {
-    "Put": Row(
-        empty="path",
-        large=(
-            (PutResource(path=TEXT), "path"),
-            (PutResource(path="p", value=LARGE_RESOURCE), "value"),
-        ),
-        wrong=((PutResource(path="a//b"), "path"),),
-    ),
-    "PutBatch": Row(
-        empty="puts",
-        large=((PutResources(puts=[PutResource(path="p")] * MANY), "puts"),),
-        wrong=((PutResources(puts=[PutResource(path="p"), PutResource()]), "puts[1].path"),),
-    ),
-    "Get": Row(empty="path", large=((GetResource(path=TEXT), "path"),)),
-    "GetBatch": Row(
-        empty="paths",
-        large=((GetResources(paths=["p"] * 101), "paths"),),
-        wrong=((GetResources(paths=["p", STRANGE]), "paths[1]"),),
-    ),
-    "Delete": Row(
-        empty="path",
-        large=((DeleteResource(path=TEXT), "path"),),
-        wrong=((DeleteResource(path="p", expected_revision=0), "expected_revision"),),
-    ),
-    "DeleteBatch": Row(
-        empty="deletions",
-        large=((DeleteResources(deletions=[DeleteResource(path="p")] * MANY), "deletions"),),
-        wrong=((DeleteResources(deletions=[DeleteResource()]), "deletions[0].path"),),
-    ),
-    "List": Row(
-        empty=None,
-        large=(
-            (ListResources(prefix=TEXT), "prefix"),
-            (ListResources(after=TEXT), "after"),
-            (ListResources(limit=1_001), "limit"),
-        ),
-    ),
-}
-
-BINDING: Final = {"tenant": "t", "name": "s"}
-SCHEMA: Final = {
-    "Create": Row(
-        empty="tenant",
-        large=(
-            (schema(TEXT), "name"),
-            (schema(definition=LARGE_RESOURCE), "definition"),
-        ),
-        wrong=((schema(kind=77), "kind"), (schema(definition=b""), "definition")),
-    ),
-    "CreateBatch": Row(
-        empty="schemas",
-        large=((CreateSchemas(schemas=[schema()] * MANY), "schemas"),),
-        wrong=((CreateSchemas(schemas=[CreateSchema()]), "schemas[0].tenant"),),
-    ),
-    "Update": Row(
-        empty="tenant",
-        large=((UpdateSchema(tenant="t", name=TEXT), "name"),),
-        wrong=((UpdateSchema(tenant="t", name="s"), "definition"),),
-    ),
-    "UpdateBatch": Row(
-        empty="schemas",
-        large=((UpdateSchemas(schemas=[UpdateSchema()] * MANY), "schemas"),),
-        wrong=((UpdateSchemas(schemas=[UpdateSchema()]), "schemas[0].tenant"),),
-    ),
-    "Delete": Row(
-        empty="tenant",
-        large=((DeleteSchema(tenant=TEXT), "tenant"),),
-        wrong=((DeleteSchema(tenant="t", name=STRANGE), "name"),),
-    ),
-    "DeleteBatch": Row(
-        empty="schemas",
-        large=((DeleteSchemas(schemas=[DeleteSchema()] * MANY), "schemas"),),
-        wrong=((DeleteSchemas(schemas=[DeleteSchema()]), "schemas[0].tenant"),),
-    ),
-    "Bind": Row(
-        empty="tenant",
-        large=((BindSchema(**BINDING, resource=TEXT), "resource"),),
-        wrong=((BindSchema(**BINDING, resource="/"), "resource"),),
-    ),
-    "BindBatch": Row(
-        empty="bindings",
-        large=((BindSchemas(bindings=[BindSchema()] * MANY), "bindings"),),
-        wrong=((BindSchemas(bindings=[BindSchema()]), "bindings[0].tenant"),),
-    ),
-    "Unbind": Row(
-        empty="tenant",
-        large=((UnbindSchema(**BINDING, resource=TEXT), "resource"),),
-        wrong=((UnbindSchema(**BINDING), "resource"),),
-    ),
-    "UnbindBatch": Row(
-        empty="bindings",
-        large=((UnbindSchemas(bindings=[UnbindSchema()] * MANY), "bindings"),),
-        wrong=((UnbindSchemas(bindings=[UnbindSchema()]), "bindings[0].tenant"),),
-    ),
-    "Get": Row(empty="tenant", large=((GetSchema(tenant="t", name=TEXT), "name"),)),
-    "List": Row(
-        empty="tenant",
-        large=(
-            (ListSchemas(tenant="t", prefix=TEXT), "prefix"),
-            (ListSchemas(tenant="t", limit=1_001), "limit"),
-        ),
-    ),
-    "ListBindings": Row(
-        empty="tenant",
-        large=(
-            (ListSchemaBindings(tenant="t", resource=TEXT), "resource"),
-            (ListSchemaBindings(tenant="t", after=SchemaBinding(name=TEXT)), "after.name"),
-        ),
-    ),
-}
-
-TENANT: Final = {
-    "Create": Row(
-        empty="name",
-        large=(
-            (CreateTenant(name=TEXT), "name"),
-            (CreateTenant(name="t", description=TEXT), "description"),
-            (CreateTenant(name="t", limits={f"l{n}": n for n in range(65)}), "limits"),
-        ),
-        wrong=((CreateTenant(name=STRANGE), "name"),),
-    ),
-    "CreateBatch": Row(
-        empty="tenants",
-        large=((CreateTenants(tenants=[CreateTenant(name="t")] * MANY), "tenants"),),
-        wrong=((CreateTenants(tenants=[CreateTenant(name="t")] * 2), "tenants[1]"),),
-    ),
-    "Update": Row(
-        empty="name",
-        large=((UpdateTenant(name=TEXT), "name"),),
-        wrong=((UpdateTenant(name=STRANGE), "name"),),
-    ),
-    "UpdateBatch": Row(
-        empty="tenants",
-        large=((UpdateTenants(tenants=[UpdateTenant(name="t")] * MANY), "tenants"),),
-        wrong=((UpdateTenants(tenants=[UpdateTenant()]), "tenants[0].name"),),
-    ),
-    "Delete": Row(
-        empty="name",
-        large=((DeleteTenantRequest(name=TEXT), "name"),),
-        wrong=((DeleteTenantRequest(name=STRANGE), "name"),),
-    ),
-    "DeleteBatch": Row(
-        empty="deletions",
-        large=((DeleteTenantsRequest(deletions=[DeleteTenantRequest()] * 101), "deletions"),),
-        wrong=((DeleteTenantsRequest(deletions=[DeleteTenantRequest()]), "deletions[0].name"),),
-    ),
-    "Get": Row(empty="name", large=((GetTenantRequest(name=TEXT), "name"),)),
-    "List": Row(
-        empty=None,
-        large=((ListTenants(prefix=TEXT), "prefix"), (ListTenants(limit=1_001), "limit")),
-    ),
-}
-
-PAIRS: Final = WatchedFamily(name="kv.pairs")
-WATCH: Final = {
-    "Watch": Row(
-        empty="families",
-        large=(
-            (WatchRequest(families=[WatchedFamily(name=TEXT)]), "families[0].name"),
-            # No key begins with it, and so nothing comes.
-            (WatchRequest(families=[WatchedFamily(name="kv.pairs", prefix=KEY)]), None),
-            (WatchRequest(families=[PAIRS], token=VALUE), "token"),
-        ),
-        wrong=(
-            (WatchRequest(families=[PAIRS, PAIRS]), "families[1].name"),
-            (WatchRequest(families=[PAIRS], token=b"\x01"), "token"),
-        ),
-    ),
-}
-
-HEALTH: Final = {
-    "Check": Row(empty=None, large=((HealthCheckRequest(service=TEXT), NOT_FOUND),)),
-    # Told as SERVICE_UNKNOWN, until there is such a service.
-    "Watch": Row(empty=None, large=((HealthCheckRequest(service=TEXT), None),)),
-    "List": Row(empty=UNIMPLEMENTED),
-}
-REFLECTION: Final = {
-    # Told in the response.
-    "ServerReflectionInfo": Row(
-        empty=None, large=((ServerReflectionRequest(file_by_filename=TEXT), None),)
-    ),
-}
-
 ROWS: Final = {
-    f"/{service}/{method}": row
-    for service, rows in {
-        "grpc.health.v1.Health": HEALTH,
-        "grpc.reflection.v1alpha.ServerReflection": REFLECTION,
-        "quorate.v1.AdminService": ADMIN,
-        "quorate.v1.ClusterService": CLUSTER,
-        "quorate.v1.CommandService": COMMANDS,
-        "quorate.v1.KvService": KV,
-        "quorate.v1.NodeService": NODE,
-        "quorate.v1.ResourceService": RESOURCE,
-        "quorate.v1.SchemaService": SCHEMA,
-        "quorate.v1.TenantService": TENANT,
-        "quorate.v1.WatchService": WATCH,
-    }.items()
-    for method, row in rows.items()
+    **core.ROWS,
+    **mqtt.ROWS,
+    **offset.ROWS,
+    **spark.ROWS,
+    **storage_engine.ROWS,
 }
 STREAMS: Final = ("/quorate.v1.PeerService/Control", "/quorate.v1.PeerService/Bulk")
 INTRODUCE: Final = "/quorate.v1.PeerService/Introduce"
@@ -665,12 +69,20 @@ async def ask(served: Served, method: str, content: bytes) -> Answer:
     return await served.call(method, content, admitted=method in BY_NODES, most=most)
 
 
-def check(answer: Answer, blame: Blame) -> None:
-    """Compare an answer with what is blamed."""
+def check(answer: Answer, blame: Blame, described: MethodDescriptor | None = None) -> None:
+    """Compare an answer with what is blamed: by the whole call, or by one item of its answer."""
     told = f"{answer.code} {answer.details}"
     if blame is None:
         assert answer.code is grpc.StatusCode.OK, told
         assert answer.messages
+    elif isinstance(blame, InPlace):
+        assert answer.code is grpc.StatusCode.OK, told
+        assert described is not None
+        response = message_factory.GetMessageClass(described.output_type)
+        [message] = answer.messages
+        first, *_ = response.FromString(message).refusals  # type: ignore[attr-defined]  # by name
+        assert (first.item, first.code) == (blame.item, "INVALID_ARGUMENT")
+        assert first.message.startswith(f"{blame.field}: ")
     elif isinstance(blame, grpc.StatusCode):
         assert answer.code is blame, told
     else:
@@ -695,16 +107,18 @@ async def test_an_empty_request(served: Served, method: str) -> None:
 
 @every_method
 async def test_too_much_of_something(served: Served, method: str) -> None:
+    described = (await served.methods())[method]
     for request, blame in ROWS[method].large:
-        assert request.DESCRIPTOR is (await served.methods())[method].input_type
-        check(await ask(served, method, request.SerializeToString()), blame)
+        assert request.DESCRIPTOR is described.input_type
+        check(await ask(served, method, request.SerializeToString()), blame, described)
 
 
 @every_method
 async def test_what_cannot_be_meant(served: Served, method: str) -> None:
+    described = (await served.methods())[method]
     for request, blame in ROWS[method].wrong:
-        assert request.DESCRIPTOR is (await served.methods())[method].input_type
-        check(await ask(served, method, request.SerializeToString()), blame)
+        assert request.DESCRIPTOR is described.input_type
+        check(await ask(served, method, request.SerializeToString()), blame, described)
 
 
 @every_method
@@ -775,8 +189,12 @@ async def test_the_request_of_a_method_is_the_same_as_a_command(
     empty = message_factory.GetMessageClass(described.input_type)()
     for request, blame in ((empty, row.empty), *row.large, *row.wrong):
         asked = Command(type=name, payload=request.SerializeToString())
-        # What is too long as a whole is the payload here.
-        assert await executed(served, asked) == ("payload" if blame == "command" else blame)
+        if blame == "command":
+            # What is too long as a whole is the payload here.
+            blame = "payload"
+        elif isinstance(blame, InPlace):
+            blame = blame.field
+        assert await executed(served, asked) == blame
 
 
 async def executed(served: Served, asked: Command) -> Blame:

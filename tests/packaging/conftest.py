@@ -55,9 +55,13 @@ class Environment:
         return done.stdout
 
     def install(self, *requirements: str, extra: str = "") -> None:
-        """Install core, with one of its extras, and what else is asked for."""
+        """Install core, with one of its extras, and what else is asked for.
+
+        Plugins on which a plugin depends are the wheels of the workspace, too.
+        """
         core = f"{self._core}[{extra}]" if extra else str(self._core)
-        self.run("python", "-m", "pip", "install", "-q", core, *requirements)
+        wheels = ("--find-links", str(self._core.parent))
+        self.run("python", "-m", "pip", "install", "-q", *wheels, core, *requirements)
 
     def finds(self, module: str) -> bool:
         """Tell whether a top-level module can be imported there."""

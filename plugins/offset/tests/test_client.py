@@ -24,10 +24,14 @@ from quorate_offset.v1.commands_pb2 import (
     AttributeChange,
     ForbiddenChange,
     GroupCommit,
+    GroupFence,
     OffsetCommit,
+    OffsetDeletion,
+    OffsetList,
+    PartitionOffset,
     SubscriptionGroupChange,
 )
-from quorate_offset.v1.service_pb2 import OffsetRefusal
+from quorate_offset.v1.service_pb2 import OffsetRefusal, ResetRequest
 
 SHARDS = 4
 
@@ -192,9 +196,60 @@ async def test_lists_go_on_page_by_page(memory: Any, tenant: str) -> None:
     assert [each.group async for each in groups.list(tenant)] == names[:1_500]
 
 
+async def test_many_groups_are_fenced_set_and_deleted(q: AsyncClient, tenant: str) -> None:
+    offsets = Offsets(q)
+    names = [f"g{number}" for number in range(12)]
+
+    fences = [GroupFence(tenant=tenant, group=name, generation=2) for name in names]
+    fenced = await offsets.fence_many([*fences, GroupFence(tenant=tenant, group="g0")])
+    assert [(each.item, each.code) for each in fenced.refusals] == [(12, "INVALID_ARGUMENT")]
+    assert len(fenced.revisions) > 1
+    with pytest.raises(RejectedError) as stale:
+        await offsets.commit(tenant, "g7", "a", 0, 1, generation=1)
+    assert stale.value.code == "FENCED"
+
+    listed = OffsetList(offsets=[PartitionOffset(topic="a", partition=n, offset=5) for n in (0, 1)])
+    resets = [ResetRequest(tenant=tenant, group=name, to_offsets=listed) for name in names]
+    reset = await offsets.reset_many([ResetRequest(tenant=tenant, group="g0"), *resets])
+    assert list(reset.offsets) == [0, *[2] * 12]
+    assert [(each.item, each.code) for each in reset.refusals] == [(0, "INVALID_ARGUMENT")]
+    found = await offsets.fetch_groups((tenant, name) for name in names)
+    assert {len(each.offsets) for each in found} == {2}
+
+    deletions = [OffsetDeletion(tenant=tenant, group=name, topic="a") for name in names]
+    deleted = await offsets.delete_many([*deletions, OffsetDeletion(tenant=tenant)])
+    assert list(deleted.offsets) == [*[2] * 12, 0]
+    assert [(each.item, each.code) for each in deleted.refusals] == [(12, "INVALID_ARGUMENT")]
+
+
+async def test_more_groups_than_a_call_takes_are_fenced_set_and_deleted(
+    memory: Any, tenant: str
+) -> None:
+    await memory.execute(CreateTenant(name=tenant), Tenant)
+    offsets = Offsets(memory)
+    names = [f"g{number}" for number in range(1_001)]
+    wrong = f"g{1_000}"
+
+    fences = [
+        GroupFence(tenant=tenant, group=name, generation=int(name != wrong)) for name in names
+    ]
+    assert [each.item for each in (await offsets.fence_many(fences)).refusals] == [1_000]
+    listed = OffsetList(offsets=[PartitionOffset(topic="a", offset=5)])
+    resets = [ResetRequest(tenant=tenant, group=name, to_offsets=listed) for name in names]
+    resets[1_000].ClearField("to_offsets")
+    reset = await offsets.reset_many(resets)
+    assert list(reset.offsets) == [*[1] * 1_000, 0]
+    assert [each.item for each in reset.refusals] == [1_000]
+    deletions = [OffsetDeletion(tenant=tenant, group=name) for name in names]
+    assert list((await offsets.delete_many(deletions)).offsets) == [*[1] * 1_000, 0]
+
+
 async def test_nothing_is_committed_and_fetched_without_a_call(q: AsyncClient, tenant: str) -> None:
     offsets = Offsets(q)
     assert not (await offsets.commit_many([])).revisions
+    assert not (await offsets.fence_many([])).revisions
+    assert not (await offsets.reset_many([])).revisions
+    assert not (await offsets.delete_many([])).revisions
     assert await offsets.fetch_groups([]) == []
 
 

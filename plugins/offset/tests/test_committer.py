@@ -18,6 +18,7 @@ from quorate.client import (
 )
 from quorate.plugin.slots import even_cut
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
+from quorate.v1.batch_pb2 import ShardRevision
 from quorate_offset.client import Committer
 from quorate_offset.client.shards import Shards
 from quorate_offset.families import GROUP
@@ -30,6 +31,8 @@ Answer = Callable[[Sequence[GroupCommit]], Awaitable[CommitOffsetsResponse]]
 NEVER_S = 3_600.0
 #: So short that a test does not wait for it.
 SOON_S = 0.001
+#: What an answer has that its shard has kept.
+KEPT = [ShardRevision(shard=0, revision=1)]
 
 
 class FakeCluster:
@@ -91,12 +94,17 @@ class FakeCluster:
 
 
 async def well(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
+    return CommitOffsetsResponse(revisions=KEPT)
+
+
+async def forgotten(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
+    """Answer as a shard does that carried the commits out, and did not keep the answer."""
     return CommitOffsetsResponse()
 
 
 def refusing(*refusals: OffsetRefusal) -> Answer:
     async def refuse(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
-        return CommitOffsetsResponse(refusals=refusals)
+        return CommitOffsetsResponse(refusals=refusals, revisions=KEPT)
 
     return refuse
 
@@ -275,6 +283,22 @@ async def test_a_refused_group_is_told_offset_by_offset() -> None:
     assert cluster.attempts[0][0].generation == 4
 
 
+async def test_a_mark_whose_answer_was_not_kept_is_committed_once_more() -> None:
+    cluster = FakeCluster()
+    refusal = OffsetRefusal(group=0, commit=0, code="FENCED", message="too old")
+    cluster.answers = [forgotten, refusing(refusal)]
+    async with cluster.committer() as committer:
+        committer.mark("t", "g", "a", 0, 1)
+        with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
+            await committer.flush()
+        assert committer.dirty == 1
+
+        [refused] = await committer.flush()
+        assert refused.code == "FENCED"
+        assert committer.dirty == 0
+    assert cluster.offsets() == [[("g", "a", 0, 1)]] * 2
+
+
 async def test_a_mark_behind_a_larger_offset_has_what_it_wanted() -> None:
     cluster = FakeCluster()
     cluster.answers = [refusing(OffsetRefusal(group=0, commit=0, code="BEHIND"))]
@@ -378,7 +402,7 @@ async def test_a_group_that_cannot_be_right_keeps_no_other_back() -> None:
     async def picky(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
         if any(group.group == "bad" for group in groups):
             raise InvalidError("groups[0]", "its key is too long")
-        return CommitOffsetsResponse()
+        return CommitOffsetsResponse(revisions=KEPT)
 
     cluster = FakeCluster()
     cluster.answers = [picky] * 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from quorate.plugin.slots import SLOTS  # noqa: E402 - behind what may be missin
 from quorate_spark.source import batching  # noqa: E402
 from quorate_spark.source.batching import Batching  # noqa: E402
 from quorate_spark.source.shards import ShardPlan, session_name  # noqa: E402
-from quorate_spark.source.tables import find  # noqa: E402
+from quorate_spark.source.tables import FoundTable, find  # noqa: E402
 
 PLAN = ShardPlan(
     group="metadata", holders=[slot % 2 for slot in range(SLOTS)], leaders={0: "a", 1: "b"}
@@ -24,11 +25,17 @@ Rows = Sequence[tuple[Any, Any]]
 
 
 def batched(
-    rows: Rows, *, cuts: Sequence[int] = (), size: int = 3, insert_only: bool = False
+    rows: Rows,
+    *,
+    cuts: Sequence[int] = (),
+    size: int = 3,
+    insert_only: bool = False,
+    found: FoundTable | None = None,
 ) -> tuple[list[tuple[int, int, list[bytes]]], Batching]:
     """Give rows in Arrow batches that end at `cuts`; return what each batch is and holds."""
-    taking = Batching(find("kv.pairs"), PLAN, insert_only=insert_only, rows=size)
-    found = []
+    table = found or find("kv.pairs")
+    taking = Batching(table, PLAN, insert_only=insert_only, rows=size)
+    full = []
     for start, end in zip((0, *cuts), (*cuts, len(rows)), strict=True):
         part = rows[start:end]
         batch = pa.RecordBatch.from_arrays(
@@ -38,9 +45,9 @@ def batched(
             ],
             names=["key", "value"],
         )
-        found += list(taking.take(batch))
-    found += list(taking.rest())
-    told: Any = [(each.shard, each.number, [item.key for item in each.items]) for each in found]  # type: ignore[attr-defined]
+        full += list(taking.take(batch))
+    full += list(taking.rest())
+    told: Any = [(each.shard, each.number, [item.key for item in each.items]) for each in full]  # type: ignore[attr-defined]
     return told, taking
 
 
@@ -59,6 +66,14 @@ def test_batches_are_the_same_however_the_rows_come() -> None:
         assert numbers == list(range(1, len(numbers) + 1))
     assert sorted(key for *_, held in whole for key in held) == sorted(key for key, _ in rows)
     assert all(len(held) == 3 for _, _, held in whole[:-2])
+
+
+def test_rows_without_a_key_of_their_items_have_that_of_the_table() -> None:
+    found = find("kv.pairs")
+    keyless = replace(found, items=replace(found.items, key=None))
+    rows = rows_of("a", "b/1", "a", "a", "b/2")
+
+    assert batched(rows, size=10, found=keyless)[0] == batched(rows, size=10)[0]
 
 
 def test_a_key_that_comes_twice_comes_in_two_batches() -> None:

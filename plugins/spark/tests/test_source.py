@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
@@ -234,21 +235,19 @@ def test_only_inserts_are_taken_back(spark: SparkSession, save: Save, client: Cl
         abort(client, "over", lambda _: None)
 
 
-@pytest.mark.parametrize("ranges", [1, 5])
-def test_filters_of_the_key_are_pushed_down(
-    spark: SparkSession, save: Save, pairs: Pairs, ranges: int
-) -> None:
+def test_filters_of_the_key_are_pushed_down(spark: SparkSession, save: Save, pairs: Pairs) -> None:
     save(numbered(spark, "push", 300), load_id="push")
-    rows = pairs("push", ranges_per_shard=ranges)
     keys = sorted(wanted("push", 300))
     low, high = keys[40].decode(), keys[200].decode()
+    for ranges in (1, 5):
+        rows = pairs("push", ranges_per_shard=ranges)
+        between = rows.where(f"key > cast('{low}' as binary) and key <= cast('{high}' as binary)")
+        some = rows.where(f"key in (cast('{low}' as binary), cast('{high}' as binary))")
 
-    between = rows.where(f"key > cast('{low}' as binary) and key <= cast('{high}' as binary)")
-    some = rows.where(f"key in (cast('{low}' as binary), cast('{high}' as binary))")
+        assert sorted(found(between)) == keys[41:201]
+        assert sorted(found(some)) == [keys[40], keys[200]]
     others = rows.where("value = cast('v7' as binary)")
 
-    assert sorted(found(between)) == keys[41:201]
-    assert sorted(found(some)) == [keys[40], keys[200]]
     assert list(found(others)) == [b"push7/7"]
     # Nothing of it is left to Spark.
     assert "Filter (" not in explained(between)
@@ -288,18 +287,32 @@ def test_nothing_is_loaded_from_nothing(
 )
 def test_what_cannot_be_is_told_before_any_row_moves(
     spark: SparkSession,
-    save: Save,
+    cluster: Cluster,
     client: Client,
     columns: str,
     options: dict[str, str],
     told: str,
 ) -> None:
-    rows = spark.createDataFrame([], columns)
-    with pytest.raises(Exception, match="SourceError") as refused:
-        save(rows, load_id="refused", **options)
+    from pyspark.sql.types import StructType
+    from quorate_spark.source.data_source import QuorateSource
+    from quorate_spark.source.errors import SourceError
 
-    assert told in why(refused)
+    given = {"table": "kv.pairs", "endpoints": cluster.endpoints, "load_id": "refused", **options}
+    # What Spark calls on the driver; that its users are told of it is shown by other tests.
+    with pytest.raises(SourceError, match=re.escape(told)):
+        QuorateSource(given).writer(StructType.fromDDL(columns), overwrite=False)
+
     assert loaded(client, "refused") is None
+
+
+def test_columns_that_do_not_fit_fail_the_write(
+    spark: SparkSession, save: Save, client: Client
+) -> None:
+    with pytest.raises(Exception, match="SourceError") as refused:
+        save(spark.createDataFrame([], "key string"), load_id="unfit")
+
+    assert "value is missing" in why(refused)
+    assert loaded(client, "unfit") is None
 
 
 def test_tables_are_not_overwritten(spark: SparkSession, cluster: Cluster) -> None:

@@ -49,6 +49,11 @@ def test_the_names_that_operators_see() -> None:
     ]
 
 
+def test_the_names_that_stand_in_rows_and_scripts() -> None:
+    assert [each.name for each in plugin.quorate_extensions()] == ["storage_engine.shards"]
+    assert [each.name for each in plugin.quorate_cli_commands()] == ["engine"]
+
+
 def test_clients_cannot_do_what_controllers_do() -> None:
     internal = {
         command.message.__name__ for command in plugin.quorate_commands() if not command.public

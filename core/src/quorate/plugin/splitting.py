@@ -53,9 +53,11 @@ def split(
         raise ValueError(f"command {message.DESCRIPTOR.full_name} is no batch")
     # Read once: an item of a repeated field is made anew each time that it is asked for.
     requested: Sequence[Any] = list(items.get(message))
-    if items.key is not None:
-        _check_keys(list(map(items.key, requested)), key_bytes, message, requested)
     named = list(map(items.shard_key, requested))
+    if items.key is not None:
+        # Many rows are their own shard keys, which are not computed twice then.
+        found = named if items.key is items.shard_key else list(map(items.key, requested))
+        _check_keys(found, key_bytes, message, requested)
     # Many items share few shard keys.
     slots = {shard_key: slot_of(shard_key) for shard_key in set(named)}
     if key_bytes is not None and slots and len(max(slots, key=len)) > key_bytes:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,3 +106,29 @@ def test_a_key_that_only_places_an_item_is_not_too_long_either(catalog: Catalog,
     message = pb.ExpireNotes(keys=[b"a", b"b" * 11])
     with pytest.raises(Invalid, match="item 1 has a key of 11 bytes"):
         split(command, message, lambda _: ShardId("sample", 0), key_bytes=10)
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_key_that_places_its_item_is_computed_once(
+    catalog: Catalog, batch: Batch, shards: int
+) -> None:
+    asked: list[str] = []
+
+    def key(note: Any) -> bytes:
+        asked.append(note.owner)
+        return keys.pack(note.owner)
+
+    declared = catalog.commands["kit_sample.v1.WriteNotes"]
+    assert declared.items is not None
+    command = replace(declared, items=replace(declared.items, key=key, shard_key=key))
+    slot_map = SlotMap.founding({"sample": shards})
+
+    def holder(slot: int) -> ShardId:
+        return slot_map.holder("sample", slot)
+
+    shares = split(command, batch("abcd"), holder, key_bytes=100)
+
+    assert sorted(asked) == list("abcd")
+    assert shares == split(declared, batch("abcd"), holder, key_bytes=100)
+    with pytest.raises(Invalid, match="a second time"):
+        split(command, batch("aba"), holder)

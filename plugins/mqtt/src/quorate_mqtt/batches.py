@@ -37,14 +37,15 @@ class Batch(Generic[I]):
         self,
         *,
         key: Callable[[I], bytes],
-        shard_of: Callable[[bytes], bytes],
         examples: Sequence[Sequence[I]],
+        shard_of: Callable[[bytes], bytes] | None = None,
         check: Callable[[I, str], None] | None = None,
         public: bool = False,
     ) -> Command[Any]:
         """Return the declaration: an item lies with the row of its key, and no key comes twice.
 
-        `check` refuses an item, and is told where it stands.
+        Without `shard_of` a key is its own shard key. `check` refuses an item, and is told where it
+        stands.
         """
 
         def validate(command: Message) -> None:
@@ -56,7 +57,7 @@ class Batch(Generic[I]):
             group=GROUP,
             items=Items(
                 get=self.items,
-                shard_key=lambda item: shard_of(key(item)),
+                shard_key=key if shard_of is None else lambda item: shard_of(key(item)),
                 make=lambda _, items: self.of(items),
                 key=key,
             ),

@@ -5,6 +5,7 @@ ended.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from quorate.plugin import Reader, Rejected, keys
@@ -35,7 +36,7 @@ def registered(reader: Reader) -> Iterator[Broker]:
 def fence(reader: Reader, name: str, epoch: int) -> None:
     """Refuse the process of a broker whose registration is not the one that stands."""
     value = reader.get(BROKERS, keys.pack(name))
-    found = Broker.FromString(value).epoch if value is not None else 0
+    found = _epoch_of(value) if value is not None else 0
     if found == epoch:
         return
     # Epochs grow over all brokers: who is known with a larger one has registered later.
@@ -50,6 +51,12 @@ def fence(reader: Reader, name: str, epoch: int) -> None:
         f"broker {name} is not known here under epoch {epoch}; if it has just registered, send "
         "this again in a moment",
     )
+
+
+@lru_cache(maxsize=1_024)
+def _epoch_of(row: bytes) -> int:
+    """Return the epoch of a broker's row: command after command asks for the same."""
+    return Broker.FromString(row).epoch
 
 
 class Roster:

@@ -137,6 +137,17 @@ async def test_a_decision_names_what_decided(
     )
 
 
+async def test_decisions_are_counted(node: MemoryNode) -> None:
+    await check(node)
+    await check(node, client_id="eve")
+    await check(node)
+
+    assert dict(node.metrics) == {
+        'quorate_mqtt_access_decisions_total{allowed="true"}': 2,
+        'quorate_mqtt_access_decisions_total{allowed="false"}': 1,
+    }
+
+
 async def test_a_blacklist_entry_counts_until_it_ends(node: MemoryNode) -> None:
     await node.advance(3_999)
     assert not (await check(node, client_id="eve")).allowed

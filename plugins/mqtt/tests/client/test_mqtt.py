@@ -218,6 +218,11 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         second, third = map(ConnectReply.FromString, reply.replies)
         assert await mqtt.sessions.connections() == {epoch: 3}
         assert await mqtt.sessions.get("north", "nobody") is None
+        many = await mqtt.sessions.get_many("north", ["c1", "nobody", "c3"])
+        assert {name: each.generation for name, each in many.items()} == {
+            "c1": first.generation,
+            "c3": third.generation,
+        }
 
         await mqtt.sessions.update("north", "c1", first.generation, payload=b"q")
         found = await mqtt.sessions.get("north", "c1")

@@ -21,8 +21,10 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSession,
     DisconnectSessions,
     GetSessionRequest,
+    GetSessionsRequest,
     ListSessionsRequest,
     SessionConnect,
+    SessionName,
     UpdateSession,
     UpdateSessions,
 )
@@ -92,6 +94,39 @@ def test_a_batch_is_answered_in_its_order_over_all_shards(
         assert (found.tenant, found.broker) == ("acme", "north")
         assert found.revision > 0
     assert len(node.rows(SESSIONS)) == len(NAMES)
+
+
+def test_many_sessions_are_read_in_the_order_of_the_request(
+    service: SessionServicer, connect: Any, client: Client
+) -> None:
+    replies = connect([client(name) for name in NAMES])
+    wanted = [*reversed(NAMES), "nobody", NAMES[0]]
+    request = GetSessionsRequest(
+        sessions=[SessionName(tenant="acme", client_id=name) for name in wanted]
+    )
+
+    lookups = run(service.GetBatch(request, None)).lookups
+
+    assert [each.session.client_id for each in lookups] == [*reversed(NAMES), "", NAMES[0]]
+    assert not lookups[-2].HasField("session")
+    assert lookups[0].session.generation == replies[-1].generation
+
+
+@pytest.mark.parametrize(
+    ("names", "field"),
+    [([], "sessions"), (["ada", ""], "sessions[1].client_id"), (["ada"] * 1_001, "sessions")],
+)
+def test_a_request_for_many_names_what_is_wrong(
+    service: SessionServicer, names: list[str], field: str
+) -> None:
+    request = GetSessionsRequest(
+        sessions=[SessionName(tenant="acme", client_id=name) for name in names]
+    )
+
+    with pytest.raises(Invalid) as refusal:
+        run(service.GetBatch(request, None))
+
+    assert refusal.value.field == field
 
 
 def test_items_that_are_wrong_are_refused_and_the_others_go_through(

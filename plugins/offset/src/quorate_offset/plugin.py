@@ -25,7 +25,7 @@ from quorate_offset import families, vocabulary
 from quorate_offset.config import OffsetConfig
 from quorate_offset.expiry import apply as expiry, controllers
 from quorate_offset.names import TENANTS
-from quorate_offset.offsets import apply as offsets, service
+from quorate_offset.offsets import apply as offsets, service, tables
 from quorate_offset.subscriptions import apply as subscriptions, service as subscription_service
 from quorate_offset.tenants import controllers as tenants
 from quorate_offset.v1 import commands_pb2 as commands
@@ -104,4 +104,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [tenants.TAKES_PART]
+    return [tenants.TAKES_PART, tables.EXTENSION]

@@ -5,7 +5,8 @@ from quorate.testing import MemoryTxn
 from quorate_offset.families import CHANGES, MARKS, OFFSETS, change_key, group_key
 from quorate_offset.marks import read_mark
 from quorate_offset.names import LONGEST_NAME
-from quorate_offset.offsets.apply import LONGEST_METADATA, commit_offsets, fence_groups
+from quorate_offset.offsets.apply import commit_offsets, fence_groups
+from quorate_offset.offsets.validation import LONGEST_METADATA
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
     CommitMode,

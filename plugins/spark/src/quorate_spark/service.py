@@ -12,6 +12,7 @@ from quorate_spark.v1.service_pb2 import (
     ListLoadsRequest,
     ListLoadsResponse,
 )
+from quorate_spark.validation import check_load_id, check_token
 
 PAGE_SIZE: Final = 100
 LARGEST_PAGE: Final = 1_000
@@ -25,6 +26,7 @@ class LoadService(service_pb2_grpc.LoadServiceServicer):
 
     async def GetLoad(self, request: GetLoadRequest, context: object) -> GetLoadResponse:
         """Tell of one load and its parts."""
+        check_load_id(request)
         query = GetLoadQuery(load_id=request.load_id)
         async for load in self._node.query(query, LoadView):
             return GetLoadResponse(load=load)
@@ -32,6 +34,7 @@ class LoadService(service_pb2_grpc.LoadServiceServicer):
 
     async def ListLoads(self, request: ListLoadsRequest, context: object) -> ListLoadsResponse:
         """List a page of the loads."""
+        check_token(request.page_token)
         size = min(request.page_size or PAGE_SIZE, LARGEST_PAGE)
         query = ListLoadsQuery(after=request.page_token, limit=size)
         page = [load async for load in self._node.query(query, LoadView)]

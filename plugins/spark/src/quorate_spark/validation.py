@@ -10,7 +10,7 @@ LONGEST_ID: Final = 200
 
 
 class OfLoad(Protocol):
-    """A command that names a load."""
+    """A command or a request that names a load."""
 
     @property
     def load_id(self) -> str:
@@ -24,6 +24,12 @@ def check_load_id(command: OfLoad) -> None:
         raise Invalid("load_id", "must not be empty")
     if size > LONGEST_ID:
         raise Invalid("load_id", f"must have at most {LONGEST_ID} bytes, not {size}")
+
+
+def check_token(token: str) -> None:
+    """Refuse a page behind what is no load."""
+    if len(token.encode()) > LONGEST_ID:
+        raise Invalid("page_token", "was not given by a page before")
 
 
 def check_begin(command: BeginLoadCommand) -> None:

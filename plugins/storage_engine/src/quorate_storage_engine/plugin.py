@@ -12,6 +12,8 @@ from quorate.plugin import (
     ConfigSection,
     Controller,
     DataRoute,
+    Extension,
+    ExtensionPoint,
     GrpcService,
     Metric,
     Query,
@@ -26,7 +28,7 @@ from quorate_storage_engine.engines import controllers as moves, vocabulary as e
 from quorate_storage_engine.leadership import controllers as elections, vocabulary as leadership
 from quorate_storage_engine.removal import controllers as collection, vocabulary as removal
 from quorate_storage_engine.segments import vocabulary as segments
-from quorate_storage_engine.shards import vocabulary as shards
+from quorate_storage_engine.shards import topics, vocabulary as shards
 
 
 @hookimpl
@@ -107,3 +109,8 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
             load=lambda: import_module("quorate_storage_engine.cli").engine,
         )
     ]
+
+
+@hookimpl
+def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    return [topics.FINALIZER]

@@ -61,7 +61,7 @@ from quorate_storage_engine.v1.service_pb2 import (
     ListShardsRequest,
     ListShardsResponse,
 )
-from quorate_storage_engine.validation import check_text, check_wanted
+from quorate_storage_engine.validation import LONGEST_TOPIC, check_text, check_wanted
 
 PAGE_SIZE: Final = 100
 LARGEST_PAGE: Final = 1_000
@@ -112,8 +112,9 @@ class EngineServicer(service_pb2_grpc.EngineServiceServicer):
 
     async def ListShards(self, request: ListShardsRequest, context: object) -> ListShardsResponse:
         """List a page of the shards that fit."""
-        for field in ("name_prefix", "tenant", "topic", "page_token"):
+        for field in ("name_prefix", "tenant", "page_token"):
             check_wanted(field, getattr(request, field))
+        check_wanted("topic", request.topic, LONGEST_TOPIC)
         size = _page_size(request.page_size)
         query = ListShardsQuery(
             name_prefix=request.name_prefix,

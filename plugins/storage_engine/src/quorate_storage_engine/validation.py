@@ -31,6 +31,8 @@ from quorate_storage_engine.v1.rows_pb2 import ShardConfig, StorageType
 
 LONGEST_TEXT: Final = 255
 LONGEST_DESCRIPTION: Final = 1_000
+#: As long as topics of MQTT are.
+LONGEST_TOPIC: Final = 3_072
 MOST_REPLICAS: Final = 32
 
 T = TypeVar("T")
@@ -67,7 +69,7 @@ def check_create_shard(command: CreateShardCommand, path: str = "") -> None:
     """Refuse a shard without a name, or with a configuration that nothing can fulfil."""
     check_text(f"{path}name", command.name)
     check_wanted(f"{path}tenant", command.tenant)
-    check_wanted(f"{path}topic", command.topic)
+    check_wanted(f"{path}topic", command.topic, LONGEST_TOPIC)
     check_wanted(f"{path}description", command.description, LONGEST_DESCRIPTION)
     _check_config(f"{path}config.", command.config)
 

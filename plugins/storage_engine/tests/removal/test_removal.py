@@ -168,6 +168,27 @@ async def test_decommissioned_engines_that_are_gone_are_asked_for_nothing(
     assert cluster.drops() == []
 
 
+async def test_an_engine_that_left_nothing_but_drops_is_decommissioned(
+    cluster: EngineCluster,
+) -> None:
+    await cluster.register_all("abc")
+    await grow(cluster, 1)
+    await cluster.unregister("c")
+    await delete_shard(cluster)
+    await cluster.collect_garbage()
+    await cluster.acknowledge("a")
+    await cluster.acknowledge("b")
+    await cluster.collect_garbage()
+    assert [drop.engine for drop in cluster.drops()] == ["c"]
+    assert "c" not in cluster.engines()
+
+    reply = await cluster.node.propose(DecommissionEnginesCommand(engines=["c"]), BatchReply)
+    await cluster.collect_garbage()
+
+    assert not reply.refusals
+    assert cluster.drops() == []
+
+
 async def test_only_the_registered_process_acknowledges(cluster: EngineCluster) -> None:
     await cluster.register_all("abc")
     segment = await cluster.create_shard()

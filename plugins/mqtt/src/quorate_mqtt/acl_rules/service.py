@@ -13,6 +13,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.acl_rules.families import ACL_RULES
 from quorate_mqtt.acl_rules.writes import WRITES
 from quorate_mqtt.definitions.service import Named, Written
+from quorate_mqtt.names import check_choice, check_identity
 from quorate_mqtt.rows.reading import Range
 from quorate_mqtt.v1 import acl_rules_pb2_grpc
 from quorate_mqtt.v1.acl_rules_pb2 import (
@@ -21,6 +22,7 @@ from quorate_mqtt.v1.acl_rules_pb2 import (
     AclRuleLookups,
     AclRulePage,
     AclRuleRequest,
+    AclSubject,
     CreateAclRulesCommand,
     DeleteAclRulesCommand,
     ListAclRulesRequest,
@@ -87,6 +89,10 @@ class AclRuleServicer(acl_rules_pb2_grpc.AclRuleServiceServicer):
 def _wanted(request: ListAclRulesRequest) -> Callable[[AclRule], bool] | None:
     if not request.subject_kind and not request.subject:
         return None
+    if request.subject_kind:
+        check_choice("subject_kind", request.subject_kind, AclSubject)
+    if request.subject:
+        check_identity("subject", request.subject)
     return lambda row: (
         (not request.subject_kind or row.subject_kind == request.subject_kind)
         and (not request.subject or row.subject == request.subject)

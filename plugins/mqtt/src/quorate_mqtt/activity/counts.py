@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import add
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -21,6 +22,7 @@ class Counts(NamedTuple):
     wills_published: int = 0
 
 
+_NOTHING: Final = Counts()
 _ROW: Final = Struct(f">{len(Counts._fields)}Q")
 
 
@@ -32,12 +34,11 @@ def counted(reader: Reader) -> Counts:
 
 def count(txn: Txn, more: Counts) -> None:
     """Count what a command has done; nothing is written when it has done nothing."""
-    if not any(more):
+    if more == _NOTHING:
         return
     value = txn.get(ACTIVITY, ACTIVITY_KEY)
-    if value is not None:
-        more = Counts._make(map(int.__add__, _ROW.unpack(value), more))
-    txn.put(ACTIVITY, ACTIVITY_KEY, _ROW.pack(*more))
+    sums = more if value is None else map(add, _ROW.unpack(value), more)
+    txn.put(ACTIVITY, ACTIVITY_KEY, _ROW.pack(*sums))
 
 
 def collect(txn: Txn) -> Counts:

@@ -15,11 +15,7 @@ _COLLECTION: Final = Batch[bytes](message=CollectActivity, field="probes")
 
 RESOURCE: Final = Resource(
     families=FAMILIES,
-    commands=(
-        _COLLECTION.command(
-            key=lambda probe: probe, shard_of=lambda probe: probe, examples=([b"probe 1"],)
-        ),
-    ),
+    commands=(_COLLECTION.command(key=lambda probe: probe, examples=([b"probe 1"],)),),
     routes=(DataRoute(message=CollectActivity, apply=apply.collect_activity),),
     queries=(
         Query(message=ListActivity, group=GROUP, run=queries.list_activity, order=queries.order),

@@ -5,7 +5,7 @@ from typing import Final
 from quorate.plugin import Query
 
 from quorate_mqtt.authorisation import queries
-from quorate_mqtt.authorisation.service import AUTHORISATION
+from quorate_mqtt.authorisation.service import AUTHORISATION, DECISIONS
 from quorate_mqtt.resource import Resource
 from quorate_mqtt.shards import GROUP, tenant_shard
 from quorate_mqtt.tenants.rows import TENANTS
@@ -21,5 +21,6 @@ RESOURCE: Final = Resource(
             reads=(TENANTS,),
         ),
     ),
+    metrics=(DECISIONS,),
     services=(AUTHORISATION,),
 )

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected
+from quorate.plugin import GrpcService, Invalid, Metric, NodeApi, Rejected
 
 from quorate_mqtt.authorisation.access import take_apart
 from quorate_mqtt.authorisation.messages import access_of, is_action
-from quorate_mqtt.names import check_name
+from quorate_mqtt.names import check_identity, check_name
 from quorate_mqtt.v1 import authorisation_pb2_grpc
 from quorate_mqtt.v1.authorisation_pb2 import (
     AccessDecision,
     CheckAccessQuery,
     CheckAccessRequest,
+)
+
+DECISIONS: Final = Metric(
+    name="quorate_mqtt_access_decisions_total",
+    kind="counter",
+    help="Answers of this node to CheckAccess, by whether they allow it.",
+    labels=("allowed",),
 )
 
 
@@ -26,11 +33,15 @@ class AuthorisationService(authorisation_pb2_grpc.AuthorisationServiceServicer):
     async def CheckAccess(self, request: CheckAccessRequest, context: object) -> AccessDecision:
         """Decide on one access."""
         check_name("tenant", request.tenant)
+        check_identity("client_id", request.client_id)
+        if request.username:
+            check_identity("username", request.username)
         if not is_action(request.action):
             raise Invalid("action", "must be CONNECT, PUBLISH or SUBSCRIBE")
         take_apart(access_of(request))
         query = CheckAccessQuery(access=request)
         async for decision in self._node.query(query, AccessDecision):
+            self._node.count(DECISIONS.name, allowed=str(decision.allowed).lower())
             return decision
         raise Rejected("NOT_FOUND", f"there is no tenant {request.tenant}: create it first")
 

@@ -13,6 +13,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.blacklist.families import ENTRIES
 from quorate_mqtt.blacklist.writes import WRITES
 from quorate_mqtt.definitions.service import Named, Written
+from quorate_mqtt.names import check_choice, check_identity
 from quorate_mqtt.rows.reading import Range
 from quorate_mqtt.v1 import blacklist_pb2_grpc
 from quorate_mqtt.v1.blacklist_pb2 import (
@@ -21,6 +22,7 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     BlacklistEntryLookups,
     BlacklistEntryPage,
     BlacklistEntryRequest,
+    BlacklistKind,
     CreateBlacklistEntriesCommand,
     DeleteBlacklistEntriesCommand,
     ListBlacklistEntriesRequest,
@@ -99,6 +101,10 @@ class BlacklistServicer(blacklist_pb2_grpc.BlacklistServiceServicer):
 def _wanted(request: ListBlacklistEntriesRequest) -> Callable[[BlacklistEntry], bool] | None:
     if not request.kind and not request.subject:
         return None
+    if request.kind:
+        check_choice("kind", request.kind, BlacklistKind)
+    if request.subject:
+        check_identity("subject", request.subject)
     return lambda row: (
         (not request.kind or row.kind == request.kind)
         and (not request.subject or row.subject == request.subject)

@@ -26,10 +26,13 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSession,
     DisconnectSessions,
     GetSessionRequest,
+    GetSessionsRequest,
     KeyedSession,
     ListSessionsRequest,
     ListSessionsResponse,
     SessionConnect,
+    SessionLookups,
+    SessionName,
     UpdateSession,
     UpdateSessionReply,
     UpdateSessions,
@@ -44,6 +47,9 @@ _LISTING: Final[Listing[ListSessionsRequest, ListSessionsResponse, KeyedSession]
     page=ListSessionsResponse,
     rows=lambda page: (page.sessions, page.next_page_token),
 )
+
+#: Sessions that are read in one call.
+_MOST_READ: Final = 1_000
 
 
 class Sessions:
@@ -148,6 +154,22 @@ class Sessions:
             shard_key=client_shard(tenant, client_id),
         )
 
+    async def get_many(self, tenant: str, client_ids: Iterable[str]) -> dict[str, KeyedSession]:
+        """Return the sessions that there are of these clients, by their ids."""
+        wanted = list(client_ids)
+        found: dict[str, KeyedSession] = {}
+        for first in range(0, len(wanted), _MOST_READ):
+            names = [
+                SessionName(tenant=tenant, client_id=client_id)
+                for client_id in wanted[first : first + _MOST_READ]
+            ]
+            request = GetSessionsRequest(sessions=names)
+            read = await self._q.call(f"{_SERVICE}GetBatch", request, SessionLookups, read=True)
+            for lookup in read.lookups:
+                if lookup.HasField("session"):
+                    found[lookup.session.client_id] = lookup.session
+        return found
+
     async def list(self, request: ListSessionsRequest) -> AsyncGenerator[KeyedSession, None]:
         """Yield the sessions that fit, in the order of tenants and clients."""
         async for session in _LISTING.read(self._q, request):
@@ -176,5 +198,6 @@ class SyncSessions(Blocking[Sessions]):
     delete = blocking(Sessions.delete)
     delete_many = blocking(Sessions.delete_many)
     get = blocking(Sessions.get)
+    get_many = blocking(Sessions.get_many)
     list = iterating(Sessions.list)
     connections = blocking(Sessions.connections)

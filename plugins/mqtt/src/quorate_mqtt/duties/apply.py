@@ -5,6 +5,7 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
 from quorate_mqtt.shared_groups import leading
@@ -35,7 +36,10 @@ def _hand_over(txn: Txn, duty: Duty, roster: Roster) -> None:
     if value is None:
         raise Rejected("NOT_FOUND", f"{duty.family} has no row {duty.key.hex()}")
     if duty.family == DELIVERIES:
-        delivering.assign(txn, duty.key, WillDelivery.FromString(value), roster)
+        delivery = WillDelivery.FromString(value)
+        delivering.assign(txn, duty.key, delivery, roster)
+        # The first assignment of one that has waited for a broker takes it from nobody.
+        count(txn, Counts(wills_reassigned=int(delivery.assignments > 1)))
     elif duty.family == GROUPS:
         leading.elect(txn, duty.key, leading.group_of(value), roster)
     else:

@@ -11,6 +11,7 @@ from quorate.plugin import GrpcService, NodeApi
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.definitions.service import Named, Written
+from quorate_mqtt.names import check_choice
 from quorate_mqtt.rewrite_rules.families import REWRITE_RULES
 from quorate_mqtt.rewrite_rules.writes import WRITES
 from quorate_mqtt.rows.reading import Range
@@ -20,6 +21,7 @@ from quorate_mqtt.v1.rewrite_rules_pb2 import (
     CreateRewriteRulesCommand,
     DeleteRewriteRulesCommand,
     ListRewriteRulesRequest,
+    RewriteAction,
     RewriteRule,
     RewriteRuleLookup,
     RewriteRuleLookups,
@@ -89,6 +91,7 @@ class RewriteRuleServicer(rewrite_rules_pb2_grpc.RewriteRuleServiceServicer):
 def _wanted(request: ListRewriteRulesRequest) -> Callable[[RewriteRule], bool] | None:
     if not request.action:
         return None
+    check_choice("action", request.action, RewriteAction)
     return lambda row: row.action == request.action
 
 

@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 from quorate.plugin import Consistency, Invalid, NodeApi, keys
 
 from quorate_mqtt.rows.queries import LARGEST_PAGE
-from quorate_mqtt.v1.rows_pb2 import GetRowQuery, ListAllRowsQuery, StoredRow
+from quorate_mqtt.v1.rows_pb2 import GetRowQuery, GetRowsQuery, ListAllRowsQuery, StoredRow
 
 K = TypeVar("K", bound=Message)
 
@@ -67,6 +67,15 @@ class KeyedRows(Generic[K]):
         async for row in found:
             return self.show(row)
         return None
+
+    async def get_each(
+        self, node: NodeApi, wanted: Sequence[bytes], freshness: Freshness = _FRESH
+    ) -> list[K | None]:
+        """Return the rows of keys, in their order."""
+        query = GetRowsQuery(family=self.family, keys=wanted)
+        found = node.query(query, StoredRow, consistency=freshness.consistency)
+        shown = {row.key: self.show(row) async for row in found}
+        return [shown.get(key) for key in wanted]
 
     async def page(
         self,

@@ -46,7 +46,7 @@ def connect_session(txn: Txn, command: ConnectSession) -> ConnectReply:
     arrival = command.connection
     client = client_shard(arrival.tenant, arrival.client_id)
     reply = arrivals.take(arrival, client, txn.get(SESSIONS, client))
-    arrivals.close()
+    arrivals.close(1)
     return ConnectReply.FromString(reply)
 
 
@@ -62,7 +62,7 @@ def connect_sessions(txn: Txn, command: ConnectSessions) -> BatchReply:
             answer.refusals.add(item=position, code=reply.code, message=reply.message)
             reply = b""
         replies.append(reply)
-    arrivals.close()
+    arrivals.close(len(clients) - len(answer.refusals))
     answer.replies.extend(replies)
     return answer
 
@@ -145,6 +145,7 @@ def expire_sessions(txn: Txn, command: ExpireSessions) -> BatchReply:
         if value is not None:
             session = Session.FromString(value)
             ending.end(txn, client, session, ledger, publish_will=True, roster=roster)
+            ledger.expired += 1
         txn.schedule(EXPIRY, client, None)
     ledger.close()
     return BatchReply(items=len(command.keys))

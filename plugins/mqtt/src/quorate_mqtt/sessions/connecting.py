@@ -52,6 +52,7 @@ class Arrivals:
             old = Session.FromString(row)
             if not old.disconnected_at_ms and epoch != self._epoch:
                 taken_over_from = old.broker
+                self._ledger.taken_over += 1
             self._let_go(arrival, client, old)
             if arrival.clean_start:
                 self._ledger.began(tenant)
@@ -110,9 +111,9 @@ class Arrivals:
                 tenant = ""
                 yield refusal
 
-    def close(self) -> None:
-        """Write what was counted."""
-        self._ledger.close()
+    def close(self, connects: int) -> None:
+        """Write what was counted; so many connects were not refused."""
+        self._ledger.close(connects=connects)
 
     def _put(
         self, arrival: SessionConnect, client: bytes, generation: int, created_at_ms: int

@@ -7,6 +7,7 @@ from typing import Final
 
 from quorate.plugin import Reader, Txn, keys
 
+from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.session_shares.room import Room, room_of
 from quorate_mqtt.session_shares.tallies import add
 from quorate_mqtt.sessions.families import CONNECTIONS
@@ -19,7 +20,7 @@ _CHUNK: Final = 1_000
 class Ledger:
     """Takes down what one command changes, and writes it once: `close` when all is done."""
 
-    __slots__ = ("_rooms", "_txn", "connections", "sessions")
+    __slots__ = ("_rooms", "_txn", "connections", "expired", "sessions", "taken_over")
 
     def __init__(self, txn: Txn) -> None:
         self._txn: Final = txn
@@ -27,6 +28,10 @@ class Ledger:
         self.connections: Final[defaultdict[int, int]] = defaultdict(int)
         #: How many more sessions each tenant has.
         self.sessions: Final[defaultdict[str, int]] = defaultdict(int)
+        #: Clients that another broker served until now.
+        self.taken_over = 0
+        #: Sessions whose time was over.
+        self.expired = 0
         self._rooms: Final[dict[str, Room]] = {}
 
     def room(self, tenant: str) -> Room:
@@ -52,8 +57,12 @@ class Ledger:
         """Take down a client that a broker serves no more."""
         self.connections[epoch] -= 1
 
-    def close(self) -> None:
-        """Write what was taken down."""
+    def close(self, *, connects: int = 0) -> None:
+        """Write what was taken down; so many connects were carried out."""
+        count(
+            self._txn,
+            Counts(connects=connects, take_overs=self.taken_over, sessions_expired=self.expired),
+        )
         for epoch, more in self.connections.items():
             if more:
                 _count(self._txn, epoch, more)

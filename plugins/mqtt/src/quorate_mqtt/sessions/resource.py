@@ -8,7 +8,7 @@ from quorate_mqtt.batches import Batch
 from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.resource import Holding, Resource
 from quorate_mqtt.sessions import apply, controllers, queries, validation
-from quorate_mqtt.sessions.families import FAMILIES, SESSIONS, shard_of
+from quorate_mqtt.sessions.families import FAMILIES, SESSIONS
 from quorate_mqtt.sessions.service import SERVICE
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.tenants.rows import TENANTS
@@ -121,13 +121,12 @@ RESOURCE: Final = Resource(
         ),
         _DISCONNECTION.command(
             key=_client,
-            shard_of=shard_of,
             check=validation.check_disconnect,
             public=True,
             examples=([_LEAVE],),
         ),
-        _EXPIRY.command(key=lambda key: key, shard_of=shard_of, examples=([_ADA_KEY],)),
-        _ORPHANS.command(key=lambda key: key, shard_of=shard_of, examples=([_ADA_KEY],)),
+        _EXPIRY.command(key=lambda key: key, examples=([_ADA_KEY],)),
+        _ORPHANS.command(key=lambda key: key, examples=([_ADA_KEY],)),
         Command(
             message=DeleteSession,
             group=GROUP,
@@ -138,12 +137,11 @@ RESOURCE: Final = Resource(
         ),
         _DELETION.command(
             key=_client,
-            shard_of=shard_of,
             check=validation.check_delete,
             public=True,
             examples=([_DELETE],),
         ),
-        _ERASURE.command(key=lambda key: key, shard_of=shard_of, examples=([_ADA_KEY],)),
+        _ERASURE.command(key=lambda key: key, examples=([_ADA_KEY],)),
     ),
     routes=(
         DataRoute(message=ConnectSession, apply=apply.connect_session, reads=_READS),

@@ -43,7 +43,7 @@ class RowsOfBroker:
     __slots__ = ("_broker", "_connected_at_ms", "_epoch", "_tails")
 
     def __init__(self, broker: str, epoch: int, connected_at_ms: int) -> None:
-        self._broker: Final = Session(broker=broker).SerializeToString()
+        self._broker: Final = _broker_part(broker)
         self._epoch: Final = epoch
         self._connected_at_ms: Final = connected_at_ms
         #: What stands between the head and a payload of a length, where no will is noted.
@@ -79,6 +79,11 @@ def updated_row(row: bytes, expiry_interval_s: int | None, payload: bytes | None
         head = row[:_EXPIRY_AT] + _EXPIRY.pack(expiry_interval_s)
     kept = row[end:] if payload is None else payload_part(payload)
     return b"".join((head, row[_HEAD_BYTES:end], kept))
+
+
+@lru_cache(maxsize=1_024)
+def _broker_part(broker: str) -> bytes:
+    return Session(broker=broker).SerializeToString()
 
 
 @lru_cache(maxsize=4_096)

@@ -11,8 +11,9 @@ from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.fitting import propose_fitting
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_each, check_identity, check_name
 from quorate_mqtt.rows.keyed import Freshness, KeyedRows, bounds_of, check_page
+from quorate_mqtt.rows.queries import LARGEST_PAGE
 from quorate_mqtt.sessions import validation
 from quorate_mqtt.sessions.families import SESSIONS, shard_of
 from quorate_mqtt.sessions.shown import shown_session
@@ -36,9 +37,13 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSession,
     DisconnectSessions,
     GetSessionRequest,
+    GetSessionsRequest,
     KeyedSession,
     ListSessionsRequest,
     ListSessionsResponse,
+    SessionLookup,
+    SessionLookups,
+    SessionName,
     UpdateSession,
     UpdateSessionReply,
     UpdateSessions,
@@ -95,6 +100,15 @@ class SessionServicer(sessions_pb2_grpc.SessionServiceServicer):
             raise Rejected("NOT_FOUND", f"client {request.client_id} has no session")
         return session
 
+    async def GetBatch(self, request: GetSessionsRequest, context: object) -> SessionLookups:
+        """Read many sessions, in the order of the request."""
+        if len(request.sessions) > LARGEST_PAGE:
+            raise Invalid("sessions", f"must be at most {LARGEST_PAGE}")
+        check_each("sessions", request.sessions, _check_named)
+        wanted = [client_shard(each.tenant, each.client_id) for each in request.sessions]
+        found = await _ROWS.get_each(self._node, wanted, Freshness(stale=request.stale))
+        return SessionLookups(lookups=[SessionLookup(session=each) for each in found])
+
     async def List(self, request: ListSessionsRequest, context: object) -> ListSessionsResponse:
         """List a page of sessions."""
         check_page(request)
@@ -135,6 +149,10 @@ class SessionServicer(sessions_pb2_grpc.SessionServiceServicer):
                 for epoch in sorted(counted)
             ]
         )
+
+
+def _check_named(named: SessionName, path: str) -> None:
+    validation.check_client(named.tenant, named.client_id, path)
 
 
 def _freshness(request: GetSessionRequest | ListSessionsRequest) -> Freshness:

@@ -8,7 +8,7 @@ from quorate_mqtt.batches import Batch
 from quorate_mqtt.resource import Resource
 from quorate_mqtt.sessions.validation import alone
 from quorate_mqtt.shards import GROUP, client_shard, client_shard_of
-from quorate_mqtt.subscriptions import apply, validation
+from quorate_mqtt.subscriptions import apply, tables, validation
 from quorate_mqtt.subscriptions.families import FAMILY, subscription_key
 from quorate_mqtt.subscriptions.service import SERVICE
 from quorate_mqtt.v1.subscriptions_pb2 import (
@@ -85,4 +85,5 @@ RESOURCE: Final = Resource(
         DataRoute(message=DeleteSubscriptions, apply=apply.delete_subscriptions),
     ),
     services=(SERVICE,),
+    extensions=(tables.EXTENSION,),
 )

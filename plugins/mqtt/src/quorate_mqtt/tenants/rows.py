@@ -1,5 +1,6 @@
 """The rows of the tenants, as handlers find them copied into every shard."""
 
+from functools import lru_cache
 from typing import Final
 
 from quorate.plugin import Reader, Rejected, keys
@@ -14,7 +15,7 @@ LIMIT_REACHED: Final = "LIMIT_REACHED"
 def read(reader: Reader, name: str) -> Tenant | None:
     """Return the tenant of that name, if it is known here: a copy may lag."""
     value = reader.get(TENANTS, keys.pack(name))
-    return None if value is None else Tenant.FromString(value)
+    return None if value is None else _tenant_of(value)
 
 
 def there(reader: Reader, name: str) -> Tenant:
@@ -30,3 +31,9 @@ def there(reader: Reader, name: str) -> Tenant:
 def limit_of(tenant: Tenant, limit: str) -> int | None:
     """Return how many of something a tenant may have; None: it is not limited."""
     return tenant.limits.get(limit)
+
+
+@lru_cache(maxsize=256)
+def _tenant_of(row: bytes) -> Tenant:
+    """Return the tenant of a row, which nobody changes: command after command asks for the same."""
+    return Tenant.FromString(row)

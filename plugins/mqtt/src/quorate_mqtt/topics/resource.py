@@ -7,7 +7,7 @@ from quorate.plugin import DataRoute, keys
 from quorate_mqtt.resource import Resource
 from quorate_mqtt.shards import tenant_shard_of
 from quorate_mqtt.tenants.rows import TENANTS
-from quorate_mqtt.topics import apply
+from quorate_mqtt.topics import apply, tables
 from quorate_mqtt.topics.deletion import DELETION
 from quorate_mqtt.topics.families import (
     CREATION,
@@ -97,6 +97,6 @@ RESOURCE: Final = Resource(
     ),
     controllers=(DELETION,),
     services=(SERVICE,),
-    extensions=(FINALIZERS, RETAINED),
+    extensions=(FINALIZERS, RETAINED, tables.EXTENSION),
     holdings=(HOLDING,),
 )

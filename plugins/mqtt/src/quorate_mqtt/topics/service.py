@@ -10,7 +10,7 @@ from quorate.plugin import GrpcService, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import only_reply, propose_good, sift
-from quorate_mqtt.names import check_each, check_topic_filter
+from quorate_mqtt.names import check_choice, check_each, check_topic_filter
 from quorate_mqtt.rows.reading import Range
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.topics.families import CREATION, GROWTH, MARK, REPLACEMENT, SHELF, key_of
@@ -31,6 +31,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     TopicMark,
     TopicName,
     TopicPage,
+    TopicSource,
     UpdateTopicRequest,
     UpdateTopicsCommand,
 )
@@ -118,6 +119,8 @@ def _wanted(request: ListTopicsRequest) -> Callable[[Topic], bool] | None:
         return None
     if request.topic_filter:
         check_topic_filter("topic_filter", request.topic_filter)
+    if request.source:
+        check_choice("source", request.source, TopicSource)
     return lambda topic: (
         (not request.topic_filter or matches(request.topic_filter, topic.name))
         and (not request.source or topic.source == request.source)

@@ -3,6 +3,7 @@
 from quorate.plugin import Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.v1.wills_pb2 import (
     AcknowledgeWill,
@@ -18,7 +19,9 @@ from quorate_mqtt.wills.families import DELAY, delivery_key
 def acknowledge_will(txn: Txn, command: AcknowledgeWill) -> AcknowledgeWillReply:
     """Forget a will that was published, by whichever of its assignees."""
     key = delivery_key(command.tenant, command.client_id, command.id)
-    return AcknowledgeWillReply(acknowledged=delivering.finish(txn, key))
+    acknowledged = delivering.finish(txn, key)
+    count(txn, Counts(wills_published=int(acknowledged)))
+    return AcknowledgeWillReply(acknowledged=acknowledged)
 
 
 def acknowledge_wills(txn: Txn, command: AcknowledgeWills) -> BatchReply:

@@ -7,6 +7,7 @@ from typing import Final
 
 from quorate.plugin import Txn, keys
 
+from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
 from quorate_mqtt.v1.wills_pb2 import Will, WillDelivery
@@ -51,6 +52,7 @@ def deliver(txn: Txn, client: bytes, roster: Roster) -> None:
     number = txn.next_id(IDS)
     delivery = WillDelivery(id=number, due_at_ms=txn.proposed_at_ms, will=Will.FromString(value))
     assign(txn, client + keys.pack(number), delivery, roster)
+    count(txn, Counts(wills_due=1))
     discard(txn, client)
 
 

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from quorate.client import AsyncClient, InvalidError, RejectedError
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
+from quorate_offset.answers import each_reply
 from quorate_offset.client import commits
 from quorate_offset.client.committer import INTERVAL_S, Committer
 from quorate_offset.client.shards import Shards
@@ -18,12 +19,14 @@ from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
     COMMIT_MODE_UNCONDITIONAL,
+    DeleteOffsetsCommand,
     FenceGroupsCommand,
     GroupCommit,
     GroupFence,
     OffsetCommit,
     OffsetDeletion,
     OffsetList,
+    OffsetsChanged,
     PartitionOffset,
     ResetToOffset,
 )
@@ -39,6 +42,7 @@ from quorate_offset.v1.service_pb2 import (
     CommitOffsetsResponse,
     DeleteOffsetsRequest,
     DeleteOffsetsResponse,
+    FenceGroupsResponse,
     FetchGroupsRequest,
     FetchGroupsResponse,
     FetchOffsetsRequest,
@@ -56,6 +60,7 @@ from quorate_offset.v1.service_pb2 import (
 )
 
 R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 #: How long a committer waits for an answer.
 COMMIT_S: Final = 10.0
@@ -159,6 +164,19 @@ class Offsets:
         _check(reply.refusals)
         return _revision(reply.revisions)
 
+    async def fence_many(
+        self, fences: Iterable[GroupFence], *, timeout_s: float | None = None
+    ) -> FenceGroupsResponse:
+        """Fence many groups, all shards at the same time; the answer names the refused.
+
+        What a shard did not answer is refused as by `commit_many`.
+        """
+        parts = [FenceGroupsCommand(fences=part) for part in _parts(fences)]
+        if not parts:
+            return FenceGroupsResponse()
+        reply = await self._q.execute_all(parts, timeout_s=timeout_s)
+        return FenceGroupsResponse(refusals=reply.refusals, revisions=reply.revisions)
+
     async def reset(
         self,
         tenant: str,
@@ -202,6 +220,29 @@ class Offsets:
         _check(response.refusals)
         return sum(response.offsets)
 
+    async def reset_many(
+        self, resets: Iterable[ResetRequest], *, timeout_s: float | None = None
+    ) -> ResetOffsetsResponse:
+        """Set offsets of many groups; the answer tells how many of each, and names the refused.
+
+        A thousand groups share a call, one call after the other. When one fails, that is raised:
+        those before it were carried out, and to set them again does no harm without generations.
+        """
+        response = ResetOffsetsResponse()
+        for part in _parts(resets):
+            answered = await self._call(
+                "ResetOffsets",
+                ResetOffsetsRequest(resets=part),
+                ResetOffsetsResponse,
+                group_key(part[0].tenant, part[0].group),
+                timeout_s,
+                read=False,
+            )
+            for refusal in answered.refusals:
+                refusal.item += len(response.offsets)
+            response.MergeFrom(answered)
+        return response
+
     async def delete(
         self,
         tenant: str,
@@ -226,6 +267,23 @@ class Offsets:
         )
         _check(response.refusals)
         return sum(response.offsets)
+
+    async def delete_many(
+        self, deletions: Iterable[OffsetDeletion], *, timeout_s: float | None = None
+    ) -> DeleteOffsetsResponse:
+        """Delete offsets of many groups, all shards at the same time; tell how many of each.
+
+        The answer names the refused; what a shard did not answer is refused as by `commit_many`.
+        """
+        parts = [DeleteOffsetsCommand(deletions=part) for part in _parts(deletions)]
+        if not parts:
+            return DeleteOffsetsResponse()
+        reply = await self._q.execute_all(parts, timeout_s=timeout_s)
+        return DeleteOffsetsResponse(
+            offsets=[each.offsets for each in each_reply(reply, OffsetsChanged)],
+            refusals=reply.refusals,
+            revisions=reply.revisions,
+        )
 
     # Reads.
 
@@ -418,6 +476,11 @@ class Offsets:
             read=read,
             timeout_s=timeout_s,
         )
+
+
+def _parts(items: Iterable[T]) -> list[list[T]]:
+    wanted = list(items)
+    return [wanted[at : at + MOST_GROUPS] for at in range(0, len(wanted), MOST_GROUPS)]
 
 
 def _partition_offsets(offsets: Mapping[tuple[str, int], int]) -> list[PartitionOffset]:

@@ -30,6 +30,12 @@ FINAL: Final = frozenset(
     }
 )
 
+#: Of a mark that was carried out, and nobody knows any more whether it was refused: committed once
+#: more it is either there, or is refused again.
+_FORGOTTEN: Final = OffsetRefusal(
+    code="OUTCOME_UNKNOWN", message="its shard did not keep the answer for so long"
+)
+
 #: Commits offsets of many groups, and names those that were refused.
 CommitMany = Callable[[Sequence[GroupCommit]], Awaitable[CommitOffsetsResponse]]
 
@@ -138,10 +144,12 @@ class PendingOffsets:
             one = refusal.HasField("commit")
             for commit in [refusal.commit] if one else range(len(groups[refusal.group])):
                 refusals[refusal.group, commit] = refusal
+        # Every answer that a shard has kept names its revision.
+        forgotten = None if response.revisions else _FORGOTTEN
         unanswered: list[OffsetRefusal] = []
         for group, marks in enumerate(groups):
             for commit, (key, mark) in enumerate(marks):
-                told = refusals.get((group, commit))
+                told = refusals.get((group, commit), forgotten)
                 if told is not None and told.code not in FINAL:
                     unanswered.append(told)
                     continue

@@ -14,9 +14,9 @@ from quorate_offset.families import OFFSETS, group_key, offset_key
 from quorate_offset.marks import note_change, note_commit, pass_fence, read_mark, read_marks
 from quorate_offset.names import accept_name, accept_tenant, name_fault
 from quorate_offset.offsets.rows import committed_part, offset_in, offset_row, rows_under
+from quorate_offset.offsets.validation import LONGEST_METADATA, MODES, NONE, commit_fault
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
-    CommitMode,
     CommitOffsetsCommand,
     CommitRefusal,
     DeleteOffsetsCommand,
@@ -24,7 +24,6 @@ from quorate_offset.v1.commands_pb2 import (
     GroupCommit,
     GroupCommitReply,
     GroupFence,
-    OffsetCommit,
     OffsetDeletion,
     OffsetReset,
     OffsetsChanged,
@@ -32,11 +31,6 @@ from quorate_offset.v1.commands_pb2 import (
     ResetOffsetsCommand,
 )
 from quorate_offset.v1.rows_pb2 import Mark
-
-LONGEST_METADATA: Final = 4_096
-#: What `OffsetCommit.expected_offset` says of a partition that must have none.
-NONE: Final = -1
-_MODES: Final = frozenset(CommitMode.values())
 
 
 def commit_offsets(txn: Txn, command: CommitOffsetsCommand) -> BatchReply:
@@ -79,20 +73,6 @@ def delete_group(txn: Txn, group: bytes) -> int:
     mark.committed_at_ms = 0
     note_change(txn, group, mark)
     return deleted
-
-
-def _fault(commit: OffsetCommit) -> str:
-    fault = name_fault(commit.topic)
-    if fault:
-        return f"topic: {fault}"
-    if commit.offset < 0:
-        return f"offset: must not be negative, and is {commit.offset}"
-    if commit.expected_offset < NONE:
-        return f"expected_offset: must be at least {NONE}, and is {commit.expected_offset}"
-    if len(commit.metadata) > LONGEST_METADATA:
-        length = len(commit.metadata)
-        return f"metadata: must have at most {LONGEST_METADATA} characters, not {length}"
-    return ""
 
 
 def _stands(offset: int) -> str:
@@ -154,7 +134,7 @@ class _Commits:
                     accept_tenant(self._txn, tenant)
                     tenants.add(tenant)
                 accept_name("group", group)
-                if item.mode not in _MODES:
+                if item.mode not in MODES:
                     raise Rejected(
                         "INVALID_ARGUMENT", f"mode: {item.mode} is none that this version knows"
                     )
@@ -188,7 +168,7 @@ class _Commits:
                 or len(metadata) > LONGEST_METADATA
                 or (expected is not None and expected < NONE)
             ):
-                self._refuse(position, at, "INVALID_ARGUMENT", _fault(commit))
+                self._refuse(position, at, "INVALID_ARGUMENT", ": ".join(commit_fault(commit)))
                 continue
             key = offset_key(topic_key, commit.partition)
             if key in seen:

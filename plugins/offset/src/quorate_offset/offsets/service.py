@@ -15,7 +15,9 @@ from quorate_offset.offsets.validation import (
     MOST_GROUPS,
     after_token,
     check_changes,
+    check_commit,
     check_count,
+    check_fence,
     check_fetch,
     check_fetch_groups,
     check_group,
@@ -103,6 +105,7 @@ class OffsetService(service_pb2_grpc.OffsetServiceServicer):
         self, request: CommitOffsetRequest, context: object
     ) -> CommitOffsetResponse:
         """Commit one offset."""
+        check_commit(request)
         item = GroupCommit(
             tenant=request.tenant,
             group=request.group,
@@ -139,6 +142,7 @@ class OffsetService(service_pb2_grpc.OffsetServiceServicer):
 
     async def FenceGroup(self, request: FenceGroupRequest, context: object) -> FenceGroupResponse:
         """Fence one group."""
+        check_fence(request)
         fence = GroupFence(
             tenant=request.tenant, group=request.group, generation=request.generation
         )

@@ -9,16 +9,20 @@ from typing import Final
 from google.protobuf.message import DecodeError
 from quorate.plugin import Invalid
 
-from quorate_offset.names import LONGEST_NAME, check_name
+from quorate_offset.names import LONGEST_NAME, check_name, name_fault
 from quorate_offset.v1.commands_pb2 import (
+    CommitMode,
     CommitOffsetsCommand,
     DeleteOffsetsCommand,
     FenceGroupsCommand,
+    OffsetCommit,
     PartitionOffset,
     ResetOffsetsCommand,
 )
 from quorate_offset.v1.queries_pb2 import GroupName, TopicPartition
 from quorate_offset.v1.service_pb2 import (
+    CommitOffsetRequest,
+    FenceGroupRequest,
     FetchGroupsRequest,
     FetchOffsetsRequest,
     LagRequest,
@@ -31,7 +35,41 @@ MOST_OFFSETS: Final = 10_000
 MOST_GROUPS: Final = 1_000
 LARGEST_PAGE: Final = 1_000
 MOST_CHANGES: Final = 10_000
+LONGEST_METADATA: Final = 4_096
+#: What `OffsetCommit.expected_offset` says of a partition that must have none.
+NONE: Final = -1
+MODES: Final = frozenset(CommitMode.values())
 _LARGEST_REVISION: Final = 2**63 - 1
+
+
+def check_commit(request: CommitOffsetRequest) -> None:
+    """Refuse to commit for no group, what is no offset, or in no way that is known."""
+    check_group(request.tenant, request.group)
+    if request.mode not in MODES:
+        raise Invalid("mode", f"{request.mode} is none that this version knows")
+    field, fault = commit_fault(request.commit)
+    if fault:
+        raise Invalid(f"commit.{field}", fault)
+
+
+def commit_fault(commit: OffsetCommit) -> tuple[str, str]:
+    """Return the field of an offset that is wrong, and why; empty: nothing is."""
+    if fault := name_fault(commit.topic):
+        return "topic", fault
+    if commit.offset < 0:
+        return "offset", f"must not be negative, and is {commit.offset}"
+    if commit.expected_offset < NONE:
+        return "expected_offset", f"must be at least {NONE}, and is {commit.expected_offset}"
+    if (length := len(commit.metadata)) > LONGEST_METADATA:
+        return "metadata", f"must have at most {LONGEST_METADATA} characters, not {length}"
+    return "", ""
+
+
+def check_fence(request: FenceGroupRequest) -> None:
+    """Refuse to fence no group, or off nobody."""
+    check_group(request.tenant, request.group)
+    if not request.generation:
+        raise Invalid("generation", "must be at least 1")
 
 
 def check_commits(command: CommitOffsetsCommand) -> None:

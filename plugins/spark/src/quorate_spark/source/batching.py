@@ -56,6 +56,9 @@ class Batching:
         self._plan: Final = plan
         self._to_item: Final = (table.to_insert or table.to_item) if insert_only else table.to_item
         self._key: Final = found.items.key
+        names = [column.name for column in table.columns]
+        #: Where the columns of the key are.
+        self._key_at: Final = [names.index(name) for name in table.key]
         self._shard_key: Final = found.items.shard_key
         self._rows: Final = rows
         self._open: Final[dict[int, Batch]] = {}
@@ -68,9 +71,13 @@ class Batching:
         """Take rows, and yield the batches that they fill."""
         first = self._taken + 1
         self._taken += record_batch.num_rows
-        for at, item in enumerate(self._items(record_batch, first)):
+        columns = normalized(self._table, record_batch)
+        values = [column.to_pylist() for column in columns]
+        for at, item in enumerate(self._items(record_batch, columns, values, first)):
             if item is not None:
-                yield from self._put(item, (record_batch, at, first + at))
+                yield from self._put(
+                    item, self._key_of(item, values, at), (record_batch, at, first + at)
+                )
 
     def rest(self) -> Iterator[Batch]:
         """Yield what is left, in the order of the shards."""
@@ -78,7 +85,12 @@ class Batching:
             yield self._open[shard]
         self._open.clear()
 
-    def _put(self, item: Message, origin: Origin) -> Iterator[Batch]:
+    def _key_of(self, item: Message, values: list[list[Any]], at: int) -> bytes:
+        if self._key is not None:
+            return self._key(item)
+        return self._table.to_key(*(values[column][at] for column in self._key_at))
+
+    def _put(self, item: Message, key: bytes, origin: Origin) -> Iterator[Batch]:
         size = item.ByteSize()
         if size > MOST_ROW_BYTES:
             reason = f"the row takes {size} bytes, and {MOST_ROW_BYTES} are the most"
@@ -87,26 +99,27 @@ class Batching:
         shard_key = self._shard_key(item)
         shard = self._plan.shard_of(shard_key)
         batch = self._open.get(shard)
-        if self._key is not None:
-            key = self._key(item)
-            if batch is not None and key in batch.keys:
-                # No batch names a key twice; the later row comes in a later one.
-                yield self._open.pop(shard)
-                batch = None
+        if batch is not None and key in batch.keys:
+            # No batch names a key twice; the later row comes in a later one.
+            yield self._open.pop(shard)
+            batch = None
         if batch is None:
             number = self._numbers[shard] = self._numbers.get(shard, 0) + 1
             batch = self._open[shard] = Batch(shard, number, shard_key)
-        if self._key is not None:
-            batch.keys.add(key)
+        batch.keys.add(key)
         batch.items.append(item)
         batch.origins.append(origin)
         batch.size += size
         if len(batch.items) >= self._rows or batch.size >= BATCH_BYTES:
             yield self._open.pop(shard)
 
-    def _items(self, record_batch: pa.RecordBatch, first: int) -> list[Message | None]:
-        columns = normalized(self._table, record_batch)
-        values = [column.to_pylist() for column in columns]
+    def _items(
+        self,
+        record_batch: pa.RecordBatch,
+        columns: list[pa.Array],
+        values: list[list[Any]],
+        first: int,
+    ) -> list[Message | None]:
         if not any(
             column.null_count and not declared.nullable
             for declared, column in zip(self._table.columns, columns, strict=True)

@@ -1,11 +1,11 @@
 """The handlers of engines: taking them out of service, and moving replicas between them."""
 
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import Rejected, Txn, keys
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.engines.fleet import Fleet, answer_each_with_fleet
 from quorate_storage_engine.engines.moves import Add, additions, next_step, shortage
-from quorate_storage_engine.families import ENGINES, engine_key
+from quorate_storage_engine.families import DROPS, ENGINES, engine_key
 from quorate_storage_engine.leadership.elections import enthrone
 from quorate_storage_engine.removal.drops import ask_to_drop
 from quorate_storage_engine.segments.rows import seen_draft, store
@@ -41,15 +41,22 @@ def move_replicas(txn: Txn, command: MoveReplicasCommand) -> BatchReply:
 
 
 def _decommission(txn: Txn, fleet: Fleet, name: str) -> Engine:
-    if not fleet.is_registered(name) and txn.get(ENGINES, engine_key(name)) is None:
+    if not (fleet.is_registered(name) or _has_left_something(txn, name)):
         raise Rejected(
             "ENGINE_NOT_FOUND",
-            f"no engine {name} is registered, and none of that name held anything",
+            f"no engine {name} is registered, and none of that name holds anything",
         )
     if fleet.is_leaving(name):
         return fleet.engine(name)
     # Zero is no mark.
     return fleet.mark(name, max(1, txn.proposed_at_ms))
+
+
+def _has_left_something(txn: Txn, name: str) -> bool:
+    """Tell whether an engine carries something, or was asked to drop what it holds."""
+    if txn.get(ENGINES, engine_key(name)) is not None:
+        return True
+    return any(txn.scan(DROPS, *keys.prefix(name), limit=1))
 
 
 def _recommission(txn: Txn, fleet: Fleet, name: str) -> Engine:

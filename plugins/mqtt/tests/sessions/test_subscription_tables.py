@@ -1,0 +1,80 @@
+"""Subscriptions as rows of a table: what is loaded is read again, and what is wrong is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from quorate.plugin import Invalid
+from quorate.testing import MemoryTxn
+from quorate_mqtt.sessions.apply import connect_session
+from quorate_mqtt.subscriptions import tables
+from quorate_mqtt.subscriptions.apply import set_subscriptions
+from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS, subscription_key
+from quorate_mqtt.v1.sessions_pb2 import ConnectSession, SessionConnect
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscriptions
+
+FULL = ("acme", "ada", "a/+/b", 2, True, True, "NEVER", 9, b"\xff")
+SHORT = ("acme", "ada", "b/#", 0, None, None, None, None, None)
+COMPLETED = (*SHORT[:4], False, False, *SHORT[6:])
+
+
+@pytest.fixture
+def txn(shard: Callable[..., MemoryTxn], client: Callable[..., SessionConnect]) -> MemoryTxn:
+    txn = shard()
+    connect_session(txn, ConnectSession(broker="north", broker_epoch=1, connection=client("ada")))
+    return txn
+
+
+def stored(txn: MemoryTxn) -> list[tuple[object, ...]]:
+    return [tables.from_row(key, value) for key, value in txn.rows(SUBSCRIPTIONS).items()]
+
+
+def test_subscriptions_are_what_was_written(txn: MemoryTxn) -> None:
+    items = [tables.to_item(*row) for row in (FULL, SHORT)]
+    reply = set_subscriptions(txn, SetSubscriptions(subscriptions=items))
+
+    assert not reply.refusals
+    assert stored(txn) == [FULL, COMPLETED]
+    again = [tables.to_item(*row) for row in (FULL, COMPLETED)]
+    set_subscriptions(txn, SetSubscriptions(subscriptions=again))
+    assert stored(txn) == [FULL, COMPLETED]
+
+
+def test_a_client_without_a_session_is_refused(txn: MemoryTxn) -> None:
+    nobody = tables.to_item("acme", "nobody", *FULL[2:])
+    items = [nobody, tables.to_item(*FULL)]
+    reply = set_subscriptions(txn, SetSubscriptions(subscriptions=items))
+
+    assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
+    assert stored(txn) == [FULL]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("tenant", ""),
+        ("client_id", ""),
+        ("filter", "a/#/b"),
+        ("qos", 3),
+        ("qos", -1),
+        ("retain_handling", "SOMETIMES"),
+        ("identifier", -1),
+        ("identifier", 268_435_456),
+        ("properties", bytes(16 * 1024 + 1)),
+    ],
+)
+def test_a_row_that_cannot_be_right_names_its_column(column: str, value: object) -> None:
+    names = [each.name for each in tables.TABLE.columns]
+    row = dict(zip(names, FULL, strict=True)) | {column: value}
+    with pytest.raises(Invalid) as refused:
+        tables.to_item(*row.values())  # type: ignore[arg-type]
+
+    assert refused.value.field == column
+
+
+def test_keys_begin_with_what_is_named() -> None:
+    key = tables.TABLE.to_key("acme", "ada", "a/+/b")
+
+    assert key == subscription_key("acme", "ada", "a/+/b")
+    assert key.startswith(tables.TABLE.to_key("acme", "ada"))
