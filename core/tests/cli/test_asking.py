@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +24,17 @@ async def fail() -> None:
     raise LookupError("one of many failed")
 
 
-def test_ctrl_c_is_known_also_behind_tasks_that_have_failed(node: FakeNode) -> None:
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What a shell runs in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_known_also_behind_tasks_that_have_failed(
+    node: FakeNode, interruptible: None
+) -> None:
     async def work(client: AsyncClient) -> None:
         with pytest.raises(ExceptionGroup):
             async with asyncio.TaskGroup() as tasks:
