@@ -189,7 +189,9 @@ class Accepted:
         self, name: str, method: MethodDescriptor, requests: Sequence[bytes], answer: Answer
     ) -> None:
         """Note what a call sent, by what it was answered with."""
-        read = readable(StreamRequest, requests) if name in (EXECUTE, STREAM) else []
+        # A method of one message gets the first of them.
+        heard = requests if name == STREAM else requests[:1]
+        read = readable(StreamRequest, heard) if name in (EXECUTE, STREAM) else []
         sent = [command for part in read for command in part.commands]
         if name in (EXECUTE, STREAM) and answer.code not in ANSWERED:
             # What came of each is not known.
@@ -206,7 +208,7 @@ class Accepted:
         elif method.input_type.full_name in self._commands and (
             answer.code is not grpc.StatusCode.INVALID_ARGUMENT
         ):
-            for content in requests[:1]:
+            for content in heard:
                 self._add(method.input_type.full_name, content)
 
     def _note_each(self, sent: Sequence[Any], answers: Sequence[CommandAnswer]) -> None:
