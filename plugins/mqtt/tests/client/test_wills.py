@@ -10,7 +10,7 @@ from quorate.plugin import keys
 from quorate_mqtt.client.wills import Wills
 from quorate_mqtt.v1.wills_pb2 import WillDelivery
 
-MINE, ANOTHERS = 7, 8
+MINE, FOREIGN = 7, 8
 
 
 def row(number: int, assignee_epoch: int, kind: ChangeKind = ChangeKind.PUT) -> WatchedChange:
@@ -35,7 +35,7 @@ class Watching:
 async def test_each_own_will_is_given_once() -> None:
     changes = Watching(
         row(1, MINE, ChangeKind.ROW),
-        row(2, ANOTHERS, ChangeKind.ROW),
+        row(2, FOREIGN, ChangeKind.ROW),
         row(3, 0),
         row(1, MINE),
         row(3, MINE),
