@@ -425,7 +425,8 @@ def seen(applied: list[AppliedEntry]) -> list[tuple[Outcome, ...]]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(drawn=_ENTRIES, seed=st.integers(0, 99))
 def test_any_division_and_any_crash_gives_the_same_state(

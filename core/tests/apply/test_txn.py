@@ -261,7 +261,7 @@ _STEP = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(_STEP, max_size=30))
 def test_layers_show_what_a_plain_dict_would(steps: list[tuple[str, ...]]) -> None:
     batch = Layer(NOTHING)

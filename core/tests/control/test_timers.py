@@ -328,7 +328,8 @@ def test_nothing_is_proposed_after_the_stop(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     pauses=st.lists(st.tuples(st.floats(0.1, 15.0), st.floats(0.0, 40.0)), min_size=1, max_size=6),

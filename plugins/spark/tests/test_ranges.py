@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from quorate.plugin import Column, Table, keys
 from quorate.v1.kv_pb2 import PutPairs
 
@@ -76,7 +76,6 @@ def within(key: bytes, each: KeyRange) -> bool:
     return key >= each.start and (each.end is None or key < each.end)
 
 
-@settings(deadline=None)
 @given(st.lists(of_name | of_number, max_size=4))
 def test_ranges_hold_what_passes_and_the_filters_drop_the_rest(filters: list[Any]) -> None:
     assert list(ranges.pushed(TABLE, filters)) == filters
@@ -118,7 +117,6 @@ def test_other_filters_are_left_to_spark() -> None:
     assert ranges.pushed(TABLE, others) == ()
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.binary(max_size=12), min_size=1, max_size=30),
     st.integers(0, 8),

@@ -19,7 +19,7 @@ def carry(loads: list[Load], segments: int, replicas: int) -> list[list[str]]:
     return placed
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 300))
 def test_from_nothing_replicas_and_leaders_lie_evenly(
     engines: int, replicas: int, segments: int
@@ -36,7 +36,7 @@ def test_from_nothing_replicas_and_leaders_lie_evenly(
     assert max(leaderships) <= segments / engines * 1.05 + 2
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=1, max_size=12),
     st.integers(0, 14),
@@ -65,7 +65,7 @@ def test_nobody_is_chosen_twice_and_holders_stay_where_they_are(
     assert place(loads, wanted + 1, seed=seed, holders=holders, barred=barred)[:wanted] == chosen
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(1, 6), st.data())
 def test_racks_are_used_evenly_as_far_as_they_have_engines(
     racks: list[int], wanted: int, data: st.DataObject

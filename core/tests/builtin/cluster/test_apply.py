@@ -229,7 +229,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=STEPS)
 def test_brokers_are_those_that_a_plain_model_holds_alive(
     steps: list[tuple[str, str, int, int]],

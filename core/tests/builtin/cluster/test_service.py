@@ -312,7 +312,7 @@ def spoilt(draw: st.DrawFn) -> tuple[type[Message], bytes]:
     return type(right), sent[:begin] + draw(st.binary(max_size=20)) + sent[end:]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sent=spoilt())
 def test_no_bytes_meet_a_bug(catalog: Catalog, sent: tuple[type[Message], bytes]) -> None:
     service = MemoryNode(catalog=catalog).servicer(SERVICE.full_name)

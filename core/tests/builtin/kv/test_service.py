@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 from google.protobuf.message import DecodeError, Message
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from quorate.builtin.kv import queries
 from quorate.builtin.kv.families import LONGEST_KEY
 from quorate.builtin.kv.service import KV, KvServicer
@@ -122,7 +122,6 @@ async def test_what_is_too_large_is_refused_with_its_field(
 
 @pytest.mark.parametrize("method", [each.name for each in METHODS])
 @given(noise=st.binary(max_size=64))
-@settings(deadline=None)
 def test_noise_is_answered_or_refused(catalog: Catalog, method: str, noise: bytes) -> None:
     service = MemoryNode(catalog=catalog, shards={"metadata": 2}).servicer(KV.full_name)
 

@@ -552,7 +552,7 @@ def test_shards_without_a_replica_here_come_through_the_port(site: Site, stopped
 # No gap, and nothing twice.
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), rows=st.integers(1, 5))
 def test_rows_and_changes_together_are_what_is_stored(seed: int, rows: int) -> None:
     """Readers come and go by tokens, while entries are applied between any two of their steps."""

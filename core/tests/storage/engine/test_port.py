@@ -322,7 +322,8 @@ OPERATIONS = st.lists(
 
 @given(batches=st.lists(OPERATIONS, max_size=6), start=KEYS, end=KEYS, reverse=st.booleans())
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_both_engines_answer_alike(
     batches: list[list[tuple[str, bytes, bytes]]],

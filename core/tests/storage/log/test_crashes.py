@@ -162,4 +162,4 @@ class Crashes(RuleBasedStateMachine):
 
 
 TestCrashes = Crashes.TestCase
-TestCrashes.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestCrashes.settings = settings(max_examples=60, stateful_step_count=40)

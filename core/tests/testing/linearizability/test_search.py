@@ -106,7 +106,7 @@ def test_whatever_one_key_did_is_accepted(history: list[Operation]) -> None:
     assert found is None, str(found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(histories(most=6), st.data())
 def test_what_was_changed_is_judged_as_by_trying_every_order(
     history: list[Operation], data: st.DataObject
@@ -138,7 +138,7 @@ def answers(call: Call) -> st.SearchStrategy[Outcome]:
             return deleted if call.expected is None else deleted | st.just(Refused())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(histories(most=30), st.data())
 def test_what_is_left_of_a_violation_is_one_and_nothing_of_it_can_be_spared(
     history: list[Operation], data: st.DataObject
