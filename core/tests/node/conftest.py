@@ -116,6 +116,7 @@ def written(
     *,
     http: int,
     token: str = "toy",
+    election_ms: int = 150,
     more: str = "",
 ) -> Path:
     """Write the file of a node, and return where it is."""
@@ -134,8 +135,8 @@ def written(
         {listed}
         [timing]
         heartbeat_ms = 30
-        election_min_ms = 150
-        election_max_ms = 300
+        election_min_ms = {election_ms}
+        election_max_ms = {2 * election_ms}
         {more}
         """
     )

@@ -18,7 +18,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.config import load
 from quorate.node import probes
-from quorate.node.node import Node
 from quorate.plugin import NodeApi
 from quorate.rpc.server import ServingRefusedError
 
@@ -176,62 +175,79 @@ async def test_a_port_in_use_is_named(nodes: Nodes) -> None:
             await node.stop()
 
 
-async def test_metrics_tell_what_a_node_has_done(nodes: Nodes) -> None:
-    paths, shard = nodes.files(3), "toy/0"
+async def test_metrics_tell_what_nodes_have_done(nodes: Nodes) -> None:
+    # Leaders stay on a busy machine; where one goes all the same, the figures of all nodes count.
+    paths, shard = nodes.files(3, election_ms=1500), "toy/0"
     async with nodes.started(*paths, serving=nodes.catalog(shards=1)) as started:
-        before = [await scraped(path) for path in paths]
-        for number in range(10):
-            await nodes.say(started[0].api, f"a={number}")
-        leader = leader_of(started, shard)
-        followers = [node.me.node for node in started if node is not started[leader]]
-        async with asyncio.timeout(20):
-            while True:
-                after = [await scraped(path) for path in paths]
-                lags = [
-                    value(
-                        after[leader],
-                        "quorate_raft_follower_lag_entries",
-                        shard=shard,
-                        follower=name,
-                    )
-                    for name in followers
-                ]
-                if lags == [0, 0]:
-                    break
+        # A shard that takes writes has what core itself writes to a new one.
+        await nodes.say(started[0].api, "a=first")
+        before, _ = await agreed(paths, shard)
+        # Side by side, so that some share an entry.
+        await asyncio.gather(*(nodes.say(started[0].api, f"a={number}") for number in range(10)))
+        after, leader = await agreed(paths, shard)
 
-        def grown(name: str, **labels: str) -> float:
-            return value(after[leader], name, **labels) - value(before[leader], name, **labels)
+        def grown(name: str, **labels: str) -> list[float]:
+            return [
+                value(new, name, **labels) - value(old, name, **labels)
+                for old, new in zip(before, after, strict=True)
+            ]
 
-        assert value(after[leader], "quorate_raft_role", shard=shard, role="leader") == 1
-        roles = [value(each, "quorate_raft_role", shard=shard, role="follower") for each in after]
-        assert sum(roles) == 2
-        assert grown("quorate_apply_commands_total", shard=shard) == 10
-        assert grown("quorate_write_entry_commands_sum", shard=shard) == 10
-        assert grown("quorate_write_duration_seconds_count", shard=shard) == 10
-        assert grown("quorate_write_entry_bytes_sum", shard=shard) >= 10 * len("a=1")
-        assert 1 <= grown("quorate_apply_entries_total", shard=shard) <= 10
-        assert grown("quorate_apply_turn_seconds_count", shard=shard) >= 1
-        assert grown("quorate_log_sync_seconds_count") >= 1
-        assert value(after[leader], "quorate_raft_leader_changes_total", shard=shard) >= 1
+        assert sum(grown("quorate_write_entry_commands_sum", shard=shard)) == 10
+        made = sum(grown("quorate_write_entry_commands_count", shard=shard))
+        # Those that another node sends on together are one write.
+        assert 1 <= made <= sum(grown("quorate_write_duration_seconds_count", shard=shard)) <= 10
+        assert made < 10
+        assert sum(grown("quorate_write_entry_bytes_sum", shard=shard)) >= 10 * len("a=1")
+        assert grown("quorate_apply_commands_total", shard=shard) == [10, 10, 10]
+        # Those without commands are among them: the first entry of a leader's term is one.
+        entries = grown("quorate_raft_applied_index", shard=shard)
+        assert grown("quorate_apply_entries_total", shard=shard) == entries
+        assert min(grown("quorate_apply_turn_seconds_count", shard=shard)) >= 1
+        assert min(grown("quorate_log_sync_seconds_count")) >= 1
+        assert value(leader, "quorate_raft_leader_changes_total", shard=shard) >= 1
         indexes = [
-            value(after[leader], f"quorate_raft_{which}_index", shard=shard)
+            value(leader, f"quorate_raft_{which}_index", shard=shard)
             for which in ("applied", "commit", "synced", "last")
         ]
         assert indexes == sorted(indexes)
-        assert value(after[leader], "quorate_rocksdb_memtables_bytes", database=shard) > 0
-        assert value(after[leader], "quorate_rocksdb_memtables_bytes", database="log") > 0
-        assert value(after[leader], "quorate_write_admitted_commands", shard=shard) == 0
-        assert value(after[leader], "quorate_node_ready") == 1
-        assert value(after[leader], "quorate_cache_builds_total", cache="toy.rows") >= 1
-        assert value(after[leader], "quorate_watch_open_watches") >= 1
+        assert value(leader, "quorate_rocksdb_memtables_bytes", database=shard) > 0
+        assert value(leader, "quorate_rocksdb_memtables_bytes", database="log") > 0
+        assert value(leader, "quorate_write_admitted_commands", shard=shard) == 0
+        assert value(leader, "quorate_node_ready") == 1
+        assert value(leader, "quorate_cache_builds_total", cache="toy.rows") >= 1
+        assert value(leader, "quorate_watch_open_watches") >= 1
 
 
-def leader_of(started: list[Node], shard: str) -> int:
-    return next(
-        number
-        for number, node in enumerate(started)
-        if any(str(each.id) == shard and each.leads for each in node.shards.all())
-    )
+async def agreed(paths: list[Path], shard: str) -> tuple[list[Samples], Samples]:
+    """Return what nodes say, and the leader, once the others follow and all have its whole log."""
+    async with asyncio.timeout(20):
+        while (leader := leads(scrapes := [await scraped(each) for each in paths], shard)) is None:
+            await asyncio.sleep(0.02)
+    return scrapes, leader
+
+
+def leads(scrapes: list[Samples], shard: str) -> Samples | None:
+    """Return the scrape of the leader, if there is one and nothing of its log is under way."""
+
+    def all_who(role: str) -> list[Samples]:
+        return [
+            each for each in scrapes if value(each, "quorate_raft_role", shard=shard, role=role)
+        ]
+
+    leaders, followers = all_who("leader"), all_who("follower")
+    if (len(leaders), len(followers)) != (1, len(scrapes) - 1):
+        return None
+    [leader] = leaders
+    lags = [
+        lag
+        for (name, labels), lag in leader.items()
+        if name == "quorate_raft_follower_lag_entries" and ("shard", shard) in labels
+    ]
+    last = value(leader, "quorate_raft_last_index", shard=shard)
+    applied = {value(each, "quorate_raft_applied_index", shard=shard) for each in scrapes}
+    waiting = value(leader, "quorate_write_admitted_commands", shard=shard)
+    quiet = lags == [0] * len(followers) and applied == {last} and not waiting
+    return leader if quiet else None
 
 
 async def test_calls_are_counted(nodes: Nodes) -> None:

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import pytest
+from quorate.apply.control import METADATA
+from quorate.cli.exit_codes import ExitCode
+from quorate.cli.main import main
 from quorate.config import load
+from quorate.consensus.membership import Configuration, Member
+from quorate.consensus.messages import Peer
+from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import RemovedError
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -79,6 +86,26 @@ def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> 
 
     assert "error: n9 is not among the initial members n1" in said
     assert "Traceback" not in said
+
+
+def test_a_node_that_was_removed_ends_with_one_line_and_a_code_of_its_own(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    [path] = nodes.files(1)
+    members = Membership(7, Configuration.of([Member(Peer("n2", 2))]))
+
+    async def live(*_: object) -> None:
+        raise RemovedError(METADATA, Peer("n1", 1), members)
+
+    # What a process does to itself is not for this one.
+    monkeypatch.setattr("quorate.observe.logs.configure", lambda *_: None)
+    monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
+    monkeypatch.setattr("quorate.node.process._live", live)
+    assert main(["serve", "--config", str(path)]) == int(ExitCode.REMOVED) == 6
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith("error: n1#")
+    assert "was removed from shard metadata/0: since index 7 its members are n2#" in line
+    assert line.endswith("add it with `quorate member add`")
 
 
 def test_each_event_is_an_object_of_json_on_demand(nodes: Nodes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from quorate.groups.routing.forwarding import AsOf
 from quorate.groups.routing.queries import Answers as Found
 from quorate.groups.routing.reads import ReadOptions
 from quorate.node.api import PluginNode
-from quorate.plugin import NodeApi, Rejected, ShardRef
+from quorate.plugin import NodeApi, Rejected, ShardAnswers, ShardRef
 from quorate.plugin.shard_id import ShardId
 
 
@@ -41,6 +42,26 @@ async def test_answers_are_as_old_as_the_oldest_shard(
 
     assert (found.rows, found.age_ms) == ([StringValue(value="row")], age)
     assert asked == [ReadOptions(consistency="stale", min_revision=3)]
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+async def test_shards_are_read_one_by_one(fenced: bool) -> None:
+    asked: list[Any] = []
+
+    async def read_shards(
+        message: Any, row: Any, options: ReadOptions, **how: Any
+    ) -> AsyncIterator[ShardAnswers[StringValue]]:
+        asked.append((options.consistency, how))
+        yield ShardAnswers(shard=3, rows=[StringValue(value="row")])
+
+    none = cast(Any, None)
+    groups = cast(Any, SimpleNamespace(read_shards=read_shards))
+    node: NodeApi = PluginNode(none, none, groups, (), none, none, none)
+    reader = FencedNode(node, ShardRef("toy", 0, 1)) if fenced else node
+    answers = reader.read_shards(BytesValue(), StringValue, shards=[3], consistency="stale")
+
+    assert [each.shard async for each in answers] == [3]
+    assert asked == [("stale", {"shards": [3], "timeout_s": None})]
 
 
 @pytest.mark.parametrize("fenced", [False, True])

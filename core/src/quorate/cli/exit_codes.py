@@ -12,4 +12,5 @@ class ExitCode(IntEnum):
     CONFIGURATION = 3
     PLUGIN = 4
     UNAVAILABLE = 5
+    REMOVED = 6
     INTERRUPTED = 130

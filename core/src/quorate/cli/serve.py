@@ -56,7 +56,7 @@ def command(
         terminal.warn(settings.timing.caution)
     catalog = _catalog(terminal, frozenset(settings.plugins.enabled))
     try:
-        from quorate.node.process import NodeEndedError, run
+        from quorate.node.process import NodeEndedError, NodeRemovedError, run
     except ModuleNotFoundError as error:
         raise failure(
             ExitCode.FAILED,
@@ -69,7 +69,8 @@ def command(
     except NodeEndedError as error:
         sentence = str(error)
         problem = Problem(sentence, {"what": sentence, "fix": ""})
-        raise Failure(ExitCode.FAILED, [problem]) from error
+        removed = isinstance(error, NodeRemovedError)
+        raise Failure(ExitCode.REMOVED if removed else ExitCode.FAILED, [problem]) from error
 
 
 def _catalog(terminal: Terminal, enabled: frozenset[str]) -> "Catalog":

@@ -33,7 +33,6 @@ _ENDS: Final = (
     JournalDamagedError,
     OSError,
     OtherClusterError,
-    RemovedError,
     ReplicaStoppedError,
     ServingRefusedError,
     UnclaimedDataError,
@@ -45,6 +44,10 @@ class NodeEndedError(Exception):
     """The node could not start, or not go on; the text says why, and what to do."""
 
 
+class NodeRemovedError(NodeEndedError):
+    """The cluster goes on without the node: to start it again as it is would be in vain."""
+
+
 def run(settings: Settings, catalog: Catalog) -> None:
     """Be a node until SIGTERM or SIGINT, which end it in order.
 
@@ -53,6 +56,8 @@ def run(settings: Settings, catalog: Catalog) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         uvloop.run(_live(settings, catalog))
+    except RemovedError as error:
+        raise NodeRemovedError(str(error)) from error
     except _ENDS as error:
         raise NodeEndedError(str(error)) from error
 

@@ -633,7 +633,9 @@ def test_a_slow_write_is_warned_about_once_with_its_stage(
 # Members.
 
 
-def test_a_replica_that_was_removed_finds_out_and_says_so(cluster: Cluster) -> None:
+def test_a_replica_that_was_removed_finds_out_and_says_so(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
     leader, removed = cluster.leader, cluster.followers[0]
     shard = removed.metadata
     members = [Member(n.peer) for n in cluster.nodes.values() if n is not removed]
@@ -645,6 +647,8 @@ def test_a_replica_that_was_removed_finds_out_and_says_so(cluster: Cluster) -> N
     assert f"since index {index}" in str(shard.stopped)
     assert leader.metadata.membership is not None
     assert leader.metadata.membership.index == index
+    # Whoever ends for it says so; that a replica leaves is no error by itself.
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 def test_a_change_of_members_ends_with_its_deadline(cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from quorate.cli.deferred import terminal_of
+from quorate.cli.dev.endings import cut_short, ended
 from quorate.cli.dev.following import Event, Look, carried, changes
 from quorate.cli.dev.layout import (
     DEFAULT_NODES,
@@ -23,7 +24,7 @@ from quorate.cli.dev.layout import (
 )
 from quorate.cli.dev.processes import NodeProcess
 from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, problem
+from quorate.cli.failures import Failure, problem
 from quorate.cli.statuses import Statuses
 from quorate.cli.terminal import Terminal
 from quorate.config import split_address
@@ -141,9 +142,8 @@ class _Development:
         code = await process.ended()
         self._ended[process.node.name] = code
         if self._ready and not self._told.is_set():
-            said = _ended(process, code)
-            again = f"start it again with `quorate serve --config {process.node.config}`"
-            self._tell(Event(f"{said.sentence}\n{again}", {"event": "ended", **said.parts}))
+            said = ended(process, code)
+            self._tell(Event(said.sentence, {"event": "ended", **said.parts}))
 
     async def _follow(self) -> None:
         """Tell when the cluster is ready, and from then on what happens in it."""
@@ -168,7 +168,7 @@ class _Development:
                 raise Failure(
                     ExitCode.FAILED,
                     [
-                        _ended(process, self._ended[process.node.name])
+                        cut_short(process, self._ended[process.node.name])
                         for process in self._processes
                         if process.node.name in self._ended
                     ],
@@ -206,7 +206,7 @@ class _Development:
         codes = await asyncio.gather(*(process.stop() for process in self._processes))
         await asyncio.gather(*self._watchers)
         ill = [
-            _ended(process, code)
+            cut_short(process, code)
             for process, code in zip(self._processes, codes, strict=True)
             if code not in _IN_ORDER and process in running and self._ready
         ]
@@ -227,19 +227,3 @@ class _Development:
 
 def _counted(nodes: int) -> str:
     return "1 node" if nodes == 1 else f"{nodes} nodes"
-
-
-def _ended(process: NodeProcess, code: int) -> Problem:
-    """Say how a node ended, with the end of its log."""
-    node, lines = process.node, process.last_lines()
-    how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
-    return Problem(
-        "\n  ".join([f"{node.name} ended with {how}; {node.log} ends with:", *lines]),
-        {
-            "what": f"{node.name} ended with {how}",
-            "fix": f"read {node.log}",
-            "node": node.name,
-            "exit_code": code,
-            "log": lines,
-        },
-    )

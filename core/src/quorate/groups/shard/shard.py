@@ -193,7 +193,9 @@ class Shard:
         if self._ended:
             return
         self.stopped = error
-        _log.error(
+        # To be removed is no fault; a node that was, says so in its last line.
+        _log.log(
+            logging.INFO if isinstance(error, RemovedError) else logging.ERROR,
             "shard %s stops at index %d: %s",
             self.id,
             self.applied,
