@@ -3,9 +3,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
-from quorate.observe.failpoints import VARIABLE, arm, arm_from, failpoint
+from quorate.observe.failpoints import VARIABLE, arm, arm_from, disarmed, failpoint
 
 
 def test_nothing_happens_where_nothing_is_armed() -> None:
@@ -21,6 +22,18 @@ def test_what_is_armed_happens_under_its_name_alone_and_for_as_long_as_it_is() -
     failpoint("test.point")
 
     assert seen == ["here", "here"]
+
+
+def test_nothing_happens_where_everything_is_disarmed() -> None:
+    seen: list[str] = []
+    with arm("test.point", lambda: seen.append("armed")):
+        with suppress(LookupError), disarmed():
+            failpoint("test.point")
+            raise LookupError
+        assert seen == []
+        failpoint("test.point")
+
+    assert seen == ["armed"]
 
 
 def test_a_process_is_killed_where_its_environment_says() -> None:

@@ -65,6 +65,7 @@ class FaultInjector:
             self._empty_disk: faults.empty_disk,
             operator.transfer: faults.transfer,
             operator.change: faults.membership,
+            self._return_leader: faults.return_leader,
         }
 
     @contextmanager
@@ -182,7 +183,11 @@ class FaultInjector:
         self._cut(self._rng.choice((away, back, away + back)), 2.0)
 
     def _strand_leader(self) -> None:
-        node = self._leading_node()
+        self._strand(self._leading_node())
+
+    def _strand(self, node: Node) -> None:
+        if self._stopped:
+            return
         away, back = self._ways(node)
         self._cut(away + back, 3.0)
         self._run_clock(node, 0.1)
@@ -190,6 +195,21 @@ class FaultInjector:
     def _ways(self, node: Node) -> tuple[list[Pair], list[Pair]]:
         others = [name for name in self._cluster.nodes if name != node.name]
         return [(node.name, other) for other in others], [(other, node.name) for other in others]
+
+    def _return_leader(self) -> None:
+        """Let a leader hand over, lead again, hear late words of its first time, and be alone."""
+        world, shard = self._cluster.world, self._rng.choice(self._cluster.shards)
+        leader = self._cluster.leader(shard)
+        if leader is None or len(self._cluster.nodes) < 3:
+            return
+        here = leader.replica.me.node
+        others = [name for name in sorted(self._cluster.nodes) if name != here]
+        late, between = self._rng.sample(others, 2)
+        away_s = self._rng.uniform(0.1, 0.3)
+        self._until_mended(self._cluster.network.slow((late, here), 3 * away_s), 8 * away_s)
+        world.at(away_s, self._operator.transfer_to, shard, between)
+        world.at(2 * away_s, self._operator.transfer_to, shard, here)
+        world.at(4 * away_s, self._strand, self._cluster.nodes[here])
 
     def _slow_way(self) -> None:
         a, b = self._rng.sample(sorted(self._cluster.nodes), 2)

@@ -45,8 +45,17 @@ class Operator:
         if leader is None or leader.process.paused or leader.replica.log.configuration is None:
             return
         target = self._rng.choice(leader.replica.log.configuration.voters)
+        self._hand_over(leader, target.node)
+
+    def transfer_to(self, shard: str, node: str) -> None:
+        """Ask whoever leads a shard to hand over to a node."""
+        leader = self._cluster.leader(shard)
+        if leader is not None and not leader.process.paused:
+            self._hand_over(leader, node)
+
+    def _hand_over(self, leader: Hosted, node: str) -> None:
         try:
-            leader.shard.transfer(target.node)
+            leader.shard.transfer(node)
         except (TransferRefusedError, NotLeaderError):
             return
         self._cluster.counts["transfers"] += 1

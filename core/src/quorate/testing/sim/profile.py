@@ -51,6 +51,8 @@ class Faults:
     empty_disk: int = 1
     transfer: int = 2
     membership: int = 2
+    #: A leader hands over, leads again, is told late words of the first time, and is alone then.
+    return_leader: int = 0
     #: How much longer a slow way takes.
     slow_way_s: tuple[float, ...] = (0.05, 0.2, 0.6)
     #: Of the failpoints that a transfer comes to: the process dies there.
