@@ -84,6 +84,60 @@ def test_many_rows_are_those_of_the_call(catalog: Catalog) -> None:
         declared.get_rows("other.rows", [b"k"])
 
 
+def test_many_values_are_those_of_the_rows_of_the_call(catalog: Catalog) -> None:
+    txn, _ = new_txn(Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name]))
+    for family in ("tested.rows", "tested.marks"):
+        txn.put(family, b"k", b"v")
+        found = txn.get_values(family, iter([b"l", b"k", b"k"]))
+        txn.delete(family, b"k")
+
+        assert found == [None, b"v", b"v"]
+        assert txn.get_values(family, [b"k"]) == [None]
+    with pytest.raises(UndeclaredFamilyError):
+        txn.get_values("other.rows", [b"k"])
+    with pytest.raises(TypeError, match="a key is bytes, not str"):
+        txn.get_values("tested.rows", ["k"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("family", ["tested.rows", "tested.olds", "tested.marks"])
+def test_rows_that_are_put_together_are_those_put_one_by_one(catalog: Catalog, family: str) -> None:
+    scope = Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name])
+    rows = {b"l": b"1", b"k": b"", b"m": b"3"}
+    (one, alone), (all_, together) = new_txn(scope), new_txn(scope)
+    for txn in (one, all_):
+        txn.put(family, b"l", b"before")
+        txn.put("tested.rows", b"a", b"")
+    for key, value in rows.items():
+        one.put(family, key, value)
+    all_.put_each(family, rows)
+    all_.put_each(family, {})
+    for txn in (one, all_):
+        txn.put(family, b"n", b"")
+        txn.put("tested.rows", b"z", b"")
+
+    assert together.encode(7) == alone.encode(7)
+    for (name, table), (named, expected) in zip(
+        all_.layer.tables.items(), one.layer.tables.items(), strict=True
+    ):
+        assert (name, list(table.rows.items())) == (named, list(expected.rows.items()))
+
+
+def test_rows_that_are_put_together_are_refused_before_one_is_written(catalog: Catalog) -> None:
+    txn, events = new_txn(Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name]))
+    with pytest.raises(UndeclaredFamilyError):
+        txn.put_each("tested.facts", {b"k": b"v"})
+    for rows, what in (({b"k": b"v", "l": b"v"}, "key"), ({b"k": b"v", b"l": None}, "value")):
+        with pytest.raises(TypeError, match=f"a {what} is bytes"):
+            txn.put_each("tested.rows", rows)  # type: ignore[arg-type]
+
+    assert not txn.layer.tables
+    assert not events.parts
+    txn.end()
+    with pytest.raises(RuntimeError, match="has ended"):
+        txn.put_each("tested.rows", {b"k": b"v"})
+    assert not events.parts
+
+
 def test_private_rows_are_stored_as_they_are(machine: Machine) -> None:
     machine.do(["put", "tested.marks", "k", "v"], ["put", "tested.rows", "k", "v"])
 

@@ -18,7 +18,7 @@ from quorate.groups import refusals
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
-from quorate.v1.command_pb2 import Command, CommandAnswer
+from quorate.v1.command_pb2 import Command, CommandAnswer, CommandReply
 from quorate.v1.kv_pb2 import ExpirePairs, PutPair, PutPairReply, PutPairs
 
 if TYPE_CHECKING:
@@ -332,6 +332,23 @@ async def test_a_share_that_fails_as_a_whole_refuses_its_items(
     cluster.nodes["n1"].answer = lambda _: cluster.failing(Rejected("NO"))
     with pytest.raises(OutcomeUnknownError):
         await q.execute(batch, BatchReply)
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+async def test_a_batch_names_the_items_whose_answers_were_not_kept(
+    cluster: FakeCluster, q: AsyncClient, shards: int
+) -> None:
+    kept = BatchReply(items=1, revisions=[ShardRevision(shard=0, revision=8)])
+    cluster.nodes["n1"].answer = lambda _: cluster.reply(kept)
+    forgotten = CommandAnswer(reply=CommandReply(forgotten=True))
+    cluster.nodes["n2"].answer = lambda _: forgotten
+    keys = (b"key10", b"key1", b"key11") if shards == 2 else (b"key10", b"key11")
+    reply = await q.execute(PutPairs(pairs=[PutPair(key=key) for key in keys]), BatchReply)
+
+    assert (reply.items, len(reply.refusals)) == (len(keys), 0)
+    assert list(reply.forgotten) == ([0, 2] if shards == 2 else [0, 1])
+    other = await q.execute_all([PutPairs(pairs=[PutPair(key=key)]) for key in keys])
+    assert other.forgotten == reply.forgotten
 
 
 async def test_a_batch_that_names_a_key_twice_is_refused_here(

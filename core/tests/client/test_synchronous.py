@@ -77,6 +77,24 @@ def test_threads_share_calls(served: FakeCluster, q: Client) -> None:
     assert len(served.nodes["n1"].commands) == 200
 
 
+def test_named_sessions_number_what_they_carry_out(served: FakeCluster, q: Client) -> None:
+    session = q.sessions.open("metadata", served.second, "load")
+    answer = session.execute(PutPair(key=served.second), 7, lowest_unanswered=5)
+    assert PutPairReply.FromString(answer.payload).revision == 7
+    assert q.sessions.seal("metadata", served.second, "load") == [3, 5]
+    q.sessions.close("metadata", served.second, "load")
+
+    node = served.nodes["n2"]
+    [sent], [sealed], [closed] = node.commands, node.sealed, node.closed
+    assert (sent.stamp.session, sent.stamp.sequence, sent.stamp.lowest_unanswered) == (
+        session.number,
+        7,
+        5,
+    )
+    assert (sealed.name, closed.shard_key) == ("load", served.second)
+    assert [each.name for each in node.opened] == ["load", "load"]
+
+
 def test_a_watch_is_a_plain_iterator(served: FakeCluster, q: Client) -> None:
     event = WatchEvent(kind=WatchEvent.ROW, name="t.rows", key=b"a")
     for node in served.nodes.values():

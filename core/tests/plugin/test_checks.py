@@ -690,6 +690,22 @@ def a_query_over_all_shards_without_an_order(site: Site) -> list[str]:
 
 
 @wrong
+def a_query_that_goes_by_a_key_and_by_items(site: Site) -> list[str]:
+    ask, fine = site.message("acme.torn.v1.Ask"), site.message("acme.torn.v1.AskAll")
+    items: Items[Any, Any] = Items(
+        get=lambda _: [], shard_key=lambda _: b"", make=lambda whole, _: whole
+    )
+    site.add(
+        "torn",
+        quorate_queries=[
+            query(ask, items=items, order=constant_key),
+            query(fine, shard_key=None, items=items, order=constant_key),
+        ],
+    )
+    return [of("torn", "query acme.torn.v1.Ask has both shard_key and items; keep one of them")]
+
+
+@wrong
 def reads_of_what_is_not_there_or_elsewhere(site: Site) -> list[str]:
     greet, ask = site.message("acme.nosy.v1.Greet"), site.message("acme.nosy.v1.Ask")
     reads = ("healthy.greetings", "healthy.people", "healthy.rubbish", "nobody.rows")

@@ -3,11 +3,24 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 from quorate.apply.slot_set import SlotSet
-from quorate.plugin.slots import BITMAP_BYTES, SLOTS, bitmap_of, even_cut, slot_of, slots_in
+from quorate.plugin.slots import (
+    BITMAP_BYTES,
+    SLOTS,
+    bitmap_of,
+    even_cut,
+    slot_of,
+    slots_in,
+    slots_of,
+)
 
 
 def test_a_key_has_one_slot_for_ever() -> None:
     assert [slot_of(key) for key in (b"", b"a", b"topic/1")] == [0, 579, 929]
+
+
+@given(st.lists(st.binary()))
+def test_many_keys_have_the_slots_of_each(shard_keys: list[bytes]) -> None:
+    assert slots_of(shard_keys) == [slot_of(key) for key in shard_keys]
 
 
 @given(st.integers(1, SLOTS))

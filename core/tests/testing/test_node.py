@@ -146,6 +146,32 @@ def test_an_operation_of_a_session_is_carried_out_once(node: MemoryNode, pb: Any
     assert len(node.events) == 1
 
 
+def test_a_shard_that_is_unreadable_fails_alone(node: MemoryNode, pb: Any) -> None:
+    run(node.propose(owners("abcdefgh", pb), BatchReply))
+    api: NodeApi = node
+
+    async def read(**how: Any) -> list[tuple[int, str, str]]:
+        return [
+            (
+                each.shard,
+                "".join(row.owner for row in each.rows),
+                each.failure.code if each.failure else "",
+            )
+            async for each in api.read_shards(pb.ListNotes(), pb.Note, **how)
+        ]
+
+    whole = run(read())
+    assert [shard for shard, _, _ in whole] == [0, 1, 2, 3]
+    assert sorted("".join(rows for _, rows, _ in whole)) == list("abcdefgh")
+    assert run(read(shards={2})) == [whole[2]]
+    node.unreadable.add(("sample", 1))
+    assert run(read()) == [whole[0], whole[2], whole[3], (1, "", "UNAVAILABLE")]
+    with pytest.raises(Exception, match="sample/1 has no leader"):
+        run(read(shards=[1]))
+    with pytest.raises(Exception, match="sample/1 has no leader"):
+        run(api.read(pb.ListNotes(), pb.Note))
+
+
 def test_a_query_merges_the_shards_in_its_order(node: MemoryNode, pb: Any) -> None:
     run(node.propose(owners("hgfedcba", pb), BatchReply))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from struct import Struct
 from typing import Final
 
@@ -83,10 +83,7 @@ class ShardReader:
     def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
         """Return the rows of keys in their order, as they are at this call."""
         declared = self._readable(family)
-        named = list(keys)
-        for key in named:
-            if type(key) is not bytes:
-                raise _not_bytes("key", key)
+        named = _checked(keys)
         found = zip(named, self._rows.get_many(family, named), strict=True)
         new, revision = _new_row, _revision
         if not declared.public:
@@ -95,6 +92,14 @@ class ShardReader:
             None if value is None else new(Row, (key, value[_HEAD:], revision(value)[0]))
             for key, value in found
         ]
+
+    def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
+        """Return the values of keys in their order, as they are at this call."""
+        declared = self._readable(family)
+        values = self._rows.get_many(family, _checked(keys))
+        if not declared.public:
+            return values
+        return [None if value is None else value[_HEAD:] for value in values]
 
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
@@ -177,6 +182,29 @@ class ShardTxn(ShardReader):
         rows[key] = stored = self._head + value
         self._parts.append(key)
         self._parts.append(stored)
+
+    def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
+        """Write rows in the order given, and note their events."""
+        declared = self._writable(family)
+        if declared.previous or declared.counted:
+            for key, value in rows.items():
+                self.put(family, key, value)
+            return
+        for key, value in rows.items():
+            if type(key) is not bytes or type(value) is not bytes:
+                raise _not_bytes(*(("value", value) if type(key) is bytes else ("key", key)))
+        if not rows:
+            return
+        written = self._layer.table(family).rows
+        if not declared.public:
+            written.update(rows)
+            return
+        head = self._head
+        stored = {key: head + value for key, value in rows.items()}
+        written.update(stored)
+        self._run = None
+        self._events.begin(family, Kind.PUT)
+        self._parts.extend(chain.from_iterable(stored.items()))
 
     def delete(self, family: str, key: bytes) -> None:
         """Delete a row if there is one, and note its event."""
@@ -327,6 +355,14 @@ def _ended() -> RuntimeError:
 
 def _not_bytes(what: str, part: object) -> TypeError:
     return TypeError(f"a {what} is bytes, not {type(part).__name__}")
+
+
+def _checked(keys: Iterable[bytes]) -> list[bytes]:
+    named = list(keys)
+    for key in named:
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+    return named
 
 
 def _check_range(start: bytes, end: bytes) -> None:

@@ -236,7 +236,8 @@ def _whole(command: Command[Any], message: Message) -> Share:
 def _payload(answer: CommandReply, share: Share) -> bytes:
     if answer.forgotten:
         # It was carried out, item by item; how, is not known any more.
-        return BatchReply(items=len(share.positions)).SerializeToString()
+        count = len(share.positions)
+        return BatchReply(items=count, forgotten=range(count)).SerializeToString()
     return answer.payload
 
 
@@ -265,6 +266,13 @@ def _joined(shares: Sequence[Share], settled: Sequence[Settled]) -> BatchReply:
             latest[each.shard] = max(latest.get(each.shard, 0), each.revision)
     for shard, revision in sorted(latest.items()):
         joined.revisions.add(shard=shard, revision=revision)
+    joined.forgotten.extend(
+        sorted(
+            share.positions[item]
+            for share, reply in zip(shares, replies, strict=True)
+            for item in reply.forgotten
+        )
+    )
     return joined
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.message import Message
 
 from quorate.client.commands import Commands
+from quorate.client.twins import Blocking, blocking
 from quorate.v1.command_pb2 import (
     CloseSessionRequest,
     CloseSessionResponse,
@@ -113,3 +114,28 @@ class NamedSessions:
             read=True,
             timeout_s=timeout_s,
         )
+
+
+class SyncNamedSession(Blocking[NamedSession]):
+    """The same, without `await`."""
+
+    @property
+    def number(self) -> int:
+        """By which its shard knows it."""
+        return self.asynchronous.number
+
+    execute = blocking(NamedSession.execute)
+
+
+class SyncNamedSessions(Blocking[NamedSessions]):
+    """The same, without `await`."""
+
+    seal = blocking(NamedSessions.seal)
+    close = blocking(NamedSessions.close)
+
+    def open(
+        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+    ) -> SyncNamedSession:
+        """Open the session of a name on the shard of a key, or find it."""
+        opening = self.asynchronous.open(group, shard_key, name, timeout_s=timeout_s)
+        return SyncNamedSession(self.thread, self.thread.run(opening))

@@ -8,6 +8,7 @@ from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
 from quorate.client.kv import SyncKv
+from quorate.client.named_sessions import SyncNamedSessions
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 
 
@@ -38,6 +39,8 @@ class Client(Blocking[AsyncClient]):
         self.kv: Final = SyncKv(self.thread, q.kv)
         #: The brokers of the cluster.
         self.brokers: Final = SyncBrokers(self.thread, q.brokers)
+        #: Exactly-once sessions that outlive this client, by their names.
+        self.sessions: Final = SyncNamedSessions(self.thread, q.sessions)
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,6 @@
 """The node as a controller sees it: all that it proposes carries the term of its run."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
@@ -12,6 +12,7 @@ from quorate.plugin import (
     Consistency,
     NodeApi,
     SessionRef,
+    ShardAnswers,
     ShardRef,
     WatchedEvent,
 )
@@ -88,6 +89,17 @@ class FencedNode:
         return await self._node.read(
             message, row, consistency=consistency, min_revision=min_revision
         )
+
+    def read_shards(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        shards: Collection[int] | None = None,
+        consistency: Consistency = "linearizable",
+    ) -> AsyncIterator[ShardAnswers[R]]:
+        """Run a declared query, and yield the answers of each shard as soon as they are there."""
+        return self._node.read_shards(message, row, shards=shards, consistency=consistency)
 
     def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

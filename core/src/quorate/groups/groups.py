@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -26,7 +26,7 @@ from quorate.groups.routing.parcels import Answer, Answered, Order, Parcel, Prop
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.queries import Answers
 from quorate.groups.routing.reads import ReadOptions, Reads
-from quorate.plugin import Consistency, Invalid, SessionRef, ShardRef
+from quorate.plugin import Consistency, Invalid, SessionRef, ShardAnswers, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import Share
@@ -255,6 +255,22 @@ class Groups:
         """
         deadline = self._loop.time() + (self._read_timeout_s if timeout_s is None else timeout_s)
         return await self._reads.read(message, row, options or ReadOptions(), deadline)
+
+    def read_shards(
+        self,
+        message: Message,
+        row: type[R],
+        options: ReadOptions | None = None,
+        *,
+        shards: Collection[int] | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[ShardAnswers[R]]:
+        """Run a query, and yield the answers of each shard as soon as they are there.
+
+        One that cannot be read is yielded with its failure; raises as `read` does when none can.
+        """
+        deadline = self._loop.time() + (self._read_timeout_s if timeout_s is None else timeout_s)
+        return self._reads.read_shards(message, row, options or ReadOptions(), shards, deadline)
 
     async def accept_query(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
         """Answer what another node forwarded: never a second hop.

@@ -1,6 +1,6 @@
 """What a plugin sees of the node that hosts it: implements `quorate.plugin.NodeApi`."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -19,6 +19,7 @@ from quorate.plugin import (
     Consistency,
     Rejected,
     SessionRef,
+    ShardAnswers,
     ShardRef,
     UndeclaredFamilyError,
     WatchedEvent,
@@ -140,6 +141,23 @@ class PluginNode:
         ages = [as_of.age_ms for as_of in found.as_of.values()]
         age_ms = -1 if -1 in ages else max(ages, default=0)
         return Answers(rows=list(found.rows), age_ms=age_ms)
+
+    def read_shards(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        shards: Collection[int] | None = None,
+        consistency: Consistency = "linearizable",
+    ) -> AsyncIterator[ShardAnswers[R]]:
+        """Run a declared query, and yield the answers of each shard as soon as they are there.
+
+        Within a call it has as long as the caller gave.
+        """
+        options = ReadOptions(consistency=consistency)
+        return self._groups.read_shards(
+            message, row, options, shards=shards, timeout_s=deadline.remaining_s()
+        )
 
     async def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

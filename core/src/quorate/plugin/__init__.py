@@ -4,7 +4,7 @@ A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`
 """
 
 from quorate.plugin import keys
-from quorate.plugin.batches import answer_each, read_each, still_due
+from quorate.plugin.batches import answer_each, read_each, read_values, still_due
 from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
@@ -37,6 +37,7 @@ from quorate.plugin.node import (
     Consistency,
     NodeApi,
     SessionRef,
+    ShardAnswers,
     ShardRef,
     WatchedEvent,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "Row",
     "RowEvent",
     "SessionRef",
+    "ShardAnswers",
     "ShardRef",
     "Table",
     "Timer",
@@ -95,5 +97,6 @@ __all__ = [
     "hookimpl",
     "keys",
     "read_each",
+    "read_values",
     "still_due",
 ]

@@ -53,3 +53,9 @@ def read_each(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[Ro
     """
     for first in range(0, len(keys), _AT_A_TIME):
         yield from reader.get_rows(family, keys[first : first + _AT_A_TIME])
+
+
+def read_values(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[bytes | None]:
+    """Yield the values of any number of keys, as `read_each` does their rows."""
+    for first in range(0, len(keys), _AT_A_TIME):
+        yield from reader.get_values(family, keys[first : first + _AT_A_TIME])

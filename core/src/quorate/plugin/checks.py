@@ -248,6 +248,10 @@ def _queries(plugin: Declared, world: _World) -> Problems:
                 f"query {name} runs on all shards and has no order",
                 "give it shard_key, or order to merge its answers by",
             )
+        if query.shard_key is not None and query.items is not None:
+            yield plugin.plugin.problem(
+                f"query {name} has both shard_key and items", "keep one of them"
+            )
         yield from _reads(plugin, world, f"query {name}", query.group, query.reads)
 
 

@@ -67,11 +67,11 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class Items(Generic[M, I]):
-    """How the host splits a batch command over shards; its reply is `quorate.v1.BatchReply`."""
+    """How the host splits a batch over shards; the reply to a command is a `BatchReply`."""
 
     get: Callable[[M], Sequence[I]]
     shard_key: Callable[[I], bytes]
-    #: A command like the given one, with these items in place of its own.
+    #: A command or query like the given one, with these items in place of its own.
     make: Callable[[M, Sequence[I]], M]
     #: What a batch must not name twice; None: items may repeat.
     key: Callable[[I], bytes] | None = None
@@ -115,6 +115,8 @@ class Query(Generic[M]):
     run: Callable[[Reader, M], Iterable[Message]]
     #: None: it runs on all shards of the group, and the answers are merged by `order`.
     shard_key: Callable[[M], bytes] | None = None
+    #: What it asks for, instead of a `shard_key`: each shard is asked for the items that it holds.
+    items: Items[M, Any] | None = None
     #: The key by which answers of several shards are merged; needed when `shard_key` is None.
     order: Callable[[Any], bytes] | None = None
     reads: tuple[str, ...] = ()

@@ -74,7 +74,8 @@ def quorate_data_routes() -> Sequence[DataRoute[Any]]:
 def quorate_queries() -> Sequence[Query[Any]]:
     """Return the vocabulary of reads.
 
-    Refused: a message that is declared twice, and a query over all shards without an `order`.
+    Refused: a message that is declared twice, a query over several shards without an `order`, and
+    one with both `shard_key` and `items`.
     """
     raise NotImplementedError
 

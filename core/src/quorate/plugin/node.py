@@ -1,12 +1,13 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
+from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Event
 
 R = TypeVar("R", bound=Message)
@@ -58,6 +59,21 @@ class Answers(Generic[R]):
     rows: Sequence[R]
     #: 0 of a linearizable read; -1: not known.
     age_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardAnswers(Generic[R]):
+    """What one of several shards answered to a query, or why it could not."""
+
+    shard: int
+    #: Which items of the query it was asked for; of one without items, none.
+    positions: Sequence[int] = ()
+    #: In key order.
+    rows: Sequence[R] = ()
+    #: 0 of a linearizable read; -1: not known.
+    age_ms: int = 0
+    #: None: it was read.
+    failure: Rejected | None = None
 
 
 class CacheView(Protocol):
@@ -133,6 +149,22 @@ class NodeApi(Protocol):
         min_revision: int = 0,
     ) -> Answers[R]:
         """Run a declared query like `query`, and return its answers with their age."""
+
+    def read_shards(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        shards: Collection[int] | None = None,
+        consistency: Consistency = "linearizable",
+    ) -> AsyncIterator[ShardAnswers[R]]:
+        """Run a declared query on its shards, or on some of them, and yield each one's answers as
+        soon as they are there.
+
+        A shard that cannot be read keeps no other back: what others gave is not held up, and soon
+        after it the shard is given up and yielded with its failure. When none can be read that is
+        raised.
+        """
 
     def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""

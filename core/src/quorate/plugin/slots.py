@@ -16,6 +16,12 @@ def slot_of(shard_key: bytes) -> int:
     return zlib.crc32(shard_key) % SLOTS
 
 
+def slots_of(shard_keys: Iterable[bytes]) -> list[int]:
+    """Return the slot of each of many shard keys, in their order."""
+    crc32 = zlib.crc32
+    return [crc32(shard_key) % SLOTS for shard_key in shard_keys]
+
+
 def even_cut(shards: int) -> tuple[bytes, ...]:
     """Return the bitmap of each shard of a new group."""
     if not 1 <= shards <= SLOTS:

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from quorate.plugin.declarations import Command, Items
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.slots import slot_of
+from quorate.plugin.slots import slots_of
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
 
@@ -45,8 +45,9 @@ def split(
 ) -> list[Share]:
     """Cut a batch command into one command a shard, in the order of the shards.
 
-    `holder` gives the shard of a slot. Raises `Invalid` for an item whose key is longer than
-    `key_bytes`, and for a batch that names one key twice when its items say what their key is.
+    `holder` gives the shard of a slot, always of one group. Raises `Invalid` for an item whose key
+    is longer than `key_bytes`, and for a batch that names one key twice when its items say what
+    their key is.
     """
     items: Items[Any, Any] | None = command.items
     if items is None:
@@ -58,32 +59,37 @@ def split(
         # Many rows are their own shard keys, which are not computed twice then.
         found = named if items.key is items.shard_key else list(map(items.key, requested))
         _check_keys(found, key_bytes, message, requested)
-    # Many items share few shard keys.
-    slots = {shard_key: slot_of(shard_key) for shard_key in set(named)}
-    if key_bytes is not None and slots and len(max(slots, key=len)) > key_bytes:
+    if key_bytes is not None and max(map(len, named), default=0) > key_bytes:
         _check_lengths(named, key_bytes, items_field(message, requested))
-    holders = {slot: holder(slot) for slot in set(slots.values())}
-    shards = set(holders.values())
+    touched = slots_of(named)
+    # A batch touches hundreds of slots, and their shards are of one group: they go by numbers.
+    shards: dict[int, ShardId] = {}
+    held: dict[int, list[int]] = {}
+    for slot in sorted(set(touched)):
+        shard = holder(slot)
+        shards[shard.number] = shard
+        held.setdefault(shard.number, []).append(slot)
     if len(shards) == 1:
-        [shard] = shards
+        [(number, slots)] = held.items()
         whole = Share(
-            shard=shard,
+            shard=shards[number],
             command=message,
-            slots=tuple(sorted(holders)),
+            slots=tuple(slots),
             positions=tuple(range(len(named))),
         )
         return [whole]
-    positions: dict[ShardId, list[int]] = {}
-    for position, shard_key in enumerate(named):
-        positions.setdefault(holders[slots[shard_key]], []).append(position)
+    positions: dict[int, list[int]] = {number: [] for number in shards}
+    put = {slot: positions[number].append for number, slots in held.items() for slot in slots}
+    for position, slot in enumerate(touched):
+        put[slot](position)
     return [
         Share(
-            shard=shard,
-            command=items.make(message, [requested[position] for position in found]),
-            slots=tuple(sorted(slot for slot, holding in holders.items() if holding == shard)),
-            positions=tuple(found),
+            shard=shards[number],
+            command=items.make(message, [requested[position] for position in positions[number]]),
+            slots=tuple(held[number]),
+            positions=tuple(positions[number]),
         )
-        for shard, found in sorted(positions.items())
+        for number in sorted(shards)
     ]
 
 

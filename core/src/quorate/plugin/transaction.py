@@ -1,6 +1,6 @@
 """What handlers and queries hold: a view of one shard's rows, and a transaction over them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -69,6 +69,12 @@ class Reader(Protocol):
         For many keys it is much less work than one `get_row` for each.
         """
 
+    def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
+        """Return the values of keys in their order, as they are at this call.
+
+        It is less work than `get_rows` where no revision is looked at.
+        """
+
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
     ) -> Iterator[Row]:
@@ -88,6 +94,9 @@ class Txn(Reader, Protocol):
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Write a row; of a family that declares a `row` message this is also an event."""
+
+    def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
+        """Write rows in the order given, as `put` does; much less work than one `put` for each."""
 
     def delete(self, family: str, key: bytes) -> None:
         """Delete a row, if there is one; of a family that declares `row` also an event."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar, cast
@@ -13,7 +13,8 @@ from pydantic import BaseModel
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.groups.routing import routes as routing
+from quorate.groups.refusals import LeaderlessError
+from quorate.groups.routing import queries, routes as routing
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
     Answers,
@@ -24,12 +25,14 @@ from quorate.plugin import (
     Rejected,
     RowEvent,
     SessionRef,
+    ShardAnswers,
     ShardRef,
     UndeclaredFamilyError,
     WatchedEvent,
     splitting,
 )
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Mirrors
@@ -76,6 +79,8 @@ class MemoryNode:
         #: Everything that happened, in order.
         self.events: Final[list[Event]] = []
         self.metrics: Final = CountedMetrics(self.catalog.metrics)
+        #: Shards that cannot be read, as without a leader: (group, number).
+        self.unreadable: Final[set[tuple[str, int]]] = set()
         #: Whether copies of mirrored families stay as they are until `mirror` is called.
         self.mirrors_lag = False
         self._limits: Final = LimitsSection.model_validate(dict(limits or {}))
@@ -188,16 +193,12 @@ class MemoryNode:
         min_revision: int = 0,
     ) -> AsyncIterator[M]:
         """Run a declared query; both consistencies see everything that was proposed before."""
-        name = message.DESCRIPTOR.full_name
-        declared = self.catalog.queries.get(name)
-        if declared is None:
-            raise LookupError(f"query {name} is not declared; return it from quorate_queries")
+        parts = queries.parts(
+            queries.declared(self.catalog, message.DESCRIPTOR.full_name), message, self._slot_map
+        )
         await asyncio.sleep(0)
-        shards = self._shards[declared.group]
-        if declared.shard_key is not None:
-            place = self._slot_map.place(declared.group, declared.shard_key(message))
-            shards = [shards[place.number]]
-        for answer in run_query(self.catalog, message, shards, min_revision):
+        asked = [(self._readable(part.shard), part.message) for part in parts]
+        for answer in run_query(self.catalog, message, asked, min_revision):
             yield _typed(message, answer, row)
 
     async def read(
@@ -211,6 +212,39 @@ class MemoryNode:
         """Run a declared query; nothing here is ever old."""
         found = self.query(message, row, consistency=consistency, min_revision=min_revision)
         return Answers(rows=[answer async for answer in found], age_ms=0)
+
+    async def read_shards(
+        self,
+        message: Message,
+        row: type[M],
+        *,
+        shards: Collection[int] | None = None,
+        consistency: Consistency = "linearizable",
+    ) -> AsyncIterator[ShardAnswers[M]]:
+        """Run a declared query, and yield the answers of each shard, the unreadable ones last."""
+        declared = queries.declared(self.catalog, message.DESCRIPTOR.full_name)
+        parts = queries.parts(declared, message, self._slot_map)
+        if shards is not None:
+            parts = queries.chosen(parts, shards, self._slot_map.shards(declared.group))
+        await asyncio.sleep(0)
+        failures: list[tuple[queries.Part, LeaderlessError]] = []
+        for part in parts:
+            try:
+                shard = self._readable(part.shard)
+            except LeaderlessError as error:
+                failures.append((part, error))
+                continue
+            found = run_query(self.catalog, message, [(shard, part.message)], 0)
+            rows = [_typed(message, each, row) for each in found]
+            yield ShardAnswers(shard=shard.number, positions=part.positions, rows=rows)
+        if failures and len(failures) == len(parts):
+            raise failures[0][1]
+        for part, why in failures:
+            yield ShardAnswers(
+                shard=part.shard.number,
+                positions=part.positions,
+                failure=Rejected(why.code, str(why)),
+            )
 
     async def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""
@@ -324,6 +358,11 @@ class MemoryNode:
         if declared is None:
             raise LookupError(f"command {name} is not declared; return it from quorate_commands")
         return declared
+
+    def _readable(self, shard: ShardId) -> MemoryShard:
+        if (shard.group, shard.number) in self.unreadable:
+            raise LeaderlessError(shard)
+        return self._shards[shard.group][shard.number]
 
     def _check_fence(self, fence: ShardRef | None) -> None:
         if fence is not None and fence != self.leader(fence.group, fence.shard):

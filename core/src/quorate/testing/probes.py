@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -76,6 +76,10 @@ class _NotingTxn:
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self._doings.written.append((family, key))
         self._watched(self._txn.put)(family, key, value)
+
+    def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
+        self._doings.written.extend((family, key) for key in rows)
+        self._watched(self._txn.put_each)(family, rows)
 
     def delete(self, family: str, key: bytes) -> None:
         self._doings.written.append((family, key))

@@ -84,6 +84,10 @@ class _NotingReader:
         with self._noting():
             return self._reader.get_rows(family, keys)
 
+    def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
+        with self._noting():
+            return self._reader.get_values(family, keys)
+
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
     ) -> Iterator[Row]:

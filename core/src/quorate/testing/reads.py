@@ -12,16 +12,19 @@ from quorate.testing.shard import MemoryShard
 
 
 def run_query(
-    catalog: Catalog, message: Message, shards: Sequence[MemoryShard], min_revision: int
+    catalog: Catalog,
+    message: Message,
+    asked: Sequence[tuple[MemoryShard, Message]],
+    min_revision: int,
 ) -> Iterator[Message]:
-    """Run a query on the shards it is meant for, its answers merged by the query's `order`.
+    """Ask each shard what it is asked of a query; the answers are merged by the query's `order`.
 
     Raises `TimeoutError` when no shard has reached `min_revision`: nothing in memory is on its way.
     """
     name = message.DESCRIPTOR.full_name
     query: Query[Any] = catalog.queries[name]
-    if max(shard.revision for shard in shards) < min_revision:
+    if max((shard.revision for shard, _ in asked), default=min_revision) < min_revision:
         raise TimeoutError(f"query {name} waits for revision {min_revision}, not yet reached")
     reads = reads_of(catalog, query)
-    answers = [bounded(name, query.run(shard.reader(reads), message)) for shard in shards]
+    answers = [bounded(name, query.run(shard.reader(reads), part)) for shard, part in asked]
     return merge(query, answers)

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/batch.proto\x12\nquorate.v1\"\x85\x01\n\nBatchReply\x12\r\n\x05items\x18\x01 \x01(\r\x12)\n\x08refusals\x18\x02 \x03(\x0b\x32\x17.quorate.v1.ItemRefusal\x12\x0f\n\x07replies\x18\x03 \x03(\x0c\x12,\n\trevisions\x18\x04 \x03(\x0b\x32\x19.quorate.v1.ShardRevision\":\n\x0bItemRefusal\x12\x0c\n\x04item\x18\x01 \x01(\r\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"0\n\rShardRevision\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x10\n\x08revision\x18\x02 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/batch.proto\x12\nquorate.v1\"\x98\x01\n\nBatchReply\x12\r\n\x05items\x18\x01 \x01(\r\x12)\n\x08refusals\x18\x02 \x03(\x0b\x32\x17.quorate.v1.ItemRefusal\x12\x0f\n\x07replies\x18\x03 \x03(\x0c\x12,\n\trevisions\x18\x04 \x03(\x0b\x32\x19.quorate.v1.ShardRevision\x12\x11\n\tforgotten\x18\x05 \x03(\r\":\n\x0bItemRefusal\x12\x0c\n\x04item\x18\x01 \x01(\r\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"0\n\rShardRevision\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x10\n\x08revision\x18\x02 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -22,9 +22,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.batch_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BATCHREPLY']._serialized_start=39
-  _globals['_BATCHREPLY']._serialized_end=172
-  _globals['_ITEMREFUSAL']._serialized_start=174
-  _globals['_ITEMREFUSAL']._serialized_end=232
-  _globals['_SHARDREVISION']._serialized_start=234
-  _globals['_SHARDREVISION']._serialized_end=282
+  _globals['_BATCHREPLY']._serialized_end=191
+  _globals['_ITEMREFUSAL']._serialized_start=193
+  _globals['_ITEMREFUSAL']._serialized_end=251
+  _globals['_SHARDREVISION']._serialized_start=253
+  _globals['_SHARDREVISION']._serialized_end=301
 # @@protoc_insertion_point(module_scope)

@@ -6,16 +6,18 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class BatchReply(_message.Message):
-    __slots__ = ("items", "refusals", "replies", "revisions")
+    __slots__ = ("items", "refusals", "replies", "revisions", "forgotten")
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     REFUSALS_FIELD_NUMBER: _ClassVar[int]
     REPLIES_FIELD_NUMBER: _ClassVar[int]
     REVISIONS_FIELD_NUMBER: _ClassVar[int]
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     items: int
     refusals: _containers.RepeatedCompositeFieldContainer[ItemRefusal]
     replies: _containers.RepeatedScalarFieldContainer[bytes]
     revisions: _containers.RepeatedCompositeFieldContainer[ShardRevision]
-    def __init__(self, items: _Optional[int] = ..., refusals: _Optional[_Iterable[_Union[ItemRefusal, _Mapping]]] = ..., replies: _Optional[_Iterable[bytes]] = ..., revisions: _Optional[_Iterable[_Union[ShardRevision, _Mapping]]] = ...) -> None: ...
+    forgotten: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, items: _Optional[int] = ..., refusals: _Optional[_Iterable[_Union[ItemRefusal, _Mapping]]] = ..., replies: _Optional[_Iterable[bytes]] = ..., revisions: _Optional[_Iterable[_Union[ShardRevision, _Mapping]]] = ..., forgotten: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ItemRefusal(_message.Message):
     __slots__ = ("item", "code", "message")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,8 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
-from quorate.groups.routing.reads import ReadOptions
-from quorate.plugin import Invalid, Rejected, Row
+from quorate.groups.routing.reads import GRACE_S, ReadOptions
+from quorate.plugin import Invalid, Items, Query, Rejected, Row, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError
@@ -196,3 +198,157 @@ def test_a_query_is_given_up_where_no_replica_has_a_leader(
     assert cluster.shard(node="a").patient is False
     # A node with a replica has seen for itself; another one asks all that have.
     assert [node for node, _ in cluster.hops] == ([] if asked == "a" else ["a", "b"])
+
+
+def of_each(cluster: Cluster, pb: Any, **options: Any) -> list[ShardAnswers[Any]]:
+    async def read() -> list[ShardAnswers[Any]]:
+        found = cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note, **options)
+        return [each async for each in found]
+
+    return cluster.run(read())
+
+
+def told(answers: list[ShardAnswers[Any]]) -> list[tuple[int, str]]:
+    """Return of each shard its number, and the owners or the code of its failure."""
+    return [
+        (each.shard, each.failure.code if each.failure else "".join(row.owner for row in each.rows))
+        for each in answers
+    ]
+
+
+def silent(cluster: Cluster, number: int) -> list[asyncio.Future[int]]:
+    """Let a shard not answer reads, and return the reads that wait for it."""
+    waiting: list[asyncio.Future[int]] = []
+
+    def read_barrier(*_: object, **__: object) -> asyncio.Future[int]:
+        waiting.append(cluster.loop.create_future())
+        return waiting[-1]
+
+    cluster.shard(number).read_barrier = read_barrier  # type: ignore[method-assign]
+    return waiting
+
+
+def divided(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
+    """Let the query ask for keys, as many as its limit, and be answered with how many came."""
+    query: Query[Any] = replace(
+        catalog.queries[NAME],
+        items=Items(
+            get=lambda query: range(query.limit),
+            shard_key=lambda item: f"key {item}".encode(),
+            make=lambda _, items: pb.ListNotes(limit=len(items)),
+        ),
+        run=lambda _, query: [pb.Note(owner="n" * query.limit)],
+    )
+    for node in cluster.nodes.values():
+        node.groups._reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+
+
+def test_each_shard_is_answered_by_itself(cluster: Cluster, pb: Any) -> None:
+    cluster.host(3)
+    fill(cluster, pb, "a", "b", "c")
+    assert told(of_each(cluster, pb)) == [(0, "a"), (1, "b"), (2, "c")]
+    assert told(of_each(cluster, pb, shards=[2, 0])) == [(0, "a"), (2, "c")]
+    assert [each.age_ms for each in of_each(cluster, pb)] == [0] * 3
+    stale = of_each(cluster, pb, options=ReadOptions(consistency="stale"))
+    assert [each.age_ms for each in stale] == [40] * 3
+    with pytest.raises(UnknownShardError, match="sample/7"):
+        of_each(cluster, pb, shards=[0, 7])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (LeaderlessError(ShardId("sample", 0)), "UNAVAILABLE"),
+        (ReadTimeoutError("no majority"), "DEADLINE_EXCEEDED"),
+        (Rejected("DATA_LOSS", "block 7"), "DATA_LOSS"),
+    ],
+)
+def test_a_shard_that_cannot_be_read_fails_alone_and_comes_last(
+    cluster: Cluster, pb: Any, error: Exception, code: str
+) -> None:
+    cluster.host(3)
+    fill(cluster, pb, "a", "b", "c")
+    cluster.shard(0).barrier_error = error
+    assert told(of_each(cluster, pb)) == [(1, "b"), (2, "c"), (0, code)]
+
+
+def test_when_no_shard_can_be_read_that_is_raised_as_it_is(cluster: Cluster, pb: Any) -> None:
+    cluster.host(2)
+    for number in range(2):
+        cluster.shard(number).barrier_error = LeaderlessError(ShardId("sample", number))
+    with pytest.raises(LeaderlessError, match="sample/0"):
+        of_each(cluster, pb)
+
+
+def test_a_shard_that_is_silent_is_given_up_soon_after_the_others(
+    cluster: Cluster, pb: Any
+) -> None:
+    cluster.host(2)
+    fill(cluster, pb, "a", "b")
+    waiting = silent(cluster, 0)
+    times: list[tuple[int, float]] = []
+
+    async def read() -> None:
+        began = cluster.loop.time()
+        async for each in cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note):
+            times.append((each.shard, cluster.loop.time() - began))
+            if each.shard == 0:
+                assert each.failure is not None
+                assert (each.failure.code, each.rows) == ("UNAVAILABLE", ())
+
+    cluster.run(read())
+    assert [shard for shard, _ in times] == [1, 0]
+    assert [at_s for _, at_s in times] == pytest.approx([0.0, GRACE_S], abs=0.01)
+    assert [each.cancelled() for each in waiting] == [True]
+
+
+def test_a_silent_shard_is_waited_for_while_there_is_no_answer(cluster: Cluster, pb: Any) -> None:
+    cluster.host(2)
+    waiting = [*(silent(cluster, number) for number in range(2))]
+    later = 20 * GRACE_S
+    cluster.loop.call_later(later, lambda: waiting[1][0].set_result(0))
+    cluster.loop.call_later(later + GRACE_S / 2, lambda: waiting[0][0].set_result(0))
+    fill(cluster, pb, "a", "b")
+    assert told(of_each(cluster, pb)) == [(1, "b"), (0, "a")]
+
+
+def test_who_leaves_reads_of_shards_leaves_nothing_behind(cluster: Cluster, pb: Any) -> None:
+    cluster.host(2)
+    waiting = silent(cluster, 1)
+
+    async def read() -> None:
+        answers = cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note)
+        async with aclosing(answers):  # type: ignore[type-var]
+            async for _ in answers:
+                break
+
+    cluster.run(read())
+    assert [each.cancelled() for each in waiting] == [True]
+
+
+def test_a_query_with_items_asks_each_shard_for_its_own(
+    cluster: Cluster, catalog: Catalog, pb: Any
+) -> None:
+    cluster.host(4)
+    divided(cluster, catalog, pb)
+    asked = pb.ListNotes(limit=10)
+    held: dict[int, list[int]] = {}
+    for item in range(10):
+        place = cluster.slot_map.place("sample", f"key {item}".encode())
+        held.setdefault(place.number, []).append(item)
+    assert len(held) > 1
+
+    async def each() -> list[ShardAnswers[Any]]:
+        groups = cluster.nodes["a"].groups
+        return [found async for found in groups.read_shards(asked, pb.Note)]
+
+    async def all() -> list[str]:
+        return [note.owner async for note in cluster.nodes["b"].groups.query(asked, pb.Note)]
+
+    found = cluster.run(each())
+    assert [(part.shard, list(part.positions)) for part in found] == sorted(held.items())
+    assert [row.owner for part in found for row in part.rows] == [
+        "n" * len(items) for _, items in sorted(held.items())
+    ]
+    assert cluster.run(all()) == sorted("n" * len(items) for items in held.values())
+    assert sum(cluster.shard(number).barriers for number in range(4)) == 2 * len(held)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
 from quorate.apply.scope import Scope
+from quorate.groups.refusals import UnknownShardError
 from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
 from quorate.groups.routing.local import LocalShard
-from quorate.plugin import Invalid, Query, Rejected, UndeclaredFamilyError
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.plugin import Invalid, Items, Query, Rejected, UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError
@@ -34,6 +36,15 @@ class Answers(NamedTuple, Generic[R]):
     rows: Iterator[R]
     #: What each shard read it from.
     as_of: Mapping[ShardId, AsOf]
+
+
+class Part(NamedTuple):
+    """What one shard is asked."""
+
+    shard: ShardId
+    message: Message
+    #: Which items of the query these are; of one without items, none.
+    positions: Sequence[int] = ()
 
 
 def declared(catalog: Catalog, name: str) -> Query[Any]:
@@ -59,6 +70,32 @@ def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
 def reads_of(catalog: Catalog, query: Query[Any]) -> frozenset[str]:
     """Return what a query may read: the families of its plugin in its group, and `reads`."""
     return frozenset(Scope.of_query(catalog, query).reads)
+
+
+def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[Part]:
+    """Return what each shard is asked; raises `UnknownShardError`."""
+    if query.shard_key is not None:
+        return [Part(slot_map.place(query.group, query.shard_key(message)), message)]
+    items: Items[Any, Any] | None = query.items
+    if items is None:
+        return [Part(shard, message) for shard in slot_map.shards(query.group)]
+    requested = list(items.get(message))
+    positions: dict[ShardId, list[int]] = {}
+    for position, item in enumerate(requested):
+        holder = slot_map.place(query.group, items.shard_key(item))
+        positions.setdefault(holder, []).append(position)
+    return [
+        Part(shard, items.make(message, [requested[position] for position in found]), found)
+        for shard, found in sorted(positions.items())
+    ]
+
+
+def chosen(parts: Sequence[Part], numbers: Collection[int], known: Sequence[ShardId]) -> list[Part]:
+    """Return what some shards are asked; raises `UnknownShardError`."""
+    strange = set(numbers) - {shard.number for shard in known}
+    if strange:
+        raise UnknownShardError(known[0].group, min(strange))
+    return [part for part in parts if part.shard.number in numbers]
 
 
 async def answer(

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.groups.pause import Pause
-from quorate.groups.refusals import LeaderlessError, ReadTimeoutError, UnreadableError
+from quorate.groups.refusals import (
+    LeaderlessError,
+    NotProposedError,
+    ReadTimeoutError,
+    UnreadableError,
+)
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedAnswers, ForwardedQuery, Forwarder
 from quorate.groups.routing.local import LocalShards
-from quorate.groups.routing.queries import Answers
-from quorate.plugin import Consistency, Invalid
+from quorate.groups.routing.queries import Answers, Part
+from quorate.plugin import Consistency, Invalid, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
+
+#: Why a shard was not read.
+Unread = UnreadableError | NotProposedError | Rejected
+
+#: Where shards are answered one by one, so long after each answer the next one is waited for.
+GRACE_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,40 +68,76 @@ class Reads:
         self, message: Message, row: type[R], options: ReadOptions, deadline: float
     ) -> Answers[R]:
         """Return the answers to a query, with what each shard read them from."""
-        name = message.DESCRIPTOR.full_name
-        query = queries.declared(self._catalog, name)
-        slot_map = self._shards.slot_map
-        if query.shard_key is not None:
-            shards: tuple[ShardId, ...] = (slot_map.place(query.group, query.shard_key(message)),)
-        else:
-            shards = slot_map.shards(query.group)
-        consistency, wanted = options.consistency, options.min_revision
-        if isinstance(wanted, int):
+        query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
+        parts = queries.parts(query, message, self._shards.slot_map)
+        if isinstance(options.min_revision, int) and options.min_revision and len(parts) > 1:
             # A number names no shard. What is linearizable holds every revision that was answered.
-            if wanted and len(shards) > 1:
-                consistency, wanted = "linearizable", 0
-            wanted = dict.fromkeys(shards, wanted)
-        payload = message.SerializeToString()
-        asked = [
-            ForwardedQuery(
-                shard=shard,
-                type=name,
-                payload=payload,
-                row=row.DESCRIPTOR.full_name,
-                consistency=consistency,
-                min_revision=wanted.get(shard, 0),
-                caller=options.caller,
-                timeout_s=deadline - self._loop.time(),
-            )
-            for shard in shards
-        ]
+            options = replace(options, consistency="linearizable", min_revision=0)
         found = await self._side_by_side(
-            [self._read_shard(each, message, row, deadline) for each in asked]
+            [self._read_part(each, row, options, deadline) for each in parts]
         )
         return Answers(
             queries.merge(query, [rows for _, rows in found]),
-            {shard: as_of for shard, (as_of, _) in zip(shards, found, strict=True)},
+            {part.shard: as_of for part, (as_of, _) in zip(parts, found, strict=True)},
         )
+
+    async def read_shards(
+        self,
+        message: Message,
+        row: type[R],
+        options: ReadOptions,
+        shards: Collection[int] | None,
+        deadline: float,
+    ) -> AsyncIterator[ShardAnswers[R]]:
+        """Yield the answers of each shard when they are there, and those that failed at the end.
+
+        Raises what the first one failed with when none was read.
+        """
+        query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
+        parts = queries.parts(query, message, self._shards.slot_map)
+        if shards is not None:
+            parts = queries.chosen(parts, shards, self._shards.slot_map.shards(query.group))
+        reading = {
+            self._loop.create_task(self._read_part(each, row, options, deadline)): each
+            for each in parts
+        }
+        failures: list[tuple[Part, Unread]] = []
+        given_up: float | None = None
+        try:
+            while reading:
+                patience_s = None if given_up is None else max(0.0, given_up - self._loop.time())
+                ended, _ = await asyncio.wait(
+                    reading, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not ended:
+                    failures += [(part, _too_late(part.shard)) for part in reading.values()]
+                    break
+                for task in [task for task in reading if task in ended]:
+                    part = reading.pop(task)
+                    try:
+                        as_of, rows = task.result()
+                    except (UnreadableError, NotProposedError, Rejected) as error:
+                        failures.append((part, error))
+                        continue
+                    given_up = self._loop.time() + GRACE_S
+                    yield ShardAnswers(
+                        shard=part.shard.number,
+                        positions=part.positions,
+                        rows=rows,
+                        age_ms=as_of.age_ms,
+                    )
+        finally:
+            for task in reading:
+                task.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
+        if failures and given_up is None:
+            raise failures[0][1]
+        for part, why in failures:
+            yield ShardAnswers(
+                shard=part.shard.number,
+                positions=part.positions,
+                failure=why if isinstance(why, Rejected) else Rejected(why.code, str(why)),
+            )
 
     async def accept(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
         """Answer what another node forwarded: never a second hop."""
@@ -106,6 +153,22 @@ class Reads:
             raise UnreadableError(f"this node has no replica of shard {forwarded.shard}")
         as_of, rows = found
         return ForwardedAnswers(as_of, [row.SerializeToString() for row in rows])
+
+    async def _read_part(
+        self, part: Part, row: type[R], options: ReadOptions, deadline: float
+    ) -> tuple[AsOf, Sequence[R]]:
+        wanted = options.min_revision
+        asked = ForwardedQuery(
+            shard=part.shard,
+            type=part.message.DESCRIPTOR.full_name,
+            payload=part.message.SerializeToString(),
+            row=row.DESCRIPTOR.full_name,
+            consistency=options.consistency,
+            min_revision=wanted if isinstance(wanted, int) else wanted.get(part.shard, 0),
+            caller=options.caller,
+            timeout_s=deadline - self._loop.time(),
+        )
+        return await self._read_shard(asked, part.message, row, deadline)
 
     async def _read_shard(
         self, asked: ForwardedQuery, message: Message, row: type[R], deadline: float
@@ -160,3 +223,10 @@ class Reads:
             for task in tasks:
                 task.cancel()
             raise
+
+
+def _too_late(shard: ShardId) -> UnreadableError:
+    return UnreadableError(
+        f"shard {shard} did not answer within {GRACE_S} s of the others; it may have no leader: "
+        "ask again, or read stale"
+    )
