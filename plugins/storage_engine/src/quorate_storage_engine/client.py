@@ -56,13 +56,11 @@ from quorate_storage_engine.v1.service_pb2 import (
     ListShardsRequest,
     ListShardsResponse,
 )
+from quorate_storage_engine.validation import MOST_CREATED
 
 _SERVICE: Final = "/quorate_storage_engine.v1.EngineService/"
 #: The most that one command or one page holds.
 _MOST: Final = 1_000
-#: The same for shards that are created: to place one takes half a millisecond, and one command is
-#: applied in one turn, in which a node does nothing else.
-_MOST_PLACED: Final = 200
 _GIVEN: Final = {ChangeKind.ROW, ChangeKind.PUT, ChangeKind.CREATED, ChangeKind.UPDATED}
 
 R = TypeVar("R", bound=Message)
@@ -95,7 +93,7 @@ class Engines:
     async def create_shards(self, commands: Iterable[CreateShardCommand]) -> BatchReply:
         """Create many shards; each is answered with ShardState."""
         return await self._q.execute_all(
-            [CreateShardsCommand(shards=part) for part in _parts(commands, _MOST_PLACED)]
+            [CreateShardsCommand(shards=part) for part in _parts(commands, MOST_CREATED)]
         )
 
     async def delete_shard(self, name: str) -> Shard:

@@ -34,6 +34,9 @@ LONGEST_DESCRIPTION: Final = 1_000
 #: As long as topics of MQTT are.
 LONGEST_TOPIC: Final = 3_072
 MOST_REPLICAS: Final = 32
+#: Of shards that one command creates: to place one takes half a millisecond, and one command is
+#: applied in one turn, in which a node does nothing else.
+MOST_CREATED: Final = 200
 
 T = TypeVar("T")
 
@@ -75,7 +78,13 @@ def check_create_shard(command: CreateShardCommand, path: str = "") -> None:
 
 
 def check_create_shards(command: CreateShardsCommand) -> None:
-    """Refuse a batch with a wrong shard, and say which one it is."""
+    """Refuse a batch that is too long, or that has a wrong shard, and say which one it is."""
+    count = len(command.shards)
+    if count > MOST_CREATED:
+        raise Invalid(
+            "shards",
+            f"must be at most {MOST_CREATED} shards, not {count}; send them in several requests",
+        )
     _check_each("shards", command.shards, check_create_shard)
 
 

@@ -15,6 +15,7 @@ from quorate_storage_engine.v1.commands_pb2 import (
 )
 from quorate_storage_engine.v1.rows_pb2 import STORAGE_TYPE_SEGMENT, Segment, ShardConfig
 from quorate_storage_engine.v1.storage_node_pb2 import LogEndRequest, LogEndResponse
+from quorate_storage_engine.validation import MOST_CREATED
 
 
 class Engines:
@@ -117,7 +118,9 @@ async def test_all_leaderships_of_an_engine_move_in_batches(cluster: EngineClust
     await cluster.register_all("abcdef")
     config = ShardConfig(replicas=3, min_in_sync_replicas=1, storage=STORAGE_TYPE_SEGMENT)
     shards = [CreateShardCommand(name=f"s-{number}", config=config) for number in range(3_200)]
-    await cluster.node.propose(CreateShardsCommand(shards=shards), BatchReply)
+    for part in range(0, len(shards), MOST_CREATED):
+        some = shards[part : part + MOST_CREATED]
+        await cluster.node.propose(CreateShardsCommand(shards=some), BatchReply)
     led = cluster.engines()["a"].leaderships
     assert led > 500
     await cluster.unregister("a")

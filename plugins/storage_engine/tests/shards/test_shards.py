@@ -21,6 +21,7 @@ from quorate_storage_engine.v1.rows_pb2 import (
     Shard,
     ShardConfig,
 )
+from quorate_storage_engine.validation import MOST_CREATED
 
 
 def creation(name: str = "s", **config: Any) -> CreateShardCommand:
@@ -99,17 +100,27 @@ async def test_brokers_that_are_no_engines_hold_nothing(cluster: EngineCluster) 
 async def test_a_batch_spreads_shards_evenly_and_answers_each(cluster: EngineCluster) -> None:
     names = [f"engine-{number:02}" for number in range(12)]
     await cluster.register_all(names)
-    shards = [creation(f"s-{number:04}") for number in range(400)]
+    shards = [creation(f"s-{number:04}") for number in range(MOST_CREATED)]
     shards[7].config.replicas = 13
 
     reply = await cluster.node.propose(CreateShardsCommand(shards=shards), BatchReply)
 
     assert [(each.item, each.code) for each in reply.refusals] == [(7, "NOT_ENOUGH_ENGINES")]
-    assert len(cluster.node.rows(SHARDS)) == len(cluster.node.rows(SEGMENTS)) == 399
+    assert len(cluster.node.rows(SHARDS)) == len(cluster.node.rows(SEGMENTS)) == MOST_CREATED - 1
     engines = cluster.engines().values()
     assert max(each.replicas for each in engines) - min(each.replicas for each in engines) <= 1
     leaderships = [each.leaderships for each in engines]
-    assert max(leaderships) <= 1.05 * 399 / 12 + 1
+    assert max(leaderships) <= 1.05 * MOST_CREATED / 12 + 1
+
+
+async def test_a_batch_that_would_stop_a_node_for_long_is_refused(cluster: EngineCluster) -> None:
+    shards = [creation(f"s-{number}") for number in range(MOST_CREATED + 1)]
+
+    with pytest.raises(Invalid, match="at most 200 shards, not 201; send them in several") as long:
+        await cluster.node.propose(CreateShardsCommand(shards=shards), BatchReply)
+
+    assert long.value.field == "shards"
+    assert cluster.node.proposals == []
 
 
 async def test_a_shard_that_is_being_deleted_takes_nothing_on(cluster: EngineCluster) -> None:
