@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 from quorate.client import Client
+from quorate.groups.routing.reads import GRACE_S
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
@@ -209,6 +210,7 @@ def test_the_limits_are_those_that_are_told() -> None:
     assert f"at most {validation.LARGEST_PAGE:,}. `next_page_token`" in TEXT
     assert f"at most {validation.MOST_CHANGES:,}.\n" in TEXT
     assert f"are at most {MOST_OF_A_KIND:,} of each in a group" in TEXT
+    assert ("half a second after the others" in TEXT) == (GRACE_S == 0.5)
     assert f"resource](resource.md) `{PATH}`" in TEXT
     assert f'{{"group_expire_s": {OffsetSettings().group_expire_s}}}' in TEXT
     for family in families.FAMILIES:

@@ -7,9 +7,19 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
-from quorate.client import AsyncClient, Client, ClosedError, InvalidError, RejectedError, connect
+from quorate.client import (
+    AsyncClient,
+    Client,
+    ClosedError,
+    InvalidError,
+    OutcomeUnknownError,
+    RejectedError,
+    UnavailableError,
+    connect,
+)
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
+from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_offset.client import (
     Offsets,
@@ -18,7 +28,8 @@ from quorate_offset.client import (
     SyncSubscriptionGroups,
 )
 from quorate_offset.client.shards import Shards
-from quorate_offset.families import group_of
+from quorate_offset.families import GROUP, group_of
+from quorate_offset.offsets import queries
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
     AttributeChange,
@@ -348,6 +359,64 @@ async def test_changes_are_told_behind_a_token(q: AsyncClient, tenant: str) -> N
     await offsets.commit(tenant, "g3", "x", 1, 33)
     await offsets.delete(tenant, "g4")
     assert await changed() == {"g3": [3, 33], "g4": None}
+
+
+async def test_changes_of_a_shard_that_cannot_be_read_come_the_next_time(
+    memory: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "CHANGES_PAGE", 2)
+    await memory.execute(CreateTenant(name=tenant), Tenant)
+    offsets, shards = Offsets(memory), Shards(memory)
+    await shards.learn()
+    names = [f"g{number}" for number in range(20)]
+    for name in names:
+        await offsets.commit(tenant, name, "x", 0, 1)
+    lost = {name for name in names if shards.of(tenant, name) == 1}
+    memory.node.unreadable.add((GROUP, 1))
+    token: dict[int, int] = {}
+    failed: list[tuple[int, str]] = []
+
+    async def changed() -> set[str]:
+        found: set[str] = set()
+        async for changes in offsets.changes_since(token):
+            token[changes.shard] = changes.revision
+            found.update(each.group for each in changes.changes)
+            if changes.code:
+                failed.append((changes.shard, changes.code))
+        return found
+
+    assert await changed() == set(names) - lost
+    # It was asked once, however often the others were.
+    assert failed == [(1, "UNAVAILABLE")]
+    memory.node.unreadable.clear()
+    assert await changed() == lost
+    assert await changed() == set()
+
+
+async def test_groups_of_a_shard_that_cannot_be_read_are_not_said_to_be_empty(
+    memory: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await memory.execute(CreateTenant(name=tenant), Tenant)
+    offsets = Offsets(memory)
+    names = [f"g{number}" for number in range(20)]
+    for name in names:
+        await offsets.commit(tenant, name, "x", 0, 1)
+    memory.node.unreadable.add((GROUP, 1))
+    # What the client knows of the shards is old: it takes all of them for one.
+    monkeypatch.setattr(Shards, "of", lambda *_: 0)
+    with pytest.raises(UnavailableError, match="offset/1 has no leader"):
+        await offsets.fetch_groups((tenant, name) for name in names)
+
+
+async def test_one_commit_whose_answer_was_not_kept_has_an_unknown_outcome(
+    memory: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def execute_all(batches: Any, **_: object) -> BatchReply:
+        return BatchReply(items=1, forgotten=[0])
+
+    monkeypatch.setattr(memory, "execute_all", execute_all)
+    with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
+        await Offsets(memory).commit(tenant, "g", "x", 0, 1, expected_offset=0)
 
 
 async def test_a_committer_commits_to_all_shards(q: AsyncClient, tenant: str) -> None:

@@ -18,8 +18,8 @@ from quorate.client import (
 )
 from quorate.plugin.slots import even_cut
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
-from quorate.v1.batch_pb2 import ShardRevision
-from quorate_offset.client import Committer
+from quorate.v1.batch_pb2 import BatchReply, ShardRevision
+from quorate_offset.client import Committer, commits
 from quorate_offset.client.shards import Shards
 from quorate_offset.families import GROUP
 from quorate_offset.v1.commands_pb2 import COMMIT_MODE_MONOTONIC, GroupCommit
@@ -97,16 +97,21 @@ async def well(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
     return CommitOffsetsResponse(revisions=KEPT)
 
 
-async def forgotten(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
-    """Answer as a shard does that carried the commits out, and did not keep the answer."""
-    return CommitOffsetsResponse()
-
-
 def refusing(*refusals: OffsetRefusal) -> Answer:
     async def refuse(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
         return CommitOffsetsResponse(refusals=refusals, revisions=KEPT)
 
     return refuse
+
+
+def of_batch(*, forgotten: Sequence[int]) -> Answer:
+    """Answer as a client does: all was carried out, and of some groups no shard kept the answer."""
+
+    async def answer(groups: Sequence[GroupCommit]) -> CommitOffsetsResponse:
+        reply = BatchReply(items=len(groups), revisions=KEPT, forgotten=forgotten)
+        return commits.answer(commits.cut(groups), reply)
+
+    return answer
 
 
 def raising(error: Exception) -> Answer:
@@ -286,17 +291,18 @@ async def test_a_refused_group_is_told_offset_by_offset() -> None:
 async def test_a_mark_whose_answer_was_not_kept_is_committed_once_more() -> None:
     cluster = FakeCluster()
     refusal = OffsetRefusal(group=0, commit=0, code="FENCED", message="too old")
-    cluster.answers = [forgotten, refusing(refusal)]
+    cluster.answers = [of_batch(forgotten=[1]), refusing(refusal)]
     async with cluster.committer() as committer:
-        committer.mark("t", "g", "a", 0, 1)
+        for group in ("f", "g", "h"):
+            committer.mark("t", group, "a", 0, 1)
         with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
             await committer.flush()
         assert committer.dirty == 1
 
         [refused] = await committer.flush()
-        assert refused.code == "FENCED"
+        assert (refused.pending.group, refused.code) == ("g", "FENCED")
         assert committer.dirty == 0
-    assert cluster.offsets() == [[("g", "a", 0, 1)]] * 2
+    assert cluster.offsets()[1:] == [[("g", "a", 0, 1)]]
 
 
 async def test_a_mark_behind_a_larger_offset_has_what_it_wanted() -> None:

@@ -81,19 +81,29 @@ class Writer:
                     self.acknowledged[group, partition] = self.sent
         return [group for group in groups if group in again]
 
-    async def fetched(self) -> dict[tuple[str, int], int]:
-        """Read what stands."""
+    async def fetched(self) -> tuple[dict[tuple[str, int], int], set[str]]:
+        """Read what stands, and return the groups whose shard could not be read, too."""
         request = FetchGroupsRequest(
             groups=[GroupName(tenant=TENANT, group=group) for group in self.groups]
         )
         found = await self._client.call(
             f"{SERVICE}/FetchGroups", request, FetchGroupsResponse, read=True
         )
-        return {
+        assert {refusal.code for refusal in found.refusals} <= NOT_HEARD
+        stands = {
             (group.group, each.partition): each.offset
             for group in found.groups
             for each in group.offsets
         }
+        return stands, {self.groups[refusal.item] for refusal in found.refusals}
+
+    async def all_fetched(self) -> dict[tuple[str, int], int]:
+        """Read what stands, once every shard can be read."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                stands, unread = await self.fetched()
+                if not unread:
+                    return stands
 
     async def watch(self) -> None:
         """Read until cancelled: nothing lies before what was acknowledged, or read, before."""
@@ -101,15 +111,16 @@ class Writer:
         while True:
             before = {**seen, **self.acknowledged}
             try:
-                seen = await self.fetched()
+                found, unread = await self.fetched()
             except QuorateError:
                 continue
             behind = {
-                partition: (seen.get(partition), offset)
+                partition: (found.get(partition), offset)
                 for partition, offset in before.items()
-                if seen.get(partition, -1) < offset
+                if partition[0] not in unread and found.get(partition, -1) < offset
             }
             assert not behind
+            seen.update(found)
 
     def _group_commit(self, group: str) -> GroupCommit:
         commits = [
@@ -136,7 +147,7 @@ async def committing(cluster: Cluster) -> AsyncIterator[list[Writer]]:
             for task in tasks:
                 task.cancel()
         for writer in writers:
-            stands = await writer.fetched()
+            stands = await writer.all_fetched()
             assert stands.keys() == writer.acknowledged.keys()
             for partition, offset in stands.items():
                 assert writer.acknowledged[partition] <= offset <= writer.sent

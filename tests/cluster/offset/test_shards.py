@@ -6,17 +6,28 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Final
 
 import pytest
 from quorate.client import AsyncClient, OutcomeUnknownError, UnavailableError, connect
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
+from quorate.v1.batch_pb2 import ShardRevision
 from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
-from quorate_offset.v1.service_pb2 import CommitOffsetsRequest, CommitOffsetsResponse
+from quorate_offset.v1.queries_pb2 import GroupName, ShardChanges
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    CommitOffsetsResponse,
+    FetchGroupsRequest,
+    FetchGroupsResponse,
+    ListChangesRequest,
+)
 
-COMMIT: Final = "/quorate_offset.v1.OffsetService/CommitOffsets"
+SERVICE: Final = "/quorate_offset.v1.OffsetService"
+COMMIT: Final = f"{SERVICE}/CommitOffsets"
+FETCH: Final = f"{SERVICE}/FetchGroups"
+CHANGES: Final = f"{SERVICE}/ListChanges"
 SHARDS: Final = [f"offset/{number}" for number in range(4)]
 #: Elections that take seconds, so that there is time to look at a shard that has no leader.
 PATIENT: Final = {"heartbeat_ms": 200, "election_min_ms": 6_000, "election_max_ms": 7_000}
@@ -30,6 +41,20 @@ async def commit(client: AsyncClient, offset: int, *groups: str) -> CommitOffset
         groups=[GroupCommit(tenant="acme", group=group, commits=commits) for group in groups]
     )
     return await client.call(COMMIT, request, CommitOffsetsResponse)
+
+
+async def fetch(client: AsyncClient, *groups: str) -> FetchGroupsResponse:
+    named = [GroupName(tenant="acme", group=group) for group in groups]
+    return await client.call(FETCH, FetchGroupsRequest(groups=named), FetchGroupsResponse)
+
+
+async def changes(client: AsyncClient, token: dict[int, int]) -> list[ShardChanges]:
+    """Ask once for what has changed behind a token."""
+    since = [ShardRevision(shard=shard, revision=token[shard]) for shard in sorted(token)]
+    request = ListChangesRequest(since=since, limit=10_000)
+    answers = client.stream(CHANGES, request, ShardChanges)
+    async with aclosing(answers):
+        return [each async for each in answers]
 
 
 async def group_in(client: AsyncClient, shard: int) -> str:
@@ -65,11 +90,8 @@ async def test_a_shard_without_a_leader_holds_up_its_own_groups_alone(
     founded: Callable[..., Cluster],
 ) -> None:
     cluster = founded(shards=2, timing=PATIENT)
-    alone, others = SHARDS[1], ["metadata/0", SHARDS[0]]
-    victim, survivor = sorted(cluster.nodes)[:2]
-    lead(cluster, alone, victim)
-    for shard in others:
-        lead(cluster, shard, survivor)
+    alone = SHARDS[1]
+    victim, survivor = led_apart(cluster, alone, SHARDS[0])
     # Only this one is asked: what is lost with the victim's connections is another matter.
     async with connect(cluster.nodes[survivor].address) as client:
         waiting, going_on = await group_in(client, 1), await group_in(client, 0)
@@ -83,6 +105,42 @@ async def test_a_shard_without_a_leader_holds_up_its_own_groups_alone(
         assert not held_up.done()
         await held_up
         assert leaders(cluster)[alone]
+
+
+async def test_one_call_over_all_shards_tells_what_those_with_a_leader_have(
+    founded: Callable[..., Cluster],
+) -> None:
+    cluster = founded(shards=2, timing=PATIENT)
+    # The first one: whoever asks one shard after the other does not come to the second.
+    alone = SHARDS[0]
+    victim, survivor = led_apart(cluster, alone, SHARDS[1])
+    async with connect(cluster.nodes[survivor].address) as client:
+        waiting, going_on = await group_in(client, 0), await group_in(client, 1)
+        token = {each.shard: each.revision for each in await changes(client, {})}
+        for group in (waiting, going_on):
+            assert not (await commit(client, 2, group)).refusals
+        cluster.nodes[victim].kill()
+        both = asyncio.create_task(commit(client, 3, waiting, going_on))
+        while (await fetch(client, going_on)).groups[0].offsets[0].offset != 3:
+            await asyncio.sleep(0.01)
+        fetched, changed = await asyncio.gather(
+            fetch(client, waiting, going_on), changes(client, token)
+        )
+        # All of this was told while there was no leader.
+        assert not leaders(cluster)[alone]
+        assert not both.done()
+        assert [(each.item, each.code) for each in fetched.refusals] == [(0, "UNAVAILABLE")]
+        assert [len(group.offsets) for group in fetched.groups] == [0, 1]
+        assert [(each.shard, each.code) for each in changed] == [(1, ""), (0, "UNAVAILABLE")]
+        assert [each.group for each in changed[0].changes] == [going_on]
+        assert changed[1].revision == token[0]
+        answer = await both
+        assert {each.group for each in answer.refusals} <= {0}
+        # Nothing was missed where the token stayed.
+        await commit_until_heard(client, 4, waiting)
+        token = {each.shard: each.revision for each in changed}
+        [later] = [each for each in await changes(client, token) if each.changes]
+        assert (later.shard, [each.group for each in later.changes]) == (0, [waiting])
 
 
 @pytest.mark.timeout(240)
@@ -104,6 +162,15 @@ def is_spread(cluster: Cluster) -> bool:
     counts = [sum(name == node for _, name in led) for node in cluster.nodes]
     offsets = Counter(name for shard, name in led if shard in SHARDS)
     return max(counts) - min(counts) < 2 and offsets.total() == 4 and max(offsets.values()) == 2
+
+
+def led_apart(cluster: Cluster, alone: str, other: str) -> tuple[str, str]:
+    """Let one node lead a shard alone, and another node all else; return their names."""
+    victim, survivor = sorted(cluster.nodes)[:2]
+    lead(cluster, alone, victim)
+    for shard in ("metadata/0", other):
+        lead(cluster, shard, survivor)
+    return victim, survivor
 
 
 def leaders(cluster: Cluster) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """How the replies to batches become answers of services."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
@@ -24,6 +24,12 @@ def raise_refusal(reply: BatchReply) -> None:
     """Refuse a call that is a batch of one, as its item was refused."""
     for refusal in reply.refusals:
         raise Rejected(refusal.code, refusal.message)
+
+
+def oldest(ages_ms: Iterable[int]) -> int:
+    """Return the age of what several shards have answered; -1: that of one is not known."""
+    ages = list(ages_ms)
+    return -1 if -1 in ages else max(ages, default=0)
 
 
 def consistency(*, stale: bool) -> Consistency:

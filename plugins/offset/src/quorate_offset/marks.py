@@ -1,11 +1,19 @@
 """The marks of groups: generation, version and age, and the index of the groups by version."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from struct import Struct
+from typing import Final
 
-from quorate.plugin import Reader, Rejected, Txn, read_each
+from quorate.plugin import Reader, Rejected, Txn, read_values
 
 from quorate_offset.families import CHANGES, MARKS, change_key, change_of
 from quorate_offset.v1.rows_pb2 import Mark
+
+_GENERATION_TAG: Final = 1 << 3 | 1
+_GENERATION: Final = Struct("<BQ")
+# What a mark begins with: the generation is there only when it is not 0, the revision always.
+_FENCED: Final = Struct("<xQxQ")
+_UNFENCED: Final = Struct("<xQ")
 
 
 def read_mark(reader: Reader, group: bytes) -> Mark:
@@ -14,14 +22,18 @@ def read_mark(reader: Reader, group: bytes) -> Mark:
     return Mark() if stored is None else Mark.FromString(stored)
 
 
-def read_marks(reader: Reader, groups: Iterable[bytes]) -> dict[bytes, Mark]:
-    """Return the marks of the groups with these keys; empty ones of those that have none."""
-    named = list(groups)
-    rows = read_each(reader, MARKS, named)
-    return {
-        group: Mark() if row is None else Mark.FromString(row.value)
-        for group, row in zip(named, rows, strict=True)
-    }
+def read_marks(reader: Reader, groups: Sequence[bytes]) -> dict[bytes, bytes | None]:
+    """Return the marks of the groups with these keys, encoded; None for those that have none."""
+    return dict(zip(groups, read_values(reader, MARKS, groups), strict=True))
+
+
+def generation_and_revision(mark: bytes) -> tuple[int, int]:
+    """Return generation and revision of an encoded mark: a message for each takes long."""
+    if mark[0] == _GENERATION_TAG:
+        generation, revision = _FENCED.unpack_from(mark)
+        return generation, revision
+    [revision] = _UNFENCED.unpack_from(mark)
+    return 0, revision
 
 
 def changes(reader: Reader, *, after: int, limit: int) -> Iterator[tuple[int, bytes]]:
@@ -49,14 +61,48 @@ def note_commit(txn: Txn, group: bytes, mark: Mark) -> None:
     note_change(txn, group, mark)
 
 
-def pass_fence(mark: Mark, generation: int) -> bool:
-    """Return whether a generation raises the group's, and raise it; refuse a smaller one."""
-    if generation < mark.generation:
+def note_commits(
+    txn: Txn,
+    groups: Iterable[bytes],
+    marks: Mapping[bytes, bytes | None],
+    raised: Mapping[bytes, int],
+) -> None:
+    """Keep the marks of groups after offsets of theirs were written, as `note_commit` does.
+
+    `marks` are those that stand, `raised` the generations that this command has raised.
+    """
+    now_ms, change = txn.proposed_at_ms, change_key(txn.revision, b"")
+    noted = Mark(revision=txn.revision, committed_at_ms=max(1, now_ms), changed_at_ms=now_ms)
+    common = noted.SerializeToString(deterministic=True)
+    index: dict[bytes, bytes] = {}
+    kept: dict[bytes, bytes] = {}
+    for group in groups:
+        generation, mark = 0, marks[group]
+        if mark is not None:
+            generation, revision = generation_and_revision(mark)
+            txn.delete(CHANGES, change_key(revision, group))
+        generation = raised.get(group, generation)
+        index[change + group] = b""
+        kept[group] = (
+            _GENERATION.pack(_GENERATION_TAG, generation) + common if generation else common
+        )
+    txn.put_each(CHANGES, index)
+    txn.put_each(MARKS, kept)
+
+
+def raises_fence(stands: int, generation: int) -> bool:
+    """Return whether a generation is larger than the one that stands; refuse a smaller one."""
+    if generation < stands:
         raise Rejected(
             "FENCED",
-            f"generation {generation} is older than the group's, which is {mark.generation}: "
+            f"generation {generation} is older than the group's, which is {stands}: "
             "the consumer must join its group again",
         )
-    raised = generation > mark.generation
+    return generation > stands
+
+
+def pass_fence(mark: Mark, generation: int) -> bool:
+    """Return whether a generation raises the group's, and raise it; refuse a smaller one."""
+    raised = raises_fence(mark.generation, generation)
     mark.generation = generation
     return raised

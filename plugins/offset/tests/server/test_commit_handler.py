@@ -17,7 +17,7 @@ from quorate_offset.v1.commands_pb2 import (
     GroupFence,
     OffsetCommit,
 )
-from quorate_offset.v1.rows_pb2 import Offset
+from quorate_offset.v1.rows_pb2 import Mark, Offset
 
 BILLING = group_key("acme", "billing")
 Refusals = list[tuple[int, int | None, str]]
@@ -146,6 +146,39 @@ def test_a_larger_generation_raises_the_group_even_when_no_offset_is_taken(
 
     assert read_mark(shard, BILLING).generation == 9
     assert commit(shard, group(of(0, 1), generation=8)) == [(0, None, "FENCED")]
+
+
+def test_a_generation_of_a_batch_fences_what_follows_in_it(shard: MemoryTxn) -> None:
+    refused = commit(
+        shard,
+        group(of(0, 1), generation=5),
+        group(of(1, 1), generation=4),
+        group(of(2, 1), generation=5),
+        group(of(3, 1), generation=6),
+    )
+
+    assert refused == [(1, None, "FENCED")]
+    assert list(offsets(shard).values()) == [1, 1, 1]
+    assert read_mark(shard, BILLING).generation == 6
+
+
+def test_the_mark_of_a_commit_is_the_message_as_protobuf_writes_it(shard: MemoryTxn) -> None:
+    commit(shard, group(of(0, 1), generation=5), group(of(0, 1), name="audit"))
+    later = shard.then(shard.now_ms + 9)
+    commit(later, group(of(0, 2)), group(of(0, 2), name="audit"))
+
+    for name, generation in (("billing", 5), ("audit", 0)):
+        key = group_key("acme", name)
+        mark = Mark(
+            generation=generation,
+            revision=later.revision,
+            committed_at_ms=later.now_ms,
+            changed_at_ms=later.now_ms,
+        )
+        assert later.rows(MARKS)[key] == mark.SerializeToString(deterministic=True)
+    assert list(later.rows(CHANGES)) == [
+        change_key(later.revision, group_key("acme", name)) for name in ("audit", "billing")
+    ]
 
 
 def test_a_fence_keeps_older_generations_out(shard: MemoryTxn) -> None:

@@ -2,6 +2,7 @@
 
 from asyncio import run
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -91,10 +92,10 @@ def fetched(service: OffsetService, group: str, **filters: Any) -> list[int]:
 
 
 def changes(
-    service: OffsetService, since: list[ShardRevision], limit: int = 0
+    service: OffsetService, since: list[ShardRevision], limit: int = 0, shards: Sequence[int] = ()
 ) -> list[ShardChanges]:
     async def read() -> list[ShardChanges]:
-        request = ListChangesRequest(since=since, limit=limit)
+        request = ListChangesRequest(since=since, limit=limit, shards=shards)
         return [answer async for answer in service.ListChanges(request, None)]
 
     return run(read())
@@ -218,6 +219,60 @@ def test_many_groups_are_fetched_in_the_order_of_the_request(service: OffsetServ
     assert offsets == [*([number] for number in reversed(range(20))), [], [0]]
 
 
+@pytest.mark.parametrize("together", [1, 2, 2_000])
+def test_a_large_group_that_is_named_twice_is_told_twice(
+    service: OffsetService, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "MOST_TOGETHER", together)
+    commit(service, item("billing", 5, 6, 7))
+    request = FetchGroupsRequest(groups=[GroupName(tenant="acme", group="billing")] * 2)
+
+    found = run(service.FetchGroups(request, None)).groups
+
+    assert [[each.offset for each in group.offsets] for group in found] == [[5, 6, 7]] * 2
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_groups_of_a_shard_that_cannot_be_read_are_refused_alone(
+    service: OffsetService, node: MemoryNode, stale: bool
+) -> None:
+    commit(service, *(item(group, number) for number, group in enumerate(GROUPS)))
+    node.unreadable.add(("offset", 2))
+    wanted = [*GROUPS, "nobody", GROUPS[0]]
+    request = FetchGroupsRequest(
+        groups=[GroupName(tenant="acme", group=each) for each in wanted], stale=stale
+    )
+
+    response = run(service.FetchGroups(request, None))
+
+    lost = [position for position, group in enumerate(wanted) if shard_of(group) == 2]
+    assert 0 < len(lost) < len(GROUPS)
+    assert [(each.item, each.code) for each in response.refusals] == [
+        (position, "UNAVAILABLE") for position in lost
+    ]
+    assert "offset/2 has no leader" in response.refusals[0].message
+    assert [each.group for each in response.groups] == wanted
+    for position, group in enumerate(response.groups):
+        known = position not in lost and group.group in GROUPS
+        offsets = [GROUPS.index(group.group)] if known else []
+        assert [each.offset for each in group.offsets] == offsets
+
+
+def test_groups_of_shards_that_can_be_read_miss_nothing_of_another(
+    service: OffsetService, node: MemoryNode
+) -> None:
+    commit(service, *(item(group, number) for number, group in enumerate(GROUPS)))
+    node.unreadable.add(("offset", 2))
+    by_shard = {shard: [each for each in GROUPS if shard_of(each) == shard] for shard in (1, 2)}
+    groups = [GroupName(tenant="acme", group=each) for each in by_shard[1]]
+
+    assert not run(service.FetchGroups(FetchGroupsRequest(groups=groups), None)).refusals
+
+    groups = [GroupName(tenant="acme", group=each) for each in by_shard[2]]
+    with pytest.raises(Exception, match="offset/2 has no leader"):
+        run(service.FetchGroups(FetchGroupsRequest(groups=groups), None))
+
+
 def test_lag_is_told_against_the_ends_of_the_caller(service: OffsetService) -> None:
     commit(service, item("billing", 5, 6))
     ends = [
@@ -262,6 +317,28 @@ def test_a_reset_can_copy_another_groups_offsets_from_any_shard(service: OffsetS
     ]
     assert fetched(service, target) == [100, 6, 100]
     assert fetched(service, "fresh") == [5, 6, 7]
+
+
+def test_a_reset_is_refused_when_what_it_copies_cannot_be_read(
+    service: OffsetService, node: MemoryNode
+) -> None:
+    commit(service, *(item(group, 7) for group in GROUPS))
+    lost, known = (next(each for each in GROUPS if shard_of(each) == shard) for shard in (2, 1))
+    node.unreadable.add(("offset", 2))
+    resets = [
+        ResetRequest(tenant="acme", group="a", to_group=ResetToGroup(group=lost)),
+        ResetRequest(tenant="acme", group="b", to_group=ResetToGroup(group=known)),
+        ResetRequest(tenant="acme", group="c", to_group=ResetToGroup(group=lost)),
+    ]
+
+    response = run(service.ResetOffsets(ResetOffsetsRequest(resets=resets), None))
+
+    assert [(each.item, each.code) for each in response.refusals] == [
+        (0, "UNAVAILABLE"),
+        (2, "UNAVAILABLE"),
+    ]
+    assert list(response.offsets) == [0, 1, 0]
+    assert fetched(service, "b") == [7]
 
 
 def test_resets_that_cannot_be_made_up_are_proposed_to_nobody(
@@ -387,6 +464,52 @@ def test_changes_behind_a_token_are_those_that_moved_and_no_others(
 
 def changes_of(answers: list[ShardChanges]) -> list[Any]:
     return [change for answer in answers for change in answer.changes]
+
+
+def test_a_shard_that_cannot_be_read_keeps_its_place_in_the_token(
+    service: OffsetService, node: MemoryNode
+) -> None:
+    commit(service, *(item(group, 1) for group in GROUPS))
+    first = changes(service, [])
+    commit(service, *(item(group, 2) for group in GROUPS))
+    node.unreadable.add(("offset", 2))
+
+    second = changes(service, token(first))
+
+    assert [(each.shard, each.code) for each in second] == [
+        (0, ""),
+        (1, ""),
+        (3, ""),
+        (2, "UNAVAILABLE"),
+    ]
+    assert "offset/2 has no leader" in second[-1].message
+    assert (second[-1].revision, list(second[-1].changes)) == (
+        next(each.revision for each in first if each.shard == 2),
+        [],
+    )
+    told = {each.group for each in changes_of(second)}
+    assert told == {each for each in GROUPS if shard_of(each) != 2}
+    unknown = changes(service, [])[-1]
+    assert (unknown.shard, unknown.code, unknown.revision) == (2, "UNAVAILABLE", 0)
+
+    node.unreadable.clear()
+    third = changes(service, token(second))
+    assert {each.group for each in changes_of(third)} == set(GROUPS) - told
+    assert not changes_of(changes(service, token(third)))
+
+
+def test_changes_of_some_shards_are_read_there_alone(
+    service: OffsetService, node: MemoryNode
+) -> None:
+    commit(service, *(item(group, 1) for group in GROUPS))
+    node.unreadable.add(("offset", 2))
+
+    answers = changes(service, [], shards=[3, 1])
+
+    assert [(each.shard, each.code) for each in answers] == [(1, ""), (3, "")]
+    assert {shard_of(each.group) for each in changes_of(answers)} == {1, 3}
+    with pytest.raises(Exception, match="offset/9"):
+        changes(service, [], shards=[1, 9])
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 50])

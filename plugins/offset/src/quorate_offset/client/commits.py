@@ -4,13 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 from quorate_offset.offsets.validation import MOST_OFFSETS
 from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, GroupCommitReply
 from quorate_offset.v1.service_pb2 import CommitOffsetsResponse
 
 T = TypeVar("T")
+
+#: The code of what may have been committed, or refused for a reason that nobody knows.
+OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
+_FORGOTTEN: Final = "it was carried out, and its shard did not keep the answer for so long"
 
 #: The most that one command holds, beside the most offsets.
 _MOST_BYTES: Final = 1 << 20
@@ -76,6 +80,8 @@ def answer(pieces: Sequence[Piece], reply: BatchReply) -> CommitOffsetsResponse:
     """Return what became of each offset, by the positions of the groups that were cut."""
     response = CommitOffsetsResponse(revisions=reply.revisions)
     refused = {refusal.item: refusal for refusal in reply.refusals}
+    for item in reply.forgotten:
+        refused[item] = ItemRefusal(item=item, code=OUTCOME_UNKNOWN, message=_FORGOTTEN)
     for item, piece in enumerate(pieces):
         refusal = refused.get(item)
         if refusal is None:

@@ -7,7 +7,13 @@ from functools import partial
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.client import AsyncClient, InvalidError, RejectedError
+from quorate.client import (
+    AsyncClient,
+    InvalidError,
+    OutcomeUnknownError,
+    RejectedError,
+    UnavailableError,
+)
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
 from quorate_offset.answers import each_reply
@@ -114,6 +120,8 @@ class Offsets:
             timeout_s=timeout_s,
         )
         for refusal in response.refusals:
+            if refusal.code == commits.OUTCOME_UNKNOWN:
+                raise OutcomeUnknownError(refusal.message)
             raise RejectedError(refusal.code, refusal.message)
         return _revision(response.revisions)
 
@@ -123,7 +131,9 @@ class Offsets:
         """Commit offsets of many groups, all shards at the same time; the answer names the refused.
 
         An offset whose shard did not answer is refused with UNAVAILABLE (nothing was done) or
-        OUTCOME_UNKNOWN. When nothing else happened to any of them, that is raised.
+        OUTCOME_UNKNOWN. When nothing else happened to any of them, that is raised. Refused with
+        OUTCOME_UNKNOWN is also what a client with `exactly_once` had carried out when its shard
+        kept no answer: it was committed, or was refused for a reason that is lost.
         """
         pieces = commits.cut(groups)
         if not pieces:
@@ -343,7 +353,7 @@ class Offsets:
     ) -> list[GroupOffsets]:
         """Return the offsets of many groups, by tenant and name, in the order in which they came.
 
-        All shards are asked at the same time.
+        All shards are asked at the same time; when one of them cannot be read that is raised.
         """
         wanted = list(groups)
         await self._shards.learn(timeout_s=timeout_s)
@@ -423,18 +433,22 @@ class Offsets:
         """Yield the groups that changed behind a token, until there are no more; None: all groups.
 
         The token is what the reader has seen: the revision by shard. It moves on with
-        `token[changes.shard] = changes.revision` once the changes were taken.
+        `token[changes.shard] = changes.revision` once the changes were taken. A shard that cannot
+        be read gives one answer with a `code` and the revision of the token, and keeps no other
+        back: its changes come the next time. When none can be read that is raised.
         """
         seen = dict(token or {})
-        more = True
-        while more:
-            more = False
+        #: Those that have more; at first all are asked.
+        shards: list[int] = []
+        while True:
             request = ListChangesRequest(
                 since=[
                     ShardRevision(shard=shard, revision=revision)
                     for shard, revision in sorted(seen.items())
-                ]
+                ],
+                shards=shards,
             )
+            shards = []
             answers = self._q.stream(
                 f"{_SERVICE}ListChanges",
                 request,
@@ -445,8 +459,11 @@ class Offsets:
             async with aclosing(answers):
                 async for changes in answers:
                     seen[changes.shard] = changes.revision
-                    more = more or changes.more
+                    if changes.more:
+                        shards.append(changes.shard)
                     yield changes
+            if not shards:
+                return
 
     async def _fetch_part(
         self, groups: list[tuple[str, str]], stale: bool, timeout_s: float | None
@@ -455,7 +472,13 @@ class Offsets:
             groups=[GroupName(tenant=tenant, group=group) for tenant, group in groups], stale=stale
         )
         shard_key = group_key(*groups[0])
-        return await self._call("FetchGroups", request, FetchGroupsResponse, shard_key, timeout_s)
+        response = await self._call(
+            "FetchGroups", request, FetchGroupsResponse, shard_key, timeout_s
+        )
+        # They are of one shard, as long as none has come or gone since the shards were learned.
+        for refusal in response.refusals:
+            raise UnavailableError(f"{refusal.code}: {refusal.message}")
+        return response
 
     async def _call(
         self,

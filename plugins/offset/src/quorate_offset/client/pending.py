@@ -8,7 +8,7 @@ from typing import Final
 
 from quorate.client import InvalidError, OutcomeUnknownError, QuorateError, UnavailableError
 
-from quorate_offset.client.commits import runs
+from quorate_offset.client.commits import OUTCOME_UNKNOWN, runs
 from quorate_offset.v1.commands_pb2 import CommitMode, GroupCommit, OffsetCommit
 from quorate_offset.v1.service_pb2 import CommitOffsetsResponse, OffsetRefusal
 
@@ -28,12 +28,6 @@ FINAL: Final = frozenset(
         "NOT_FOUND",
         "PERMISSION_DENIED",
     }
-)
-
-#: Of a mark that was carried out, and nobody knows any more whether it was refused: committed once
-#: more it is either there, or is refused again.
-_FORGOTTEN: Final = OffsetRefusal(
-    code="OUTCOME_UNKNOWN", message="its shard did not keep the answer for so long"
 )
 
 #: Commits offsets of many groups, and names those that were refused.
@@ -144,12 +138,10 @@ class PendingOffsets:
             one = refusal.HasField("commit")
             for commit in [refusal.commit] if one else range(len(groups[refusal.group])):
                 refusals[refusal.group, commit] = refusal
-        # Every answer that a shard has kept names its revision.
-        forgotten = None if response.revisions else _FORGOTTEN
         unanswered: list[OffsetRefusal] = []
         for group, marks in enumerate(groups):
             for commit, (key, mark) in enumerate(marks):
-                told = refusals.get((group, commit), forgotten)
+                told = refusals.get((group, commit))
                 if told is not None and told.code not in FINAL:
                     unanswered.append(told)
                     continue
@@ -195,7 +187,7 @@ def _group_commit(marks: Sequence[Keyed], mode: CommitMode) -> GroupCommit:
 
 
 def _failure(refusals: Sequence[OffsetRefusal]) -> QuorateError:
-    unknown = [each for each in refusals if each.code == "OUTCOME_UNKNOWN"]
+    unknown = [each for each in refusals if each.code == OUTCOME_UNKNOWN]
     told = (unknown or refusals)[0]
     error = OutcomeUnknownError if unknown else UnavailableError
     return error(

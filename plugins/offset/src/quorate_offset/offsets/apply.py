@@ -7,12 +7,21 @@ nothing behind.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from quorate.plugin import Rejected, Txn, answer_each, keys, read_each
+from quorate.plugin import Rejected, Txn, answer_each, keys, read_values
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_offset.families import OFFSETS, group_key, offset_key
-from quorate_offset.marks import note_change, note_commit, pass_fence, read_mark, read_marks
-from quorate_offset.names import accept_name, accept_tenant, name_fault
+from quorate_offset.families import OFFSETS, group_key, offset_key, partition_part
+from quorate_offset.marks import (
+    generation_and_revision,
+    note_change,
+    note_commit,
+    note_commits,
+    pass_fence,
+    raises_fence,
+    read_mark,
+    read_marks,
+)
+from quorate_offset.names import LONGEST_NAME, accept_name, accept_tenant, name_fault
 from quorate_offset.offsets.rows import committed_part, offset_in, offset_row, rows_under
 from quorate_offset.offsets.validation import LONGEST_METADATA, MODES, NONE, commit_fault
 from quorate_offset.v1.commands_pb2 import (
@@ -37,11 +46,11 @@ def commit_offsets(txn: Txn, command: CommitOffsetsCommand) -> BatchReply:
     """Commit offsets of many groups; each is answered, and none keeps another back."""
     batch = _Commits(txn)
     groups = batch.accepted(command.groups)
-    marks = read_marks(txn, {key: None for _, _, key in groups})
+    marks = read_marks(txn, list(dict.fromkeys([key for _, _, key in groups])))
     for position, item, key in groups:
         batch.take(position, item, key, marks[key])
     batch.compare()
-    batch.note(marks)
+    batch.write(marks)
     return batch.reply(len(command.groups))
 
 
@@ -104,8 +113,9 @@ _new_conditional: Final = tuple.__new__
 class _Commits:
     """The offsets of one batch on their way into rows: each is looked at once.
 
-    What stands is read for all groups together, and for all conditional commits together: a read
-    of one row takes longer than the rest of what is done for an offset.
+    What stands is read for all groups together, and for all conditional commits together, and all
+    rows are written together: for one row alone that takes longer than the rest of what is done
+    for an offset.
     """
 
     def __init__(self, txn: Txn) -> None:
@@ -116,12 +126,12 @@ class _Commits:
         self._refusals: Final[dict[int, list[CommitRefusal]]] = {}
         #: The packed topics; empty: it is none.
         self._topics: Final[dict[str, bytes]] = {}
-        #: The keys of all offsets so far.
-        self._seen: Final[set[bytes]] = set()
+        #: What is to be written, and what is to be compared with what stands, by key.
+        self._rows: Final[dict[bytes, bytes]] = {}
         self._compared: Final[dict[bytes, _Conditional]] = {}
-        #: The groups of which an offset was written, and those whose generation was raised.
+        #: The groups of which an offset is written, and the generations that were raised.
         self._written: Final[dict[bytes, None]] = {}
-        self._raised: Final[dict[bytes, None]] = {}
+        self._raised: Final[dict[bytes, int]] = {}
 
     def accepted(self, items: Iterable[GroupCommit]) -> list[tuple[int, GroupCommit, bytes]]:
         """Return the groups that may commit, each with its position and its key."""
@@ -133,7 +143,8 @@ class _Commits:
                 if tenant not in tenants:
                     accept_tenant(self._txn, tenant)
                     tenants.add(tenant)
-                accept_name("group", group)
+                if not 0 < len(group) <= LONGEST_NAME:
+                    accept_name("group", group)
                 if item.mode not in MODES:
                     raise Rejected(
                         "INVALID_ARGUMENT", f"mode: {item.mode} is none that this version knows"
@@ -144,16 +155,19 @@ class _Commits:
                 found.append((position, item, group_key(tenant, group)))
         return found
 
-    def take(self, position: int, item: GroupCommit, group: bytes, mark: Mark) -> None:
-        """Write what needs no comparison, unless the group is fenced."""
+    def take(self, position: int, item: GroupCommit, group: bytes, mark: bytes | None) -> None:
+        """Divide what needs no comparison from what does, unless the group is fenced."""
         if item.HasField("generation"):
+            stands = self._raised.get(group)
+            if stands is None:
+                stands = 0 if mark is None else generation_and_revision(mark)[0]
             try:
-                if pass_fence(mark, item.generation):
-                    self._raised[group] = None
+                if raises_fence(stands, item.generation):
+                    self._raised[group] = item.generation
             except Rejected as refusal:
                 self._refused[position] = refusal
                 return
-        put, seen, committed = self._txn.put, self._seen, self._committed
+        rows, compared, committed = self._rows, self._compared, self._committed
         monotonic = item.mode == COMMIT_MODE_MONOTONIC
         topic, topic_key = None, b""
         for at, commit in enumerate(item.commits):
@@ -170,45 +184,46 @@ class _Commits:
             ):
                 self._refuse(position, at, "INVALID_ARGUMENT", ": ".join(commit_fault(commit)))
                 continue
-            key = offset_key(topic_key, commit.partition)
-            if key in seen:
+            key = topic_key + partition_part(commit.partition)
+            if key in compared or key in rows:
                 named = f"partition {commit.partition} of topic {topic}"
                 message = f"{named} is in the batch a second time"
                 self._refuse(position, at, "INVALID_ARGUMENT", message)
-                continue
-            seen.add(key)
-            if monotonic or expected is not None:
-                self._compared[key] = _new_conditional(
+            elif monotonic or expected is not None:
+                compared[key] = _new_conditional(
                     _Conditional, (position, at, group, monotonic, expected, offset, metadata)
                 )
             else:
-                put(OFFSETS, key, offset_row(offset, committed, metadata))
+                rows[key] = offset_row(offset, committed, metadata)
                 self._written[group] = None
 
     def compare(self) -> None:
-        """Write those of the others that what stands speaks for."""
-        put, committed, written = self._txn.put, self._committed, self._written
-        rows = read_each(self._txn, OFFSETS, list(self._compared))
-        for (key, each), row in zip(self._compared.items(), rows, strict=True):
+        """Let those of the others be written that what stands speaks for."""
+        rows, committed, written = self._rows, self._committed, self._written
+        values = read_values(self._txn, OFFSETS, list(self._compared))
+        for (key, each), value in zip(self._compared.items(), values, strict=True):
             item, at, group, monotonic, expected, offset, metadata = each
-            stands = NONE if row is None else offset_in(row.value)
-            if expected is not None and expected != stands and (expected or row is not None):
+            stands = NONE if value is None else offset_in(value)
+            if expected is not None and expected != stands and (expected or value is not None):
                 message = f"{_stands(stands)}, and {_expects(expected)}: fetch it again"
                 self._refuse(item, at, "OFFSET_MISMATCH", message)
             elif monotonic and offset < stands:
                 message = f"{_stands(stands)}, and {offset} would go back"
                 self._refuse(item, at, "BEHIND", message)
             else:
-                put(OFFSETS, key, offset_row(offset, committed, metadata))
+                rows[key] = offset_row(offset, committed, metadata)
                 written[group] = None
 
-    def note(self, marks: Mapping[bytes, Mark]) -> None:
-        """Keep the marks of the groups that changed."""
-        for group in self._written:
-            note_commit(self._txn, group, marks[group])
-        for group in self._raised:
+    def write(self, marks: Mapping[bytes, bytes | None]) -> None:
+        """Write the rows, and the marks of the groups that changed."""
+        self._txn.put_each(OFFSETS, self._rows)
+        note_commits(self._txn, self._written, marks, self._raised)
+        for group, generation in self._raised.items():
             if group not in self._written:
-                note_change(self._txn, group, marks[group])
+                stored = marks[group]
+                mark = Mark() if stored is None else Mark.FromString(stored)
+                mark.generation = generation
+                note_change(self._txn, group, mark)
 
     def reply(self, items: int) -> BatchReply:
         """Return the answer to all of the groups."""

@@ -9,8 +9,9 @@ from typing import Final
 from quorate.plugin import Answers, GrpcService, Metric, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_offset.answers import PAGE_SIZE, consistency, each_reply, raise_refusal
-from quorate_offset.names import name_fault
+from quorate_offset.answers import PAGE_SIZE, consistency, each_reply, oldest, raise_refusal
+from quorate_offset.offsets.groups import read_groups
+from quorate_offset.offsets.resets import read_sources, reset_of
 from quorate_offset.offsets.validation import (
     MOST_GROUPS,
     after_token,
@@ -33,15 +34,12 @@ from quorate_offset.v1.commands_pb2 import (
     GroupCommit,
     GroupCommitReply,
     GroupFence,
-    OffsetList,
     OffsetReset,
     OffsetsChanged,
-    PartitionOffset,
     ResetOffsetsCommand,
 )
 from quorate_offset.v1.queries_pb2 import (
     FetchGroupQuery,
-    FetchGroupsQuery,
     GetGroupStateQuery,
     GroupOffsets,
     GroupState,
@@ -74,7 +72,6 @@ from quorate_offset.v1.service_pb2 import (
     PartitionLag,
     ResetOffsetsRequest,
     ResetOffsetsResponse,
-    ResetRequest,
 )
 
 COMMITTED: Final = Metric(
@@ -163,11 +160,12 @@ class OffsetService(service_pb2_grpc.OffsetServiceServicer):
         """Set offsets of many groups; those of another group are read first."""
         check_count("resets", request.resets, MOST_GROUPS)
         answer = BatchReply(items=len(request.resets))
+        sources = await read_sources(self._node, request.resets)
         resets: dict[int, OffsetReset] = {}
         refusals: dict[int, tuple[str, str]] = {}
         for position, each in enumerate(request.resets):
             try:
-                resets[position] = await self._reset(each)
+                resets[position] = reset_of(each, sources)
             except Rejected as refusal:
                 refusals[position] = (refusal.code, refusal.message)
         changed = [0] * len(request.resets)
@@ -216,19 +214,15 @@ class OffsetService(service_pb2_grpc.OffsetServiceServicer):
     ) -> FetchGroupsResponse:
         """Read the offsets of many groups."""
         check_fetch_groups(request)
-        found = await self._node.read(
-            FetchGroupsQuery(groups=request.groups),
-            GroupOffsets,
-            consistency=consistency(stale=request.stale),
-        )
-        parts: dict[tuple[str, str], list[GroupOffsets]] = {}
-        for part in found.rows:
-            parts.setdefault((part.tenant, part.group), []).append(part)
-        groups = [
-            _joined(each.tenant, each.group, parts.get((each.tenant, each.group), []))
-            for each in request.groups
-        ]
-        return FetchGroupsResponse(groups=groups, age_ms=found.age_ms)
+        found = await read_groups(self._node, request.groups, stale=request.stale)
+        response = FetchGroupsResponse(age_ms=oldest(found.ages_ms))
+        joined = {name: _joined(*name, parts) for name, parts in found.parts.items()}
+        for position, each in enumerate(request.groups):
+            name = (each.tenant, each.group)
+            response.groups.append(joined.get(name) or _joined(*name, []))
+            if (why := found.failures.get(position)) is not None:
+                response.refusals.add(item=position, code=why.code, message=why.message)
+        return response
 
     async def Lag(self, request: LagRequest, context: object) -> LagResponse:
         """Say how far a group is behind the ends that the caller knows."""
@@ -296,10 +290,21 @@ class OffsetService(service_pb2_grpc.OffsetServiceServicer):
         """List what has changed behind a token, in one answer a shard."""
         check_changes(request)
         query = ListChangesQuery(since=request.since, limit=request.limit)
-        async for answer in self._node.query(query, ShardChanges):
-            self._node.count(ROWS_READ.name, answer.rows_read)
-            self._node.count(GROUPS_LISTED.name, len(answer.changes))
-            yield answer
+        since = {each.shard: each.revision for each in request.since}
+        async for shard in self._node.read_shards(
+            query, ShardChanges, shards=request.shards or None
+        ):
+            if (why := shard.failure) is not None:
+                yield ShardChanges(
+                    shard=shard.shard,
+                    revision=since.get(shard.shard, 0),
+                    code=why.code,
+                    message=why.message,
+                )
+            for answer in shard.rows:
+                self._node.count(ROWS_READ.name, answer.rows_read)
+                self._node.count(GROUPS_LISTED.name, len(answer.changes))
+                yield answer
 
     async def _commit(self, command: CommitOffsetsCommand) -> BatchReply:
         reply = await self._node.propose(command, BatchReply)
@@ -312,46 +317,6 @@ class OffsetService(service_pb2_grpc.OffsetServiceServicer):
             self._node.count(COMMITTED.name, refused, outcome="refused")
         self._node.count(COMMITTED.name, asked - refused, outcome="committed")
         return reply
-
-    async def _reset(self, request: ResetRequest) -> OffsetReset:
-        """Return the command of a reset; raises `Rejected` for another group without offsets."""
-        reset = OffsetReset(
-            tenant=request.tenant,
-            group=request.group,
-            generation=request.generation if request.HasField("generation") else None,
-        )
-        target = request.WhichOneof("target")
-        if target == "to_group":
-            reset.to_offsets.CopyFrom(await self._offsets_of(request))
-        elif target == "to_offsets":
-            reset.to_offsets.CopyFrom(request.to_offsets)
-        elif target == "to_offset":
-            reset.to_offset.CopyFrom(request.to_offset)
-        return reset
-
-    async def _offsets_of(self, request: ResetRequest) -> OffsetList:
-        source = request.to_group
-        for field, name in (("tenant", request.tenant), ("to_group.group", source.group)):
-            if fault := name_fault(name):
-                raise Rejected("INVALID_ARGUMENT", f"{field}: {fault}")
-        query = FetchGroupQuery(tenant=request.tenant, group=source.group, topic=source.topic)
-        if source.HasField("partition"):
-            if not source.topic:
-                raise Rejected("INVALID_ARGUMENT", "to_group.partition: needs a topic")
-            query.topic = ""
-            query.partitions.add(topic=source.topic, partition=source.partition)
-        found = await self._fetch(query, stale=False)
-        offsets = [
-            PartitionOffset(topic=each.topic, partition=each.partition, offset=each.offset)
-            for part in found.rows
-            for each in part.offsets
-        ]
-        if not offsets:
-            raise Rejected(
-                "NOT_FOUND",
-                f"group {source.group} of tenant {request.tenant} has no such offsets to copy",
-            )
-        return OffsetList(offsets=offsets)
 
     async def _fetch(
         self, query: FetchGroupQuery, *, stale: bool, min_revision: int = 0

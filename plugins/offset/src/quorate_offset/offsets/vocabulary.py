@@ -156,7 +156,17 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
 
 QUERIES: Final[Sequence[Query[Any]]] = (
     Query(message=FetchGroupQuery, group=GROUP, run=queries.fetch_group, shard_key=shard_of),
-    Query(message=FetchGroupsQuery, group=GROUP, run=queries.fetch_groups, order=group_order),
+    Query(
+        message=FetchGroupsQuery,
+        group=GROUP,
+        run=queries.fetch_groups,
+        items=Items(
+            get=lambda query: query.groups,
+            shard_key=shard_of,
+            make=lambda _, groups: FetchGroupsQuery(groups=groups),
+        ),
+        order=group_order,
+    ),
     Query(message=GetGroupStateQuery, group=GROUP, run=queries.get_group_state, shard_key=shard_of),
     Query(
         message=ListGroupStatesQuery,

@@ -1,13 +1,12 @@
 """The plugin's part in the deletion of a tenant: its groups are deleted, of both kinds."""
 
-from collections.abc import AsyncIterator
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.builtin.tenant.api import TenantCascade
+from quorate.builtin.tenant.api import TenantCascade, waiting_tenants
 from quorate.plugin import Controller, Extension, NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.tenant_pb2 import FinishTenantCascade, ListTenants, Tenant, TenantPage
+from quorate.v1.tenant_pb2 import FinishTenantCascade
 
 from quorate_offset.families import GROUP
 from quorate_offset.names import TENANTS
@@ -43,7 +42,7 @@ async def holds(node: NodeApi, tenant: str) -> bool:
 
 async def delete_tenants(node: NodeApi, shard: ShardRef) -> None:
     """Delete the groups of every tenant that waits for it, and say when none are left."""
-    async for tenant in _waiting(node):
+    async for tenant in waiting_tenants(node, CASCADE):
         known = node.query(GetKnownTenantQuery(tenant=tenant.name), KnownTenant)
         if not all([each.deleting_id == tenant.id async for each in known]):
             # A shard whose copy lags would still take something new.
@@ -79,18 +78,6 @@ async def _consumed(node: NodeApi, tenant: str, *, limit: int) -> list[str]:
 async def _subscribed(node: NodeApi, tenant: str, *, limit: int) -> list[str]:
     found = node.query(ListSubscriptionGroupsQuery(tenant=tenant, limit=limit), SubscriptionGroup)
     return [each.group async for each in found][:limit]
-
-
-async def _waiting(node: NodeApi) -> AsyncIterator[Tenant]:
-    query = ListTenants()
-    while True:
-        [page] = [page async for page in node.query(query, TenantPage)]
-        for tenant in page.tenants:
-            if CASCADE in tenant.cascades:
-                yield tenant
-        if not page.next_after:
-            return
-        query.after = page.next_after
 
 
 DELETION: Final = Controller(

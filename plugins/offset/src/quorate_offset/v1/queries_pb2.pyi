@@ -115,20 +115,24 @@ class ListChangesQuery(_message.Message):
     def __init__(self, since: _Optional[_Iterable[_Union[_batch_pb2.ShardRevision, _Mapping]]] = ..., limit: _Optional[int] = ...) -> None: ...
 
 class ShardChanges(_message.Message):
-    __slots__ = ("shard", "changes", "revision", "more", "resync", "rows_read")
+    __slots__ = ("shard", "changes", "revision", "more", "resync", "rows_read", "code", "message")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
     RESYNC_FIELD_NUMBER: _ClassVar[int]
     ROWS_READ_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
     shard: int
     changes: _containers.RepeatedCompositeFieldContainer[GroupChange]
     revision: int
     more: bool
     resync: bool
     rows_read: int
-    def __init__(self, shard: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[GroupChange, _Mapping]]] = ..., revision: _Optional[int] = ..., more: bool = ..., resync: bool = ..., rows_read: _Optional[int] = ...) -> None: ...
+    code: str
+    message: str
+    def __init__(self, shard: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[GroupChange, _Mapping]]] = ..., revision: _Optional[int] = ..., more: bool = ..., resync: bool = ..., rows_read: _Optional[int] = ..., code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class GroupChange(_message.Message):
     __slots__ = ("tenant", "group", "revision", "generation", "deleted", "offsets", "partial")

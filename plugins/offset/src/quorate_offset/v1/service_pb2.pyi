@@ -175,12 +175,14 @@ class FetchGroupsRequest(_message.Message):
     def __init__(self, groups: _Optional[_Iterable[_Union[_queries_pb2.GroupName, _Mapping]]] = ..., stale: bool = ...) -> None: ...
 
 class FetchGroupsResponse(_message.Message):
-    __slots__ = ("groups", "age_ms")
+    __slots__ = ("groups", "age_ms", "refusals")
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    REFUSALS_FIELD_NUMBER: _ClassVar[int]
     groups: _containers.RepeatedCompositeFieldContainer[_queries_pb2.GroupOffsets]
     age_ms: int
-    def __init__(self, groups: _Optional[_Iterable[_Union[_queries_pb2.GroupOffsets, _Mapping]]] = ..., age_ms: _Optional[int] = ...) -> None: ...
+    refusals: _containers.RepeatedCompositeFieldContainer[_batch_pb2.ItemRefusal]
+    def __init__(self, groups: _Optional[_Iterable[_Union[_queries_pb2.GroupOffsets, _Mapping]]] = ..., age_ms: _Optional[int] = ..., refusals: _Optional[_Iterable[_Union[_batch_pb2.ItemRefusal, _Mapping]]] = ...) -> None: ...
 
 class LagRequest(_message.Message):
     __slots__ = ("tenant", "group", "ends", "stale")
@@ -253,9 +255,11 @@ class ListGroupStatesResponse(_message.Message):
     def __init__(self, groups: _Optional[_Iterable[_Union[_queries_pb2.GroupState, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ..., age_ms: _Optional[int] = ...) -> None: ...
 
 class ListChangesRequest(_message.Message):
-    __slots__ = ("since", "limit")
+    __slots__ = ("since", "limit", "shards")
     SINCE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
     since: _containers.RepeatedCompositeFieldContainer[_batch_pb2.ShardRevision]
     limit: int
-    def __init__(self, since: _Optional[_Iterable[_Union[_batch_pb2.ShardRevision, _Mapping]]] = ..., limit: _Optional[int] = ...) -> None: ...
+    shards: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, since: _Optional[_Iterable[_Union[_batch_pb2.ShardRevision, _Mapping]]] = ..., limit: _Optional[int] = ..., shards: _Optional[_Iterable[int]] = ...) -> None: ...

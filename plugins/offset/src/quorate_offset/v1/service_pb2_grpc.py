@@ -179,8 +179,9 @@ class OffsetServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListChanges(self, request, context):
-        """What has changed behind a token, of all shards. The revisions of the answers, by shard, are the
-        next token; as long as one says more, there is more to read with it.
+        """What has changed behind a token, of all shards, each as soon as it has answered. The revisions
+        of the answers, by shard, are the next token; as long as one says more, there is more to read
+        with it. Shards that could not be read come last, with a code.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
