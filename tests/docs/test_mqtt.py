@@ -66,6 +66,21 @@ async def test_the_first_example_asks_what_a_client_may_do(cluster: Cluster) -> 
             assert await may_publish(q, "lamp", "clients/ann") == (False, "no_rule")
 
 
+async def test_sessions_are_brought_except_those_of_connected_clients(cluster: Cluster) -> None:
+    bring = example(PAGE, 1)["bring"]
+    async with (
+        asyncio.timeout(60),
+        connect(cluster.endpoints) as q,
+        q.brokers.registered("north-9", "north", roles=["mqtt"]) as registration,
+    ):
+        await connected(q, "here", registration.broker.epoch)
+        kept = {"here": b"old", "away": b"kept"}
+        assert await bring(cluster.endpoints, kept) == {"here": "ALREADY_CONNECTED"}
+        found = await Mqtt(q).sessions.get("acme", "away")
+        assert found is not None
+        assert found.payload == b"kept"
+
+
 async def test_a_client_finds_its_session_at_any_broker(cluster: Cluster) -> None:
     serve = example(HOW_TO, 0)["serve"]
     async with asyncio.timeout(60):

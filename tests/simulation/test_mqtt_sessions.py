@@ -42,6 +42,8 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectReply,
     DisconnectSession,
     DisconnectSessions,
+    ImportSession,
+    ImportSessions,
     Session,
     SessionConnect,
 )
@@ -60,6 +62,7 @@ COPIED: Final = {
 }
 CONNECT: Final = ConnectSessions.DESCRIPTOR.full_name
 DISCONNECT: Final = DisconnectSessions.DESCRIPTOR.full_name
+IMPORT: Final = ImportSessions.DESCRIPTOR.full_name
 ORPHANS: Final = DisconnectOrphans.DESCRIPTOR.full_name
 HAND_OVER: Final = HandOverDuties.DESCRIPTOR.full_name
 CLIENTS: Final = [f"client-{number}" for number in range(12)]
@@ -104,7 +107,7 @@ class Promises:
         """Note answers, and judge where a replica ends."""
         match fact:
             case facts.Acknowledged(outcome=Outcome(refusal=None), command=command):
-                if command.type in (CONNECT, DISCONNECT):
+                if command.type in (CONNECT, DISCONNECT, IMPORT):
                     self._answered.setdefault(fact.shard, []).append(fact)
             case facts.Ended(rows=rows):
                 self._judge_rows({family: _values(found) for family, found in rows.items()})
@@ -119,6 +122,9 @@ class Promises:
         for fact in answered:
             reply = BatchReply.FromString(fact.outcome.reply)
             self.seen.update(refusal.code for refusal in reply.refusals)
+            if fact.command.type == IMPORT:
+                self.seen["imported"] += reply.items - len(reply.refusals)
+                continue
             if fact.command.type == DISCONNECT:
                 ended = [DisconnectReply.FromString(each).ended for each in reply.replies]
                 self.seen["ended at once"] += sum(ended)
@@ -209,6 +215,12 @@ def load(seed: int) -> list[Message]:
         ]
         log.append(DisconnectSessions(sessions=leaving))
         if rng.random() < 0.3:
+            imports = [
+                ImportSession(tenant=TENANT, client_id=client, expiry_interval_s=rng.choice((1, 2)))
+                for client in rng.sample(CLIENTS, 4)
+            ]
+            log.append(ImportSessions(sessions=imports))
+        if rng.random() < 0.3:
             log.append(DisconnectOrphans(keys=[client_shard(TENANT, each) for each in CLIENTS]))
             at_all = [
                 Duty(broker_epoch=1, family=DELIVERIES, key=delivery_key(TENANT, each, 1))
@@ -298,6 +310,8 @@ KINDS: Final = (
     "ended at once",
     "delivered",
     "handed over",
+    "imported",
+    "ALREADY_CONNECTED",
     "faults",
 )
 

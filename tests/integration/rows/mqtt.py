@@ -65,6 +65,8 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSessions,
     GetSessionRequest,
     GetSessionsRequest,
+    ImportSession,
+    ImportSessions,
     ListSessionsRequest,
     SessionConnect,
     SessionName,
@@ -77,6 +79,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     DeleteSharedGroup,
     DeleteSharedGroups,
     GetSharedGroupRequest,
+    GetSharedGroupsRequest,
     JoinSharedGroup,
     JoinSharedGroups,
     LeaveSharedGroup,
@@ -90,6 +93,7 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscription,
     DeleteSubscriptions,
     GetSubscriptionRequest,
+    GetSubscriptionsRequest,
     ListSubscriptionsRequest,
     SetSubscription,
     SetSubscriptions,
@@ -121,6 +125,7 @@ from quorate_mqtt.v1.wills_pb2 import (
     AcknowledgeWill,
     AcknowledgeWills,
     GetWillRequest,
+    GetWillsRequest,
     ListWillDeliveriesRequest,
     Will,
 )
@@ -485,6 +490,7 @@ ARRIVAL: Final = SessionConnect(**CLIENT, connection_id=1)
 UPDATED: Final = UpdateSession(**CLIENT, generation=1)
 ENDED: Final = DisconnectSession(**CLIENT, generation=1)
 FORGOTTEN: Final = DeleteSession(**CLIENT)
+IMPORTED: Final = ImportSession(**CLIENT, expiry_interval_s=1)
 LARGE_PAYLOAD: Final = b"p" * ((64 << 10) + 1)
 
 
@@ -570,6 +576,24 @@ SESSIONS: Final = {
         large=((DeleteSessions(sessions=[FORGOTTEN] * MANY), "sessions"),),
         wrong=((DeleteSessions(sessions=[DeleteSession()]), InPlace("sessions[0].tenant")),),
     ),
+    "Import": Row(
+        empty="tenant",
+        large=(
+            (like(IMPORTED, client_id=TEXT), "client_id"),
+            (like(IMPORTED, payload=LARGE_PAYLOAD), "payload"),
+        ),
+        wrong=((like(IMPORTED, expiry_interval_s=0), "expiry_interval_s"),),
+    ),
+    "ImportBatch": Row(
+        empty="sessions",
+        large=((ImportSessions(sessions=[IMPORTED] * MANY), "sessions"),),
+        wrong=(
+            (
+                ImportSessions(sessions=[like(IMPORTED, expiry_interval_s=0)]),
+                InPlace("sessions[0].expiry_interval_s"),
+            ),
+        ),
+    ),
     "Get": Row(
         empty="tenant",
         large=((GetSessionRequest(tenant="t", client_id=TEXT), "client_id"),),
@@ -592,6 +616,7 @@ SESSIONS: Final = {
 
 SUBSCRIPTION: Final = SetSubscription(**CLIENT, filter="f")
 SUBSCRIPTION_NAME: Final = DeleteSubscription(**CLIENT, filter="f")
+SOUGHT: Final = GetSubscriptionRequest(**CLIENT, filter="f")
 SUBSCRIPTION_LIST: Final = Row(
     empty=None,
     large=(
@@ -648,6 +673,16 @@ SUBSCRIPTIONS: Final = {
         large=((GetSubscriptionRequest(**CLIENT, filter=TEXT), "filter"),),
         wrong=((GetSubscriptionRequest(**CLIENT, filter="+a"), "filter"),),
     ),
+    "GetBatch": Row(
+        empty="subscriptions",
+        large=((GetSubscriptionsRequest(subscriptions=[SOUGHT] * 1_001), "subscriptions"),),
+        wrong=(
+            (
+                GetSubscriptionsRequest(subscriptions=[SOUGHT, GetSubscriptionRequest()]),
+                "subscriptions[1].tenant",
+            ),
+        ),
+    ),
     "List": SUBSCRIPTION_LIST,
     "StreamList": SUBSCRIPTION_LIST,
 }
@@ -657,6 +692,7 @@ CHANGED_GROUP: Final = UpdateSharedGroup(tenant="t", name="g")
 DISSOLVED: Final = DeleteSharedGroup(tenant="t", name="g")
 JOINED: Final = JoinSharedGroup(**GROUP, broker="b")
 LEFT: Final = LeaveSharedGroup(**GROUP)
+SOUGHT_GROUP: Final = GetSharedGroupRequest(tenant="t", name="g")
 GROUP_LIST: Final = Row(
     empty=None,
     large=(
@@ -735,6 +771,16 @@ SHARED_GROUPS: Final = {
         large=((GetSharedGroupRequest(tenant="t", name=TEXT), "name"),),
         wrong=((GetSharedGroupRequest(tenant="t", name="+"), "name"),),
     ),
+    "GetBatch": Row(
+        empty="groups",
+        large=((GetSharedGroupsRequest(groups=[SOUGHT_GROUP] * 1_001), "groups"),),
+        wrong=(
+            (
+                GetSharedGroupsRequest(groups=[SOUGHT_GROUP, GetSharedGroupRequest()]),
+                "groups[1].tenant",
+            ),
+        ),
+    ),
     "List": GROUP_LIST,
     "StreamList": GROUP_LIST,
     "ListMembers": Row(
@@ -755,6 +801,16 @@ WILLS: Final = {
         empty="tenant",
         large=((GetWillRequest(tenant="t", client_id=TEXT), "client_id"),),
         wrong=((GetWillRequest(tenant="a/b", client_id="c"), "tenant"),),
+    ),
+    "GetBatch": Row(
+        empty="wills",
+        large=((GetWillsRequest(wills=[GetWillRequest(**CLIENT)] * 1_001), "wills"),),
+        wrong=(
+            (
+                GetWillsRequest(wills=[GetWillRequest(**CLIENT), GetWillRequest()]),
+                "wills[1].tenant",
+            ),
+        ),
     ),
     "ListDeliveries": Row(
         empty=None,

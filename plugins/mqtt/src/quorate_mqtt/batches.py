@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Command, Invalid, Items, NodeApi, Rejected
-from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
+from quorate.plugin import Command, Items, Rejected
+from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.names import check_each
 from quorate_mqtt.shards import GROUP
@@ -65,61 +65,6 @@ class Batch(Generic[I]):
             public=public,
             examples=tuple(map(self.of, examples)),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sifted(Generic[I]):
-    """The items of a request that can be carried out, and why the others cannot."""
-
-    total: int
-    #: By its position in the request.
-    good: dict[int, I]
-    refusals: dict[int, tuple[str, str]]
-
-    def joined(self, reply: BatchReply) -> BatchReply:
-        """Return the answer to the whole request; `reply` answers what could be carried out."""
-        positions = list(self.good)
-        refusals = dict(self.refusals)
-        for each in reply.refusals:
-            refusals[positions[each.item]] = (each.code, each.message)
-        replies = dict(zip(positions, reply.replies, strict=False))
-        return BatchReply(
-            items=self.total,
-            replies=[replies.get(position, b"") for position in range(self.total)],
-            refusals=[
-                ItemRefusal(item=position, code=code, message=message)
-                for position, (code, message) in sorted(refusals.items())
-            ],
-            revisions=reply.revisions,
-        )
-
-
-def sift(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> Sifted[I]:
-    """Tell apart what is wrong in itself; raises `Invalid` when there is nothing at all."""
-    if not items:
-        raise Invalid(field, "must not be empty")
-    sifted = Sifted[I](total=len(items), good={}, refusals={})
-    for position, item in enumerate(items):
-        try:
-            check(item, f"{field}[{position}].")
-        except Invalid as invalid:
-            sifted.refusals[position] = ("INVALID_ARGUMENT", str(invalid))
-        else:
-            sifted.good[position] = item
-    return sifted
-
-
-async def propose_good(
-    node: NodeApi, batch: Batch[I], command: Message, check: Callable[[I, str], None]
-) -> BatchReply:
-    """Propose what is right in itself, and answer every item in its place."""
-    sifted = sift(batch.field, batch.items(command), check)
-    if not sifted.refusals:
-        return await node.propose(command, BatchReply)
-    if not sifted.good:
-        return sifted.joined(BatchReply())
-    good = batch.of(list(sifted.good.values()))
-    return sifted.joined(await node.propose(good, BatchReply))
 
 
 def only_reply(reply: BatchReply, kind: type[R]) -> R:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import until
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.cli import mqtt
 from quorate_mqtt.client import SyncMqtt
@@ -170,8 +171,7 @@ def test_clients(console: Asking) -> None:
         assert column(console.run("groups", "list", "--leader", "b1"), "name") == ["crew"]
         assert column(console.run("groups", "members", "north", "crew"), "client_id") == ["lamp"]
         client.sessions.disconnect("north", "lamp", connected.generation)
-        while not (wills := console.run("wills", "list", "north", "--broker", "b1")):
-            time.sleep(0.01)
+        wills = until(lambda: console.run("wills", "list", "north", "--broker", "b1") or None)
         assert (wills[0]["topic"], wills[0]["assignee"]) == ("lamps", "b1")
         [deleted] = console.run("sessions", "delete", "north", "lamp")
         assert deleted["deleted"] is True

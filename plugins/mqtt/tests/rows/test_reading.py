@@ -49,7 +49,7 @@ def test_pages_are_whole_however_little_a_shard_gives_at_once(
     read: list[str] = []
     token, pages = b"", 0
     while token or not pages:
-        topics, token = page(full, Range(tenant="acme", page_size=size, page_token=token))
+        topics, token = page(full, Range(names=("acme",), page_size=size, page_token=token))
         assert len(topics) <= size
         read += topics
         pages += 1
@@ -63,11 +63,11 @@ def test_a_page_ends_when_enough_rows_were_looked_at(
 ) -> None:
     monkeypatch.setattr(reading, "MOST_LOOKED_AT", 10)
 
-    topics, token = page(full, Range(tenant="acme"), lambda row: row.topic == TOPICS[25])
+    topics, token = page(full, Range(names=("acme",)), lambda row: row.topic == TOPICS[25])
     assert topics == []
     seen: list[Page] = []
     while token:
-        wanted = Range(tenant="acme", page_token=token)
+        wanted = Range(names=("acme",), page_token=token)
         topics, token = page(full, wanted, lambda row: row.topic == TOPICS[25])
         seen.append((topics, token))
 
@@ -75,8 +75,8 @@ def test_a_page_ends_when_enough_rows_were_looked_at(
 
 
 def test_the_last_page_has_no_token_even_when_it_is_full(full: MemoryNode) -> None:
-    assert page(full, Range(tenant="acme", page_size=40)) == (TOPICS, b"")
-    topics, token = page(full, Range(tenant="acme", page_size=39))
+    assert page(full, Range(names=("acme",), page_size=40)) == (TOPICS, b"")
+    topics, token = page(full, Range(names=("acme",), page_size=39))
     assert (topics, bool(token)) == (TOPICS[:39], True)
 
 
@@ -85,7 +85,7 @@ def test_a_page_of_a_shard_ends_behind_the_row_that_fills_it(
 ) -> None:
     monkeypatch.setattr(queries, "PAGE_BYTES", 1)
 
-    assert page(full, Range(tenant="acme")) == (TOPICS, b"")
+    assert page(full, Range(names=("acme",))) == (TOPICS, b"")
 
 
 def test_the_keys_of_a_tenant_are_all_found(
@@ -102,17 +102,17 @@ def test_the_keys_of_a_tenant_are_all_found(
 
 
 def test_a_range_ends_where_another_tenant_begins(full: MemoryNode) -> None:
-    assert page(full, Range(tenant="globex")) == (["x"], b"")
-    assert page(full, Range(tenant="acm")) == ([], b"")
-    assert page(full, Range(tenant="acme", prefix="t/1"))[0] == TOPICS[10:20]
+    assert page(full, Range(names=("globex",))) == (["x"], b"")
+    assert page(full, Range(names=("acm",))) == ([], b"")
+    assert page(full, Range(names=("acme",), opening="t/1"))[0] == TOPICS[10:20]
 
 
 def test_a_token_of_another_range_gives_nothing_of_that(full: MemoryNode) -> None:
-    _, token = page(full, Range(tenant="acme", page_size=5))
+    _, token = page(full, Range(names=("acme",), page_size=5))
 
-    assert page(full, Range(tenant="globex", page_token=token)) == (["x"], b"")
+    assert page(full, Range(names=("globex",), page_token=token)) == (["x"], b"")
     behind = bytes([0xFF]) * 100
-    assert page(full, Range(tenant="acme", page_token=behind)) == ([], b"")
+    assert page(full, Range(names=("acme",), page_token=behind)) == ([], b"")
 
 
 def test_rows_are_gotten_in_the_order_asked_for(full: MemoryNode) -> None:

@@ -1,5 +1,5 @@
 import pytest
-from quorate_mqtt.sessions.rows import RowsOfBroker, is_plain, kept_of, updated_row
+from quorate_mqtt.sessions.rows import ImportedRows, RowsOfBroker, is_plain, kept_of, updated_row
 from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
 
 
@@ -45,6 +45,26 @@ def test_a_row_of_nothing_but_zeros_is_the_same_too() -> None:
     row = RowsOfBroker("b", 1, 0).row(1, 0, SessionConnect(), has_will=False)
 
     assert row == message.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", b"z" * 128, b"w" * 20_000])
+def test_an_imported_row_is_what_its_message_serializes_to(payload: bytes) -> None:
+    message = Session(
+        generation=7,
+        broker_epoch=0,
+        created_at_ms=2_000,
+        connected_at_ms=0,
+        connection_id=0,
+        expiry_interval_s=60,
+        disconnected_at_ms=2_000,
+        payload=payload,
+    )
+
+    row = ImportedRows(2_000).row(7, 60, payload)
+
+    assert row == message.SerializeToString(deterministic=True)
+    assert Session.FromString(row).SerializeToString(deterministic=True) == row
+    assert (kept_of(row), is_plain(row)) == ((7, 0, 2_000), False)
 
 
 @pytest.mark.parametrize(

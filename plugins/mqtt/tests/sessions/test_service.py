@@ -33,6 +33,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroups,
     DeleteSharedGroup,
     GetSharedGroupRequest,
+    GetSharedGroupsRequest,
     JoinSharedGroup,
     LeaveSharedGroup,
     ListSharedGroupMembersRequest,
@@ -42,6 +43,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
 from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscription,
     GetSubscriptionRequest,
+    GetSubscriptionsRequest,
     ListSubscriptionsRequest,
     SetSubscription,
     SetSubscriptions,
@@ -50,6 +52,7 @@ from quorate_mqtt.v1.wills_pb2 import (
     AcknowledgeWill,
     AcknowledgeWills,
     GetWillRequest,
+    GetWillsRequest,
     ListWillDeliveriesRequest,
 )
 
@@ -316,7 +319,10 @@ def test_subscriptions_are_set_read_listed_and_deleted(
     reply = run(service.SetBatch(SetSubscriptions(subscriptions=[*wanted, wrong]), None))
     assert [(each.item, each.code) for each in reply.refusals] == [(6, "INVALID_ARGUMENT")]
     run(service.Delete(DeleteSubscription(tenant="acme", client_id="a", filter="y"), None))
-    one = run(service.Get(GetSubscriptionRequest(tenant="acme", client_id="ben", filter="y"), None))
+    ben = GetSubscriptionRequest(tenant="acme", client_id="ben", filter="y")
+    one = run(service.Get(ben, None))
+    missing = GetSubscriptionRequest(tenant="acme", client_id="a", filter="y")
+    many = GetSubscriptionsRequest(subscriptions=[missing, ben])
     page = run(service.List(ListSubscriptionsRequest(tenant="acme", client_id="a"), None))
 
     async def stream() -> list[tuple[str, str]]:
@@ -324,6 +330,9 @@ def test_subscriptions_are_set_read_listed_and_deleted(
         return [(each.client_id, each.filter) async for p in pages for each in p.subscriptions]
 
     assert (one.client_id, one.filter, one.subscription.qos) == ("ben", "y", 1)
+    lookups = run(service.GetBatch(many, None)).lookups
+    assert [each.HasField("subscription") for each in lookups] == [False, True]
+    assert lookups[1].subscription == one
     assert [(each.client_id, each.filter) for each in page.subscriptions] == [("a", "x/#")]
     assert run(stream()) == [
         ("a", "x/#"),
@@ -333,7 +342,10 @@ def test_subscriptions_are_set_read_listed_and_deleted(
         ("ben", "y"),
     ]
     with pytest.raises(Rejected, match="NOT_FOUND"):
-        run(service.Get(GetSubscriptionRequest(tenant="acme", client_id="a", filter="y"), None))
+        run(service.Get(missing, None))
+    many.subscriptions[1].filter = "y/#/z"
+    with pytest.raises(Invalid, match=r"subscriptions\[1\]\.filter"):
+        run(service.GetBatch(many, None))
     with pytest.raises(Invalid, match="client_id"):
         run(service.List(ListSubscriptionsRequest(client_id="a"), None))
 
@@ -346,6 +358,12 @@ def test_a_will_is_read_delivered_listed_and_acknowledged(
     replies = connect([client(name, will=10) for name in names])
     kept = run(wills.Get(GetWillRequest(tenant="acme", client_id="c00"), None))
     assert (kept.topic, kept.payload) == ("gone", b"bye")
+    wanted = [GetWillRequest(tenant="acme", client_id=name) for name in ("nobody", "c00")]
+    lookups = run(wills.GetBatch(GetWillsRequest(wills=wanted), None)).lookups
+    assert [each.HasField("will") for each in lookups] == [False, True]
+    assert lookups[1].will == kept
+    with pytest.raises(Invalid, match=r"wills: must be at most 1000"):
+        run(wills.GetBatch(GetWillsRequest(wills=wanted * 501), None))
     leaving = [
         DisconnectSession(tenant="acme", client_id=name, generation=reply.generation)
         for name, reply in zip(names, replies, strict=True)
@@ -397,6 +415,12 @@ def test_shared_groups_are_made_joined_listed_and_deleted(net: Any) -> None:
     members = ListSharedGroupMembersRequest(tenant="acme", group="g", broker="south")
 
     assert (one.group.parameters, one.name) == (b"p", "h")
+    wanted = [GetSharedGroupRequest(tenant="acme", name=name) for name in ("no", "h")]
+    lookups = run(service.GetBatch(GetSharedGroupsRequest(groups=wanted), None)).lookups
+    assert [each.HasField("group") for each in lookups] == [False, True]
+    assert lookups[1].group == one
+    with pytest.raises(Invalid, match=r"groups: must not be empty"):
+        run(service.GetBatch(GetSharedGroupsRequest(), None))
     assert [each.name for each in led.groups] == ["g"]
     [member] = run(service.ListMembers(members, None)).members
     assert (member.client_id, member.filter, member.group) == ("ada", "jobs/+", "g")

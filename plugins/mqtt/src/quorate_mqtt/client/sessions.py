@@ -11,7 +11,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.client import batching, reading
 from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.client.settling import settled
+from quorate_mqtt.client.settling import settled, settled_each
 from quorate_mqtt.shards import client_shard
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
@@ -27,6 +27,9 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSessions,
     GetSessionRequest,
     GetSessionsRequest,
+    ImportSession,
+    ImportSessionReply,
+    ImportSessions,
     KeyedSession,
     ListSessionsRequest,
     ListSessionsResponse,
@@ -42,6 +45,7 @@ _SERVICE: Final = "/quorate_mqtt.v1.SessionService/"
 _UPDATING: Final = Batch[UpdateSession](message=UpdateSessions, field="sessions")
 _DISCONNECTING: Final = Batch[DisconnectSession](message=DisconnectSessions, field="sessions")
 _DELETION: Final = Batch[DeleteSession](message=DeleteSessions, field="sessions")
+_IMPORT: Final = Batch[ImportSession](message=ImportSessions, field="sessions")
 _LISTING: Final[Listing[ListSessionsRequest, ListSessionsResponse, KeyedSession]] = Listing(
     method=f"{_SERVICE}List",
     page=ListSessionsResponse,
@@ -78,15 +82,14 @@ class Sessions:
     ) -> BatchReply:
         """Connect many clients of a broker; each reply in the reply is a `ConnectReply`.
 
-        Nothing is waited for: right behind a registration items may be refused with
-        BROKER_UNKNOWN, and are to be sent again.
+        A registration that is so new that a shard does not know it yet is waited for.
         """
-        return await batching.execute(
-            self._q,
-            lambda part: ConnectSessions(
-                broker=broker, broker_epoch=broker_epoch, connections=part
-            ),
-            connections,
+
+        def command(part: Iterable[SessionConnect]) -> ConnectSessions:
+            return ConnectSessions(broker=broker, broker_epoch=broker_epoch, connections=part)
+
+        return await settled_each(
+            lambda unanswered: batching.execute(self._q, command, unanswered), connections
         )
 
     async def update(
@@ -144,6 +147,17 @@ class Sessions:
         """Delete many; each reply in the reply is a `DeleteSessionReply`."""
         return await batching.execute(self._q, _DELETION.of, deletions)
 
+    async def import_one(self, session: ImportSession) -> None:
+        """Bring a session here from elsewhere, whose client is not connected.
+
+        ALREADY_CONNECTED: the client has a session here, and somebody serves it.
+        """
+        await self._q.execute(session, ImportSessionReply)
+
+    async def import_many(self, sessions: Iterable[ImportSession]) -> BatchReply:
+        """Import many; the reply names those that were refused by their positions."""
+        return await batching.execute(self._q, _IMPORT.of, sessions)
+
     async def get(self, tenant: str, client_id: str) -> KeyedSession | None:
         """Return the session of a client; None if there is none."""
         return await reading.get(
@@ -197,6 +211,8 @@ class SyncSessions(Blocking[Sessions]):
     disconnect_many = blocking(Sessions.disconnect_many)
     delete = blocking(Sessions.delete)
     delete_many = blocking(Sessions.delete_many)
+    import_one = blocking(Sessions.import_one)
+    import_many = blocking(Sessions.import_many)
     get = blocking(Sessions.get)
     get_many = blocking(Sessions.get_many)
     list = iterating(Sessions.list)

@@ -11,12 +11,14 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.client import batching, reading
 from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.client.settling import settled
+from quorate_mqtt.client.settling import settled, settled_each
 from quorate_mqtt.shards import tenant_shard
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,
+    CreateSharedGroups,
     DeleteSharedGroup,
     DeleteSharedGroupReply,
+    DeleteSharedGroups,
     GetSharedGroupRequest,
     JoinSharedGroup,
     JoinSharedGroups,
@@ -31,9 +33,13 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     ListSharedGroupsResponse,
     SharedGroup,
     UpdateSharedGroup,
+    UpdateSharedGroups,
 )
 
 _SERVICE: Final = "/quorate_mqtt.v1.SharedGroupService/"
+_CREATION: Final = Batch[CreateSharedGroup](message=CreateSharedGroups, field="groups")
+_UPDATES: Final = Batch[UpdateSharedGroup](message=UpdateSharedGroups, field="groups")
+_DELETION: Final = Batch[DeleteSharedGroup](message=DeleteSharedGroups, field="groups")
 _JOINING: Final = Batch[JoinSharedGroup](message=JoinSharedGroups, field="members")
 _LEAVING: Final = Batch[LeaveSharedGroup](message=LeaveSharedGroups, field="members")
 _GROUPS: Final[Listing[ListSharedGroupsRequest, ListSharedGroupsResponse, KeyedSharedGroup]] = (
@@ -63,15 +69,27 @@ class SharedGroups:
         command = CreateSharedGroup(tenant=tenant, name=name, parameters=parameters)
         return await self._q.execute(command, SharedGroup)
 
+    async def create_many(self, groups: Iterable[CreateSharedGroup]) -> BatchReply:
+        """Make those of many that are not there; each reply in the reply is a `SharedGroup`."""
+        return await batching.execute(self._q, _CREATION.of, groups)
+
     async def update(self, tenant: str, name: str, parameters: bytes) -> SharedGroup:
         """Replace what the brokers keep with a group; NOT_FOUND if there is none."""
         command = UpdateSharedGroup(tenant=tenant, name=name, parameters=parameters)
         return await self._q.execute(command, SharedGroup)
 
+    async def update_many(self, groups: Iterable[UpdateSharedGroup]) -> BatchReply:
+        """Replace it of many; each reply in the reply is a `SharedGroup`."""
+        return await batching.execute(self._q, _UPDATES.of, groups)
+
     async def delete(self, tenant: str, name: str) -> bool:
         """Delete a group with its members; tell whether there was one."""
         command = DeleteSharedGroup(tenant=tenant, name=name)
         return (await self._q.execute(command, DeleteSharedGroupReply)).deleted
+
+    async def delete_many(self, groups: Iterable[DeleteSharedGroup]) -> BatchReply:
+        """Delete many; each reply in the reply is a `DeleteSharedGroupReply`."""
+        return await batching.execute(self._q, _DELETION.of, groups)
 
     async def join(self, member: JoinSharedGroup) -> SharedGroup:
         """Make a client a member, and return the group, which is made first if there is none.
@@ -81,8 +99,13 @@ class SharedGroups:
         return await settled(lambda: self._q.execute(member, SharedGroup))
 
     async def join_many(self, members: Iterable[JoinSharedGroup]) -> BatchReply:
-        """Make many clients members; each reply in the reply is a `SharedGroup`."""
-        return await batching.execute(self._q, _JOINING.of, members)
+        """Make many clients members; each reply in the reply is a `SharedGroup`.
+
+        A registration that is so new that a shard does not know it yet is waited for.
+        """
+        return await settled_each(
+            lambda unanswered: batching.execute(self._q, _JOINING.of, unanswered), members
+        )
 
     async def leave(self, member: LeaveSharedGroup) -> bool:
         """Let a member leave; tell whether it was one that this broker serves."""
@@ -121,8 +144,11 @@ class SyncSharedGroups(Blocking[SharedGroups]):
     """The same, without `await`."""
 
     create = blocking(SharedGroups.create)
+    create_many = blocking(SharedGroups.create_many)
     update = blocking(SharedGroups.update)
+    update_many = blocking(SharedGroups.update_many)
     delete = blocking(SharedGroups.delete)
+    delete_many = blocking(SharedGroups.delete_many)
     join = blocking(SharedGroups.join)
     join_many = blocking(SharedGroups.join_many)
     leave = blocking(SharedGroups.leave)

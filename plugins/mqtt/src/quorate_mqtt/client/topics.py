@@ -15,16 +15,21 @@ from quorate_mqtt.shards import tenant_shard
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicRequest,
     CreateTopicsCommand,
+    DeleteTopicsRequest,
     GrowTopicRequest,
+    GrowTopicsCommand,
     ListTopicsRequest,
     Topic,
     TopicName,
     TopicPage,
     UpdateTopicRequest,
+    UpdateTopicsCommand,
 )
 
 _SERVICE: Final = "/quorate_mqtt.v1.TopicService/"
 _CREATION: Final = Batch[Topic](message=CreateTopicsCommand, field="topics")
+_UPDATES: Final = Batch[UpdateTopicRequest](message=UpdateTopicsCommand, field="topics")
+_GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopicsCommand, field="topics")
 _LISTING: Final[Listing[ListTopicsRequest, TopicPage, Topic]] = Listing(
     method=f"{_SERVICE}List", page=TopicPage, rows=lambda page: (page.topics, page.next_page_token)
 )
@@ -48,14 +53,28 @@ class Topics:
         """Replace description and configuration; NOT_FOUND if there is no such topic."""
         return await self._q.call(f"{_SERVICE}Update", request, Topic)
 
+    async def update_many(self, requests: Iterable[UpdateTopicRequest]) -> BatchReply:
+        """Replace those of many; the reply names those that were refused by their positions."""
+        return await batching.execute(self._q, _UPDATES.of, requests)
+
     async def grow(self, tenant: str, name: str, partitions: int) -> Topic:
         """Give a topic more partitions than it has; there is no way back."""
         request = GrowTopicRequest(tenant=tenant, name=name, partitions=partitions)
         return await self._q.call(f"{_SERVICE}Grow", request, Topic)
 
+    async def grow_many(self, requests: Iterable[GrowTopicRequest]) -> BatchReply:
+        """Give many more partitions; the reply names those that were refused by their positions."""
+        return await batching.execute(self._q, _GROWTH.of, requests)
+
     async def delete(self, tenant: str, name: str) -> Topic:
         """Mark a topic for deletion; `finalizers` says who has something of it still."""
         return await self._q.call(f"{_SERVICE}Delete", TopicName(tenant=tenant, name=name), Topic)
+
+    async def delete_many(self, tenant: str, names: Iterable[str]) -> BatchReply:
+        """Mark many of a tenant; each reply in the reply is a `Topic`."""
+        topics = [TopicName(tenant=tenant, name=name) for name in names]
+        request = DeleteTopicsRequest(topics=topics)
+        return await self._q.call(f"{_SERVICE}DeleteBatch", request, BatchReply)
 
     async def get(self, tenant: str, name: str) -> Topic | None:
         """Return a topic, also one that is being deleted; None if there is none."""
@@ -76,7 +95,10 @@ class SyncTopics(Blocking[Topics]):
     create = blocking(Topics.create)
     create_many = blocking(Topics.create_many)
     update = blocking(Topics.update)
+    update_many = blocking(Topics.update_many)
     grow = blocking(Topics.grow)
+    grow_many = blocking(Topics.grow_many)
     delete = blocking(Topics.delete)
+    delete_many = blocking(Topics.delete_many)
     get = blocking(Topics.get)
     list = iterating(Topics.list)

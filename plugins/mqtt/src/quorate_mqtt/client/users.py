@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.client import AsyncClient, Blocking, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.client import reading
+from quorate_mqtt.batches import Batch
+from quorate_mqtt.client import batching, reading
 from quorate_mqtt.client.reading import Listing
 from quorate_mqtt.shards import GROUP, tenant_shard
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName
@@ -18,13 +19,16 @@ from quorate_mqtt.v1.users_pb2 import (
     AuthenticateResponse,
     CreateUserRequest,
     CreateUsersRequest,
+    DeleteUsersCommand,
     ListUsersRequest,
     UpdateUserRequest,
+    UpdateUsersRequest,
     User,
     UserPage,
 )
 
 _SERVICE: Final = "/quorate_mqtt.v1.UserService/"
+_DELETION: Final = Batch[DefinitionName](message=DeleteUsersCommand, field="names")
 _LISTING: Final[Listing[ListUsersRequest, UserPage, User]] = Listing(
     method=f"{_SERVICE}List", page=UserPage, rows=lambda page: (page.users, page.next_page_token)
 )
@@ -88,6 +92,17 @@ class Users:
             f"{_SERVICE}CreateBatch", CreateUsersRequest(users=users), BatchReply
         )
 
+    async def update_many(self, changes: Sequence[UpdateUserRequest]) -> BatchReply:
+        """Change at most 100, of each what is given; the reply names those that were refused."""
+        return await self._q.call(
+            f"{_SERVICE}UpdateBatch", UpdateUsersRequest(users=changes), BatchReply
+        )
+
+    async def delete_many(self, tenant: str, names: Iterable[str]) -> BatchReply:
+        """Delete many of a tenant; the reply names those that were refused."""
+        named = (DefinitionName(tenant=tenant, name=name) for name in names)
+        return await batching.execute(self._q, _DELETION.of, named)
+
     async def get(self, tenant: str, name: str) -> User | None:
         """Return a user; None if there is none of that name."""
         named = DefinitionName(tenant=tenant, name=name)
@@ -120,6 +135,8 @@ class SyncUsers(Blocking[Users]):
     update = blocking(Users.update)
     delete = blocking(Users.delete)
     create_many = blocking(Users.create_many)
+    update_many = blocking(Users.update_many)
+    delete_many = blocking(Users.delete_many)
     get = blocking(Users.get)
     list = iterating(Users.list)
     authenticate = blocking(Users.authenticate)

@@ -10,7 +10,7 @@ from quorate.plugin import ColumnFamily, Txn, keys
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.names import check_name
 from quorate_mqtt.resource import Holding
-from quorate_mqtt.rows.reading import Shelf
+from quorate_mqtt.rows.reading import Shelf, value_as
 from quorate_mqtt.shards import GROUP, tenant_shard_of
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
@@ -47,7 +47,7 @@ class Kind(Generic[D]):
     @property
     def shelf(self) -> Shelf[D]:
         """What the rows are read with."""
-        return Shelf(family=self.family, row=self.row, shard_of=tenant_shard_of)
+        return Shelf(family=self.family, shard_of=tenant_shard_of, show=value_as(self.row))
 
     @property
     def holding(self) -> Holding:

@@ -9,10 +9,11 @@ from google.protobuf.message import Message
 from quorate.plugin import NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch, only_reply, propose_good
+from quorate_mqtt.batches import Batch, only_reply
 from quorate_mqtt.definitions.kind import D, Kind, key_of
 from quorate_mqtt.definitions.vocabulary import Writes
-from quorate_mqtt.names import check_each
+from quorate_mqtt.rows.reading import check_lookups
+from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 
 
@@ -34,16 +35,19 @@ class Written(Generic[D]):
 
     async def create_each(self, command: Message) -> BatchReply:
         """Make many definitions; one that cannot be made does not keep the others from it."""
-        return await propose_good(self.node, self.writes.creation, command, self.writes.check)
+        return await self._write_each(self.writes.creation, command)
 
     async def update_each(self, command: Message) -> BatchReply:
         """Replace what many definitions say."""
-        return await propose_good(self.node, self.writes.replacement, command, self.writes.check)
+        return await self._write_each(self.writes.replacement, command)
 
     async def _write(self, batch: Batch[D], definition: D) -> D:
         self.writes.check(definition, "definition.")
         reply = await self.node.propose(batch.of([definition]), BatchReply)
         return only_reply(reply, self.kind.row)
+
+    async def _write_each(self, batch: Batch[D], command: Message) -> BatchReply:
+        return await propose_fitting(self.node, command, batch.field, self.writes.check)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,8 @@ class Named(Generic[D]):
 
     async def delete_each(self, command: Message) -> BatchReply:
         """Delete many definitions."""
-        return await propose_good(self.node, self.kind.deletion, command, self.kind.check)
+        field = self.kind.deletion.field
+        return await propose_fitting(self.node, command, field, self.kind.check)
 
     async def get(self, named: DefinitionName) -> D:
         """Read one definition."""
@@ -75,5 +80,5 @@ class Named(Generic[D]):
 
     async def get_each(self, request: GetDefinitionsRequest) -> Sequence[D | None]:
         """Read many definitions, in the order of their names in the request."""
-        check_each("names", request.names, self.kind.check)
+        check_lookups("names", request.names, self.kind.check)
         return await self.kind.shelf.get_each(self.node, [key_of(each) for each in request.names])

@@ -5,7 +5,7 @@ from typing import Final
 from quorate.plugin import ColumnFamily, keys
 
 from quorate_mqtt.batches import Batch
-from quorate_mqtt.rows.reading import Shelf
+from quorate_mqtt.rows.reading import Shelf, value_as
 from quorate_mqtt.shards import GROUP, topic_shard
 from quorate_mqtt.v1.retained_messages_pb2 import (
     DeleteRetainedMessagesCommand,
@@ -40,4 +40,6 @@ def shard_of(key: bytes) -> bytes:
 
 
 FAMILY: Final = ColumnFamily(name=RETAINED, group=GROUP, row=RetainedMessage, shard_key=shard_of)
-SHELF: Final = Shelf(family=RETAINED, row=RetainedMessage, shard_of=shard_of, with_tenant=False)
+SHELF: Final = Shelf(
+    family=RETAINED, shard_of=shard_of, show=value_as(RetainedMessage), with_tenant=False
+)

@@ -10,11 +10,12 @@ from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import GrpcService, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import only_reply, propose_good
-from quorate_mqtt.names import check_each, check_topic_filter
+from quorate_mqtt.batches import only_reply
+from quorate_mqtt.names import check_topic_filter
 from quorate_mqtt.retained_messages.families import DELETION, PUT, SHELF, key_of
 from quorate_mqtt.retained_messages.validation import check_named, check_put
-from quorate_mqtt.rows.reading import Range
+from quorate_mqtt.rows.reading import Range, check_lookups
+from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.v1 import retained_messages_pb2_grpc
 from quorate_mqtt.v1.retained_messages_pb2 import (
@@ -46,7 +47,7 @@ class RetainedMessageServicer(retained_messages_pb2_grpc.RetainedMessageServiceS
 
     async def PutBatch(self, request: PutRetainedMessagesCommand, context: object) -> BatchReply:
         """Make or replace many in one proposal a shard."""
-        return await propose_good(self._node, PUT, request, check_put)
+        return await propose_fitting(self._node, request, PUT.field, check_put)
 
     async def Delete(self, request: RetainedName, context: object) -> Empty:
         """Delete one."""
@@ -57,7 +58,7 @@ class RetainedMessageServicer(retained_messages_pb2_grpc.RetainedMessageServiceS
         self, request: DeleteRetainedMessagesCommand, context: object
     ) -> BatchReply:
         """Delete many in one proposal a shard."""
-        return await propose_good(self._node, DELETION, request, check_named)
+        return await propose_fitting(self._node, request, DELETION.field, check_named)
 
     async def Get(self, request: RetainedName, context: object) -> RetainedMessage:
         """Read one."""
@@ -73,7 +74,7 @@ class RetainedMessageServicer(retained_messages_pb2_grpc.RetainedMessageServiceS
         self, request: GetRetainedMessagesRequest, context: object
     ) -> RetainedMessageLookups:
         """Read many, in the order of the request."""
-        check_each("names", request.names, check_named)
+        check_lookups("names", request.names, check_named)
         found = await SHELF.get_each(self._node, [key_of(each) for each in request.names])
         return RetainedMessageLookups(
             lookups=[RetainedMessageLookup(message=each) for each in found]

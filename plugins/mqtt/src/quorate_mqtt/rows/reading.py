@@ -1,13 +1,13 @@
 """What services read with: rows of a family, whichever shards they are in."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Protocol, Self, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi, keys
+from quorate.plugin import Consistency, Invalid, NodeApi, keys
 
-from quorate_mqtt.names import check_name, check_text
+from quorate_mqtt.names import check_each, check_name, check_text
 from quorate_mqtt.rows.queries import LARGEST_PAGE
 from quorate_mqtt.shards import tenant_shard
 from quorate_mqtt.v1.rows_pb2 import (
@@ -18,147 +18,192 @@ from quorate_mqtt.v1.rows_pb2 import (
     StoredRow,
 )
 
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 R = TypeVar("R", bound=Message)
 
 PAGE: Final = 100
 #: No more rows than these are looked at for one page, whether they are wanted or not.
 MOST_LOOKED_AT: Final = 10_000
-#: In bytes: no name of a row is longer.
-_LONGEST_PREFIX: Final = 4_096
-#: Behind every key.
-_LAST: Final = b"\xff" * (_LONGEST_PREFIX + 1)
+#: In bytes: no key of a row is longer.
+_LONGEST_KEY: Final = 4_096
+_ALL: Final = (b"", b"\xff" * (_LONGEST_KEY + 1))
 
 
-class ListRequest(Protocol):
-    """What every request for a list has."""
+class PageRequest(Protocol):
+    """What every request for a page has."""
 
-    tenant: str
-    prefix: str
-    page_size: int
-    page_token: bytes
+    @property
+    def page_size(self) -> int:
+        """Return how many rows are wanted; 0: a hundred."""
+
+    @property
+    def page_token(self) -> bytes:
+        """Return what the page before gave."""
+
+
+class ListRequest(PageRequest, Protocol):
+    """The same of rows that are listed by tenant, and by the beginning of their names."""
+
+    @property
+    def tenant(self) -> str:
+        """Return whose rows are wanted; empty: everybody's."""
+
+    @property
+    def prefix(self) -> str:
+        """Return what their names begin with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Rows whose keys begin with their tenant: of all tenants, or of one whose names begin so."""
+    """A page of the rows whose keys begin with these names, and then with that text.
 
-    tenant: str
-    prefix: str = ""
+    Raises `Invalid` for a page that is too large, and for a token that is none.
+    """
+
+    names: tuple[str, ...] = ()
+    opening: str = ""
     page_size: int = 0
     page_token: bytes = b""
 
+    def __post_init__(self) -> None:
+        if self.page_size > LARGEST_PAGE:
+            raise Invalid("page_size", f"must be at most {LARGEST_PAGE}, not {self.page_size}")
+        if len(self.page_token) > _LONGEST_KEY:
+            raise Invalid("page_token", "is none that a page was answered with")
+
     @classmethod
     def of(cls, request: ListRequest) -> Self:
-        """Return what is asked for."""
+        """Return what is asked for; refuse a tenant that is none, and a prefix without one."""
+        if request.tenant:
+            check_name("tenant", request.tenant)
+        elif request.prefix:
+            raise Invalid("prefix", "must be empty when no tenant is given")
+        if request.prefix:
+            check_text("prefix", request.prefix, _LONGEST_KEY)
+        return cls.below(request, request.tenant, opening=request.prefix)
+
+    @classmethod
+    def below(cls, request: PageRequest, *names: str, opening: str = "") -> Self:
+        """Return a page of what is below names that were checked; empty ones name nothing."""
         return cls(
-            tenant=request.tenant,
-            prefix=request.prefix,
+            names=tuple(filter(None, names)),
+            opening=opening,
             page_size=request.page_size,
             page_token=request.page_token,
         )
 
-    def check(self) -> None:
-        """Refuse a tenant that is none, a prefix without a tenant, and a page that is too large."""
-        if self.tenant:
-            check_name("tenant", self.tenant)
-        elif self.prefix:
-            raise Invalid("prefix", "must be empty when no tenant is given")
-        if self.prefix:
-            check_text("prefix", self.prefix, _LONGEST_PREFIX)
-        if self.page_size > LARGEST_PAGE:
-            raise Invalid("page_size", f"must be at most {LARGEST_PAGE}, not {self.page_size}")
-        if len(self.page_token) > len(_LAST):
-            raise Invalid("page_token", "is none that a page was answered with")
-
     def bounds(self) -> tuple[bytes, bytes]:
         """Return where the rows begin and end that were not given yet."""
-        if not self.tenant:
-            start, end = b"", _LAST
-        elif self.prefix:
-            start, end = keys.opening(self.tenant, self.prefix)
+        if self.opening:
+            start, end = keys.opening(*self.names, self.opening)
         else:
-            start, end = keys.prefix(self.tenant)
+            start, end = keys.prefix(*self.names) if self.names else _ALL
         if self.page_token:
             start = max(start, self.page_token + b"\x00")
         return start, end
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How new the answer to a read must be."""
+
+    stale: bool = False
+    min_revision: int = 0
+
+    @property
+    def consistency(self) -> Consistency:
+        """Return what the node is asked for."""
+        return "stale" if self.stale else "linearizable"
+
+
+_FRESH: Final = Freshness()
+
+
+def value_as(row: type[R]) -> Callable[[StoredRow], R]:
+    """Return what shows rows as what they hold."""
+    return lambda stored: row.FromString(stored.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf(Generic[R]):
     """Rows of one kind, in one family."""
 
     family: str
-    row: type[R]
     #: The shard key of a row's key.
     shard_of: Callable[[bytes], bytes]
+    #: What a reader gets of a row.
+    show: Callable[[StoredRow], R]
     #: The rows of a tenant lie in one shard: that of the tenant.
     with_tenant: bool = True
 
-    async def get(self, node: NodeApi, key: bytes) -> R | None:
+    async def get(self, node: NodeApi, key: bytes, freshness: Freshness = _FRESH) -> R | None:
         """Return the row of a key, if there is one."""
         query = GetRowQuery(family=self.family, key=key, shard_key=self.shard_of(key))
-        async for found in node.query(query, StoredRow):
-            return self.row.FromString(found.value)
+        for row in await _read(node, query, freshness):
+            return self.show(row)
         return None
 
-    async def get_each(self, node: NodeApi, wanted: Sequence[bytes]) -> list[R | None]:
+    async def get_each(
+        self, node: NodeApi, wanted: Sequence[bytes], freshness: Freshness = _FRESH
+    ) -> list[R | None]:
         """Return the rows of keys, in their order."""
-        if len(wanted) > LARGEST_PAGE:
-            raise Invalid("names", f"must be at most {LARGEST_PAGE}, not {len(wanted)}")
-        query = GetRowsQuery(family=self.family, keys=wanted)
-        found = {row.key: row.value async for row in node.query(query, StoredRow)}
-        return [self.row.FromString(found[key]) if key in found else None for key in wanted]
+        found = await _read(node, GetRowsQuery(family=self.family, keys=wanted), freshness)
+        shown = {row.key: self.show(row) for row in found}
+        return [shown.get(key) for key in wanted]
 
     async def page(
-        self, node: NodeApi, wanted: Range, keep: Callable[[R], bool] | None = None
+        self,
+        node: NodeApi,
+        wanted: Range,
+        keep: Callable[[R], bool] | None = None,
+        freshness: Freshness = _FRESH,
     ) -> tuple[list[R], bytes]:
-        """Return the rows of a page that are to be kept, and the token of the next page."""
-        wanted.check()
+        """Return the rows of a page that are to be kept, and the token of the next page.
+
+        A page may be short, and even empty, before the last one.
+        """
         size = wanted.page_size or PAGE
+        limit = size if keep is None else LARGEST_PAGE
         start, end = wanted.bounds()
         page: list[R] = []
-        looked_at = 0
-        while True:
-            limit = size if keep is None else LARGEST_PAGE
-            found = await self._listed(node, wanted.tenant, start, end, limit)
-            for row in _complete(found):
+        looked_at, more = 0, True
+        while more and start < end:
+            query = self._listing(wanted, start, end, limit)
+            rows, more = _complete(await _read(node, query, freshness))
+            for row in rows:
                 looked_at += 1
-                kept = self.row.FromString(row.value)
-                if keep is None or keep(kept):
-                    page.append(kept)
+                shown = self.show(row)
+                if keep is None or keep(shown):
+                    page.append(shown)
                 if len(page) == size or looked_at == MOST_LOOKED_AT:
-                    more = row.more or row.key != found[-1].key
-                    return page, row.key if more else b""
+                    return page, row.key if more or row is not rows[-1] else b""
                 start = row.key + b"\x00"
-            if not any(row.more for row in found):
-                return page, b""
+        return page, b""
 
     async def pages(
-        self, node: NodeApi, wanted: Range, keep: Callable[[R], bool] | None = None
+        self,
+        node: NodeApi,
+        wanted: Range,
+        keep: Callable[[R], bool] | None = None,
+        freshness: Freshness = _FRESH,
     ) -> AsyncIterator[tuple[list[R], bytes]]:
         """Yield page after page, to the end."""
         while True:
-            page, token = await self.page(node, wanted, keep)
+            page, token = await self.page(node, wanted, keep, freshness)
             yield page, token
             if not token:
                 return
             wanted = replace(wanted, page_token=token)
 
-    async def _listed(
-        self, node: NodeApi, tenant: str, start: bytes, end: bytes, limit: int
-    ) -> list[StoredRow]:
-        query: ListRowsQuery | ListAllRowsQuery
-        if tenant and self.with_tenant:
-            query = ListRowsQuery(
-                family=self.family,
-                start=start,
-                end=end,
-                limit=limit,
-                shard_key=tenant_shard(tenant),
-            )
-        else:
-            query = ListAllRowsQuery(family=self.family, start=start, end=end, limit=limit)
-        return [row async for row in node.query(query, StoredRow)]
+    def _listing(
+        self, wanted: Range, start: bytes, end: bytes, limit: int
+    ) -> ListRowsQuery | ListAllRowsQuery:
+        if not (wanted.names and self.with_tenant):
+            return ListAllRowsQuery(family=self.family, start=start, end=end, limit=limit)
+        shard_key = tenant_shard(wanted.names[0])
+        return ListRowsQuery(
+            family=self.family, start=start, end=end, limit=limit, shard_key=shard_key
+        )
 
 
 async def keys_of(node: NodeApi, family: str, tenant: str) -> AsyncIterator[list[bytes]]:
@@ -167,16 +212,32 @@ async def keys_of(node: NodeApi, family: str, tenant: str) -> AsyncIterator[list
     more = True
     while more:
         query = ListAllRowsQuery(family=family, start=start, end=end, keys_only=True)
-        found = list(_complete([row async for row in node.query(query, StoredRow)]))
+        found, more = _complete(await _read(node, query, _FRESH))
         if found:
             yield [row.key for row in found]
             start = found[-1].key + b"\x00"
-        more = bool(found) and found[-1].more
 
 
-def _complete(found: Sequence[StoredRow]) -> Iterator[StoredRow]:
-    """Yield rows of all shards up to where one has more to give: behind it, some are missing."""
-    for row in found:
-        yield row
+def check_lookups(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> None:
+    """Refuse to look for nothing, for more than a page, or for what cannot be there."""
+    if len(items) > LARGEST_PAGE:
+        raise Invalid(field, f"must be at most {LARGEST_PAGE}, not {len(items)}")
+    check_each(field, items, check)
+
+
+async def _read(node: NodeApi, query: Message, freshness: Freshness) -> list[StoredRow]:
+    found = node.query(
+        query,
+        StoredRow,
+        consistency=freshness.consistency,
+        min_revision=freshness.min_revision,
+    )
+    return [row async for row in found]
+
+
+def _complete(found: Sequence[StoredRow]) -> tuple[Sequence[StoredRow], bool]:
+    """Return rows of all shards up to where one has more to give, and whether there are more."""
+    for position, row in enumerate(found):
         if row.more:
-            return
+            return found[: position + 1], True
+    return found, False

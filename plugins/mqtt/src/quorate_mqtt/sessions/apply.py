@@ -6,13 +6,14 @@ leaves nothing behind.
 
 from typing import Final
 
-from quorate.plugin import Rejected, Row, Txn, read_each, still_due
+from quorate.plugin import Rejected, Row, Txn, read_each, read_values, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
+from quorate_mqtt.sessions.importing import Imports
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.rows import kept_of, updated_row
 from quorate_mqtt.shards import client_shard
@@ -29,6 +30,9 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSessions,
     EraseSessions,
     ExpireSessions,
+    ImportSession,
+    ImportSessionReply,
+    ImportSessions,
     Session,
     UpdateSession,
     UpdateSessionReply,
@@ -38,6 +42,8 @@ from quorate_mqtt.wills import delivering
 
 #: The client has connected again since; whoever asks serves it no more.
 TAKEN_OVER: Final = "TAKEN_OVER"
+#: The session was written again since it was read.
+MISMATCH: Final = "REVISION_MISMATCH"
 
 
 def connect_session(txn: Txn, command: ConnectSession) -> ConnectReply:
@@ -56,7 +62,7 @@ def connect_sessions(txn: Txn, command: ConnectSessions) -> BatchReply:
     connecting = list(command.connections)
     clients = [client_shard(each.tenant, each.client_id) for each in connecting]
     answer, replies = BatchReply(items=len(clients)), []
-    found = read_each(txn, SESSIONS, clients)
+    found = read_values(txn, SESSIONS, clients)
     for position, reply in enumerate(arrivals.take_each(connecting, clients, found)):
         if isinstance(reply, Rejected):
             answer.refusals.add(item=position, code=reply.code, message=reply.message)
@@ -79,15 +85,17 @@ def update_sessions(txn: Txn, command: UpdateSessions) -> BatchReply:
     updates = list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in updates]
     answer = BatchReply(items=len(clients))
-    found = read_each(txn, SESSIONS, clients)
+    found = read_values(txn, SESSIONS, clients)
+    plain: dict[bytes, bytes] = {}
     for position, (update, client, row) in enumerate(zip(updates, clients, found, strict=True)):
+        if row is not None and (updated := _plainly_updated(row, update)) is not None:
+            plain[client] = updated
+            continue
         try:
-            if row is not None and (updated := _plainly_updated(row.value, update)) is not None:
-                txn.put(SESSIONS, client, updated)
-                continue
-            _update(txn, update, client, row)
+            _update(txn, update, client, txn.get_row(SESSIONS, client))
         except Rejected as refusal:
             answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+    txn.put_each(SESSIONS, plain)
     return answer
 
 
@@ -134,6 +142,30 @@ def delete_sessions(txn: Txn, command: DeleteSessions) -> BatchReply:
             answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
         answer.replies.append(reply)
     ledger.close()
+    return answer
+
+
+def import_session(txn: Txn, command: ImportSession) -> ImportSessionReply:
+    """Bring one session here from elsewhere."""
+    imports = Imports(txn)
+    client = client_shard(command.tenant, command.client_id)
+    imports.take(command, client, txn.get(SESSIONS, client))
+    imports.close()
+    return ImportSessionReply()
+
+
+def import_sessions(txn: Txn, command: ImportSessions) -> BatchReply:
+    """Bring many sessions here, no two of one client."""
+    imports, sessions = Imports(txn), list(command.sessions)
+    clients = [client_shard(each.tenant, each.client_id) for each in sessions]
+    answer = BatchReply(items=len(clients))
+    found = read_each(txn, SESSIONS, clients)
+    for position, (each, client, row) in enumerate(zip(sessions, clients, found, strict=True)):
+        try:
+            imports.take(each, client, None if row is None else row.value)
+        except Rejected as refusal:
+            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+    imports.close()
     return answer
 
 
@@ -238,6 +270,12 @@ def _delete(txn: Txn, command: DeleteSession, ledger: Ledger, roster: Roster) ->
         return DeleteSessionReply(deleted=False)
     if command.HasField("generation"):
         _expect(command, row, command.generation)
+    if command.HasField("expected_revision") and row.revision != command.expected_revision:
+        raise Rejected(
+            MISMATCH,
+            f"the session of client {command.client_id} has revision {row.revision}, and not "
+            f"{command.expected_revision}: read it again",
+        )
     session = Session.FromString(row.value)
     ending.end(txn, client, session, ledger, publish_will=False, roster=roster)
     return DeleteSessionReply(deleted=True)

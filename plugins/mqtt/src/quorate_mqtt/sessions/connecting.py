@@ -1,10 +1,10 @@
 """How a client connects: it always wins, and whoever served it before finds out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Rejected, Row, Txn
+from quorate.plugin import Rejected, Txn
 
 from quorate_mqtt.brokers import Roster, fence
 from quorate_mqtt.sessions import ending
@@ -16,7 +16,7 @@ from quorate_mqtt.wills import delivering
 
 #: A `ConnectReply` of a generation alone, and of one of a session that goes on.
 _NEW: Final = Struct("<BQ")
-_PRESENT: Final = Struct("<BQBB")
+_present: Final = Struct("<BQBB").pack
 
 
 class Arrivals:
@@ -67,21 +67,24 @@ class Arrivals:
             return reply.SerializeToString(deterministic=True)
         if arrival.clean_start:
             return _NEW.pack(0x09, generation)
-        return _PRESENT.pack(0x09, generation, 0x10, 1)
+        return _present(0x09, generation, 0x10, 1)
 
     def take_each(
         self,
         arrivals: Iterable[SessionConnect],
         clients: Iterable[bytes],
-        rows: Iterable[Row | None],
-    ) -> Iterator[bytes | Rejected]:
-        """Connect clients as `take` does, and yield the answer to each, or its refusal.
+        rows: Iterable[bytes | None],
+    ) -> list[bytes | Rejected]:
+        """Connect clients as `take` does, and return the answer to each, or its refusal.
 
         Nearly all of thousands of clients are new, or go on with their broker and without a will:
         what is done for these is written out, which takes half the time.
         """
-        put, make, epoch, ledger = self._txn.put, self._rows.row, self._epoch, self._ledger
+        make, epoch, ledger = self._rows.row, self._epoch, self._ledger
         revision, now_ms = self._txn.revision, self._now_ms
+        plain: dict[bytes, bytes] = {}
+        replies: list[bytes | Rejected] = []
+        reply = replies.append
         new = _NEW.pack(0x09, revision)
         tenant, left = "", None
         for arrival, client, row in zip(arrivals, clients, rows, strict=True):
@@ -92,24 +95,22 @@ class Arrivals:
                 if row is None and left is None and not arrival.HasField("will"):
                     ledger.sessions[tenant] += 1
                     ledger.connections[epoch] += 1
-                    put(SESSIONS, client, make(revision, now_ms, arrival, has_will=False))
-                    yield new
+                    plain[client] = make(revision, now_ms, arrival, has_will=False)
+                    reply(new)
                     continue
                 if row is not None and not arrival.HasField("will") and not arrival.clean_start:
-                    generation, old_epoch, created_at_ms = kept_of(row.value)
-                    if old_epoch == epoch and is_plain(row.value):
+                    generation, old_epoch, created_at_ms = kept_of(row)
+                    if old_epoch == epoch and is_plain(row):
                         generation += 1
-                        put(
-                            SESSIONS,
-                            client,
-                            make(generation, created_at_ms, arrival, has_will=False),
-                        )
-                        yield _PRESENT.pack(0x09, generation, 0x10, 1)
+                        plain[client] = make(generation, created_at_ms, arrival, has_will=False)
+                        reply(_present(0x09, generation, 0x10, 1))
                         continue
-                yield self.take(arrival, client, None if row is None else row.value)
+                reply(self.take(arrival, client, row))
             except Rejected as refusal:
                 tenant = ""
-                yield refusal
+                reply(refusal)
+        self._txn.put_each(SESSIONS, plain)
+        return replies
 
     def close(self, connects: int) -> None:
         """Write what was counted; so many connects were not refused."""

@@ -7,7 +7,7 @@ from quorate.plugin import Command, DataRoute, Items, Query
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.resource import Holding, Resource
-from quorate_mqtt.sessions import apply, controllers, queries, validation
+from quorate_mqtt.sessions import apply, controllers, ending, queries, tables, validation
 from quorate_mqtt.sessions.families import FAMILIES, SESSIONS
 from quorate_mqtt.sessions.service import SERVICE
 from quorate_mqtt.shards import GROUP, client_shard
@@ -24,6 +24,8 @@ from quorate_mqtt.v1.sessions_pb2 import (
     EraseSessions,
     ExpireSessions,
     FindOrphans,
+    ImportSession,
+    ImportSessions,
     SessionConnect,
     UpdateSession,
     UpdateSessions,
@@ -48,15 +50,24 @@ _UPDATE: Final = UpdateSession(
 )
 _LEAVE: Final = DisconnectSession(tenant="acme", client_id="ada", generation=1)
 _DELETE: Final = DeleteSession(tenant="acme", client_id="ben")
+_CYD: Final = ImportSession(
+    tenant="acme", client_id="cyd", expiry_interval_s=86_400, payload=b"inflight=2"
+)
+_DORA: Final = ImportSession(
+    tenant="acme", client_id="dora", expiry_interval_s=ending.NEVER, new_only=True
+)
 
 _DISCONNECTION: Final = Batch[DisconnectSession](message=DisconnectSessions, field="sessions")
 _DELETION: Final = Batch[DeleteSession](message=DeleteSessions, field="sessions")
+_IMPORT: Final = Batch[ImportSession](message=ImportSessions, field="sessions")
 _EXPIRY: Final = Batch[bytes](message=ExpireSessions, field="keys")
 _ORPHANS: Final = Batch[bytes](message=DisconnectOrphans, field="keys")
 _ERASURE: Final = Batch[bytes](message=EraseSessions, field="keys")
 
 
-def _client(item: UpdateSession | DisconnectSession | DeleteSession | SessionConnect) -> bytes:
+def _client(
+    item: UpdateSession | DisconnectSession | DeleteSession | ImportSession | SessionConnect,
+) -> bytes:
     return client_shard(item.tenant, item.client_id)
 
 
@@ -141,6 +152,20 @@ RESOURCE: Final = Resource(
             public=True,
             examples=([_DELETE],),
         ),
+        Command(
+            message=ImportSession,
+            group=GROUP,
+            shard_key=_client,
+            validate=validation.alone(validation.check_import),
+            public=True,
+            examples=(_CYD,),
+        ),
+        _IMPORT.command(
+            key=_client,
+            check=validation.check_import,
+            public=True,
+            examples=([_CYD, _DORA],),
+        ),
         _ERASURE.command(key=lambda key: key, examples=([_ADA_KEY],)),
     ),
     routes=(
@@ -154,6 +179,8 @@ RESOURCE: Final = Resource(
         DataRoute(message=DisconnectOrphans, apply=apply.disconnect_orphans, reads=_READS),
         DataRoute(message=DeleteSession, apply=apply.delete_session),
         DataRoute(message=DeleteSessions, apply=apply.delete_sessions),
+        DataRoute(message=ImportSession, apply=apply.import_session, reads=(TENANTS,)),
+        DataRoute(message=ImportSessions, apply=apply.import_sessions, reads=(TENANTS,)),
         DataRoute(message=EraseSessions, apply=apply.erase_sessions),
     ),
     queries=(
@@ -173,5 +200,6 @@ RESOURCE: Final = Resource(
     ),
     controllers=(controllers.EXPIRY, controllers.ORPHANS),
     services=(SERVICE,),
+    extensions=(tables.EXTENSION,),
     holdings=(Holding(family=SESSIONS, erase=_ERASURE.of),),
 )

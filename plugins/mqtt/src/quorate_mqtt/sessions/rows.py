@@ -64,6 +64,24 @@ class RowsOfBroker:
         return head + _HAS_WILL + tail + payload if has_will else head + tail + payload
 
 
+class ImportedRows:
+    """The rows of sessions that are imported at one time: nobody has served them."""
+
+    __slots__ = ("_imported_at_ms", "_left")
+
+    def __init__(self, imported_at_ms: int) -> None:
+        self._imported_at_ms: Final = imported_at_ms
+        self._left: Final = Session(disconnected_at_ms=imported_at_ms).SerializeToString()
+
+    def row(self, generation: int, expiry_interval_s: int, payload: bytes) -> bytes:
+        """Return the row of a client."""
+        head = _pack_head(
+            0x09, generation, 0x11, 0, 0x19, self._imported_at_ms, 0x21, 0, 0x29, 0,
+            0x35, expiry_interval_s,
+        )  # fmt: skip
+        return head + self._left + payload_part(payload)
+
+
 def payload_part(payload: bytes) -> bytes:
     """Return a payload as rows hold it."""
     return _payload_head(len(payload)) + payload if payload else b""

@@ -4,20 +4,19 @@
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.fitting import propose_fitting
-from quorate_mqtt.names import check_each, check_identity, check_name
-from quorate_mqtt.rows.keyed import Freshness, KeyedRows, bounds_of, check_page
-from quorate_mqtt.rows.queries import LARGEST_PAGE
+from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.rows.reading import Freshness, Range, Shelf, check_lookups
 from quorate_mqtt.sessions import validation
 from quorate_mqtt.sessions.families import SESSIONS, shard_of
 from quorate_mqtt.sessions.shown import shown_session
 from quorate_mqtt.shards import client_shard
+from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1 import sessions_pb2_grpc
 from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_CONNECTED,
@@ -38,6 +37,9 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSessions,
     GetSessionRequest,
     GetSessionsRequest,
+    ImportSession,
+    ImportSessionReply,
+    ImportSessions,
     KeyedSession,
     ListSessionsRequest,
     ListSessionsResponse,
@@ -49,7 +51,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     UpdateSessions,
 )
 
-_ROWS: Final = KeyedRows(family=SESSIONS, shard_of=shard_of, show=shown_session)
+_SHELF: Final = Shelf(family=SESSIONS, shard_of=shard_of, show=shown_session, with_tenant=False)
 
 
 class SessionServicer(sessions_pb2_grpc.SessionServiceServicer):
@@ -91,50 +93,42 @@ class SessionServicer(sessions_pb2_grpc.SessionServiceServicer):
         """Delete many sessions in one proposal a shard."""
         return await propose_fitting(self._node, request, "sessions", validation.check_delete)
 
+    async def Import(self, request: ImportSession, context: object) -> ImportSessionReply:
+        """Bring one session here from elsewhere."""
+        return await self._node.propose(request, ImportSessionReply)
+
+    async def ImportBatch(self, request: ImportSessions, context: object) -> BatchReply:
+        """Bring many sessions here in one proposal a shard."""
+        return await propose_fitting(self._node, request, "sessions", validation.check_import)
+
     async def Get(self, request: GetSessionRequest, context: object) -> KeyedSession:
         """Read one session."""
         validation.check_client(request.tenant, request.client_id)
         key = client_shard(request.tenant, request.client_id)
-        session = await _ROWS.get(self._node, key, _freshness(request))
+        session = await _SHELF.get(self._node, key, _freshness(request))
         if session is None:
             raise Rejected("NOT_FOUND", f"client {request.client_id} has no session")
         return session
 
     async def GetBatch(self, request: GetSessionsRequest, context: object) -> SessionLookups:
         """Read many sessions, in the order of the request."""
-        if len(request.sessions) > LARGEST_PAGE:
-            raise Invalid("sessions", f"must be at most {LARGEST_PAGE}")
-        check_each("sessions", request.sessions, _check_named)
+        check_lookups("sessions", request.sessions, _check_named)
         wanted = [client_shard(each.tenant, each.client_id) for each in request.sessions]
-        found = await _ROWS.get_each(self._node, wanted, Freshness(stale=request.stale))
+        found = await _SHELF.get_each(self._node, wanted, Freshness(stale=request.stale))
         return SessionLookups(lookups=[SessionLookup(session=each) for each in found])
 
     async def List(self, request: ListSessionsRequest, context: object) -> ListSessionsResponse:
         """List a page of sessions."""
-        check_page(request)
-        _check_list(request)
-        bounds = bounds_of(*filter(None, [request.tenant]), opening=request.client_prefix)
-        sessions, token = await _ROWS.page(
-            self._node,
-            request,
-            bounds,
-            keep=lambda session: _fits(session, request),
-            freshness=_freshness(request),
-        )
+        sessions, token = await _SHELF.page(self._node, *_wanted(request), _freshness(request))
         return ListSessionsResponse(sessions=sessions, next_page_token=token)
 
     async def StreamList(
         self, request: ListSessionsRequest, context: object
     ) -> AsyncIterator[ListSessionsResponse]:
         """List page by page, to the end."""
-        wanted = ListSessionsRequest()
-        wanted.CopyFrom(request)
-        while True:
-            page = await self.List(wanted, context)
-            yield page
-            if not page.next_page_token:
-                return
-            wanted.page_token = page.next_page_token
+        pages = _SHELF.pages(self._node, *_wanted(request), _freshness(request))
+        async for sessions, token in pages:
+            yield ListSessionsResponse(sessions=sessions, next_page_token=token)
 
     async def CountConnections(
         self, request: CountConnectionsRequest, context: object
@@ -159,7 +153,9 @@ def _freshness(request: GetSessionRequest | ListSessionsRequest) -> Freshness:
     return Freshness(stale=request.stale, min_revision=request.min_revision)
 
 
-def _check_list(request: ListSessionsRequest) -> None:
+def _wanted(
+    request: ListSessionsRequest,
+) -> tuple[Range, Callable[[KeyedSession], bool] | None]:
     if request.tenant:
         check_name("tenant", request.tenant)
     elif request.client_prefix:
@@ -170,6 +166,10 @@ def _check_list(request: ListSessionsRequest) -> None:
         check_identity("broker", request.broker)
     if request.state not in ConnectionState.values():
         raise Invalid("state", f"{request.state} is none that is known")
+    wanted = Range.below(request, request.tenant, opening=request.client_prefix)
+    if not request.broker and request.state == CONNECTION_STATE_UNSPECIFIED:
+        return wanted, None
+    return wanted, lambda session: _fits(session, request)
 
 
 def _fits(session: KeyedSession, request: ListSessionsRequest) -> bool:

@@ -15,6 +15,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSessions,
     DeleteSession,
     DisconnectSession,
+    ImportSession,
     SessionConnect,
     UpdateSession,
     UpdateSessions,
@@ -103,6 +104,17 @@ def check_delete(command: DeleteSession, path: str = "") -> None:
     check_client(command.tenant, command.client_id, path)
     if command.HasField("generation"):
         _check_generation(command.generation, path)
+
+
+def check_import(command: ImportSession, path: str = "") -> None:
+    """Refuse the session of nobody, and one that would end at once."""
+    check_client(command.tenant, command.client_id, path)
+    if command.expiry_interval_s == 0:
+        raise Invalid(
+            f"{path}expiry_interval_s",
+            "must be at least 1: a session without one ends with its connection",
+        )
+    _check_payload(command.payload, path)
 
 
 def check_client(tenant: str, client_id: str, path: str = "") -> None:

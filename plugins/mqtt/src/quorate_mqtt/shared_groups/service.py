@@ -3,18 +3,18 @@
 `Invalid` and `Rejected` pass through: the host answers them with the status of their code.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.fitting import propose_fitting
 from quorate_mqtt.names import check_identity, check_name
-from quorate_mqtt.rows.keyed import KeyedRows, bounds_of, check_page
+from quorate_mqtt.rows.reading import Range, Shelf, check_lookups
 from quorate_mqtt.shards import tenant_shard_of
 from quorate_mqtt.shared_groups import validation
 from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS, group_key
+from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1 import shared_groups_pb2_grpc
 from quorate_mqtt.v1.rows_pb2 import StoredRow
 from quorate_mqtt.v1.shared_groups_pb2 import (
@@ -24,6 +24,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     DeleteSharedGroupReply,
     DeleteSharedGroups,
     GetSharedGroupRequest,
+    GetSharedGroupsRequest,
     JoinSharedGroup,
     JoinSharedGroups,
     KeyedSharedGroup,
@@ -36,6 +37,8 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     ListSharedGroupsRequest,
     ListSharedGroupsResponse,
     SharedGroup,
+    SharedGroupLookup,
+    SharedGroupLookups,
     SharedGroupMember,
     UpdateSharedGroup,
     UpdateSharedGroups,
@@ -63,8 +66,8 @@ def _shown_member(row: StoredRow) -> KeyedSharedGroupMember:
     )
 
 
-_GROUPS: Final = KeyedRows(family=GROUPS, shard_of=tenant_shard_of, show=_shown_group)
-_MEMBERS: Final = KeyedRows(family=MEMBERS, shard_of=tenant_shard_of, show=_shown_member)
+_GROUPS: Final = Shelf(family=GROUPS, shard_of=tenant_shard_of, show=_shown_group)
+_MEMBERS: Final = Shelf(family=MEMBERS, shard_of=tenant_shard_of, show=_shown_member)
 
 
 class SharedGroupServicer(shared_groups_pb2_grpc.SharedGroupServiceServicer):
@@ -115,8 +118,7 @@ class SharedGroupServicer(shared_groups_pb2_grpc.SharedGroupServiceServicer):
 
     async def Get(self, request: GetSharedGroupRequest, context: object) -> KeyedSharedGroup:
         """Read one group."""
-        check_name("tenant", request.tenant)
-        validation.check_share_name(request.name, "name")
+        validation.check_named(request)
         group = await _GROUPS.get(self._node, group_key(request.tenant, request.name))
         if group is None:
             raise Rejected(
@@ -124,41 +126,33 @@ class SharedGroupServicer(shared_groups_pb2_grpc.SharedGroupServiceServicer):
             )
         return group
 
+    async def GetBatch(
+        self, request: GetSharedGroupsRequest, context: object
+    ) -> SharedGroupLookups:
+        """Read many groups, in the order of the request."""
+        check_lookups("groups", request.groups, validation.check_named)
+        wanted = [group_key(each.tenant, each.name) for each in request.groups]
+        found = await _GROUPS.get_each(self._node, wanted)
+        return SharedGroupLookups(lookups=[SharedGroupLookup(group=each) for each in found])
+
     async def List(
         self, request: ListSharedGroupsRequest, context: object
     ) -> ListSharedGroupsResponse:
         """List a page of groups."""
-        check_page(request)
-        if request.tenant:
-            check_name("tenant", request.tenant)
-        if request.leader:
-            check_identity("leader", request.leader)
-        groups, token = await _GROUPS.page(
-            self._node,
-            request,
-            bounds_of(*filter(None, [request.tenant])),
-            keep=lambda each: request.leader in ("", each.group.leader),
-        )
+        groups, token = await _GROUPS.page(self._node, *_wanted(request))
         return ListSharedGroupsResponse(groups=groups, next_page_token=token)
 
     async def StreamList(
         self, request: ListSharedGroupsRequest, context: object
     ) -> AsyncIterator[ListSharedGroupsResponse]:
         """List page by page, to the end."""
-        wanted = ListSharedGroupsRequest()
-        wanted.CopyFrom(request)
-        while True:
-            page = await self.List(wanted, context)
-            yield page
-            if not page.next_page_token:
-                return
-            wanted.page_token = page.next_page_token
+        async for groups, token in _GROUPS.pages(self._node, *_wanted(request)):
+            yield ListSharedGroupsResponse(groups=groups, next_page_token=token)
 
     async def ListMembers(
         self, request: ListSharedGroupMembersRequest, context: object
     ) -> ListSharedGroupMembersResponse:
         """List a page of members."""
-        check_page(request)
         if request.tenant:
             check_name("tenant", request.tenant)
         elif request.group:
@@ -169,11 +163,21 @@ class SharedGroupServicer(shared_groups_pb2_grpc.SharedGroupServiceServicer):
             check_identity("broker", request.broker)
         members, token = await _MEMBERS.page(
             self._node,
-            request,
-            bounds_of(*filter(None, [request.tenant, request.group])),
-            keep=lambda each: request.broker in ("", each.member.broker),
+            Range.below(request, request.tenant, request.group),
+            lambda each: request.broker in ("", each.member.broker),
         )
         return ListSharedGroupMembersResponse(members=members, next_page_token=token)
+
+
+def _wanted(
+    request: ListSharedGroupsRequest,
+) -> tuple[Range, Callable[[KeyedSharedGroup], bool] | None]:
+    if request.tenant:
+        check_name("tenant", request.tenant)
+    if not request.leader:
+        return Range.below(request, request.tenant), None
+    check_identity("leader", request.leader)
+    return Range.below(request, request.tenant), lambda each: each.group.leader == request.leader
 
 
 SERVICE: Final = GrpcService(

@@ -15,6 +15,7 @@ from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,
     DeleteSharedGroup,
+    GetSharedGroupRequest,
     JoinSharedGroup,
     LeaveSharedGroup,
     UpdateSharedGroup,
@@ -30,7 +31,8 @@ def check_group(command: CreateSharedGroup | UpdateSharedGroup, path: str = "") 
 
 
 def check_named(
-    command: CreateSharedGroup | UpdateSharedGroup | DeleteSharedGroup, path: str = ""
+    command: CreateSharedGroup | UpdateSharedGroup | DeleteSharedGroup | GetSharedGroupRequest,
+    path: str = "",
 ) -> None:
     """Refuse what names no group."""
     check_name(f"{path}tenant", command.tenant)

@@ -9,10 +9,10 @@ from typing import Final
 from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.fitting import propose_fitting
 from quorate_mqtt.names import check_identity, check_name, check_topic_filter
-from quorate_mqtt.rows.keyed import Freshness, KeyedRows, bounds_of, check_page
+from quorate_mqtt.rows.reading import Freshness, Range, Shelf, check_lookups
 from quorate_mqtt.shards import client_shard_of
+from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.subscriptions import validation
 from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS, subscription_key
 from quorate_mqtt.v1 import subscriptions_pb2_grpc
@@ -22,6 +22,7 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscriptionReply,
     DeleteSubscriptions,
     GetSubscriptionRequest,
+    GetSubscriptionsRequest,
     KeyedSubscription,
     ListSubscriptionsRequest,
     ListSubscriptionsResponse,
@@ -29,6 +30,8 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
     SetSubscriptionReply,
     SetSubscriptions,
     Subscription,
+    SubscriptionLookup,
+    SubscriptionLookups,
 )
 
 
@@ -43,7 +46,9 @@ def _shown(row: StoredRow) -> KeyedSubscription:
     )
 
 
-_ROWS: Final = KeyedRows(family=SUBSCRIPTIONS, shard_of=client_shard_of, show=_shown)
+_SHELF: Final = Shelf(
+    family=SUBSCRIPTIONS, shard_of=client_shard_of, show=_shown, with_tenant=False
+)
 
 
 class SubscriptionServicer(subscriptions_pb2_grpc.SubscriptionServiceServicer):
@@ -70,45 +75,63 @@ class SubscriptionServicer(subscriptions_pb2_grpc.SubscriptionServiceServicer):
 
     async def Get(self, request: GetSubscriptionRequest, context: object) -> KeyedSubscription:
         """Read one subscription."""
-        check_name("tenant", request.tenant)
-        check_identity("client_id", request.client_id)
-        check_topic_filter("filter", request.filter)
-        key = subscription_key(request.tenant, request.client_id, request.filter)
-        found = await _ROWS.get(self._node, key)
+        _check_named(request)
+        found = await _SHELF.get(self._node, _key(request))
         if found is None:
             raise Rejected(
                 "NOT_FOUND", f"client {request.client_id} has no subscription to {request.filter}"
             )
         return found
 
+    async def GetBatch(
+        self, request: GetSubscriptionsRequest, context: object
+    ) -> SubscriptionLookups:
+        """Read many subscriptions, in the order of the request."""
+        check_lookups("subscriptions", request.subscriptions, _check_named)
+        found = await _SHELF.get_each(self._node, list(map(_key, request.subscriptions)))
+        return SubscriptionLookups(
+            lookups=[SubscriptionLookup(subscription=each) for each in found]
+        )
+
     async def List(
         self, request: ListSubscriptionsRequest, context: object
     ) -> ListSubscriptionsResponse:
         """List a page of subscriptions."""
-        check_page(request)
-        if request.tenant:
-            check_name("tenant", request.tenant)
-        elif request.client_id:
-            raise Invalid("client_id", "must be empty when no tenant is given")
-        if request.client_id:
-            check_identity("client_id", request.client_id)
-        bounds = bounds_of(*filter(None, [request.tenant, request.client_id]))
-        freshness = Freshness(stale=request.stale, min_revision=request.min_revision)
-        found, token = await _ROWS.page(self._node, request, bounds, freshness=freshness)
+        freshness = _freshness(request)
+        found, token = await _SHELF.page(self._node, _wanted(request), freshness=freshness)
         return ListSubscriptionsResponse(subscriptions=found, next_page_token=token)
 
     async def StreamList(
         self, request: ListSubscriptionsRequest, context: object
     ) -> AsyncIterator[ListSubscriptionsResponse]:
         """List page by page, to the end."""
-        wanted = ListSubscriptionsRequest()
-        wanted.CopyFrom(request)
-        while True:
-            page = await self.List(wanted, context)
-            yield page
-            if not page.next_page_token:
-                return
-            wanted.page_token = page.next_page_token
+        pages = _SHELF.pages(self._node, _wanted(request), freshness=_freshness(request))
+        async for found, token in pages:
+            yield ListSubscriptionsResponse(subscriptions=found, next_page_token=token)
+
+
+def _key(named: GetSubscriptionRequest) -> bytes:
+    return subscription_key(named.tenant, named.client_id, named.filter)
+
+
+def _check_named(named: GetSubscriptionRequest, path: str = "") -> None:
+    check_name(f"{path}tenant", named.tenant)
+    check_identity(f"{path}client_id", named.client_id)
+    check_topic_filter(f"{path}filter", named.filter)
+
+
+def _freshness(request: ListSubscriptionsRequest) -> Freshness:
+    return Freshness(stale=request.stale, min_revision=request.min_revision)
+
+
+def _wanted(request: ListSubscriptionsRequest) -> Range:
+    if request.tenant:
+        check_name("tenant", request.tenant)
+    elif request.client_id:
+        raise Invalid("client_id", "must be empty when no tenant is given")
+    if request.client_id:
+        check_identity("client_id", request.client_id)
+    return Range.below(request, request.tenant, request.client_id)
 
 
 SERVICE: Final = GrpcService(

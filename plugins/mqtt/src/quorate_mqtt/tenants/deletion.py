@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
+from quorate.builtin.tenant.api import waiting_tenants
 from quorate.plugin import NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.tenant_pb2 import FinishTenantCascade, ListTenants, Tenant, TenantPage
+from quorate.v1.tenant_pb2 import FinishTenantCascade, Tenant
 
 from quorate_mqtt.resource import Holding
 from quorate_mqtt.rows.reading import keys_of
@@ -15,7 +16,6 @@ from quorate_mqtt.v1.tenants_pb2 import GetTenantMarkQuery, TenantMark
 
 #: The plugin's name in the rows of tenants that are being deleted.
 CASCADE: Final = "mqtt"
-_PAGE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class TenantDeletion:
 
     async def run_once(self, node: NodeApi, shard: ShardRef) -> None:
         """Erase the rows of every tenant that waits for it, and say when nothing is left."""
-        for tenant in await _waiting(node):
+        async for tenant in waiting_tenants(node, CASCADE):
             if not await _is_known(node, tenant):
                 # A shard whose copy lags would still take something new.
                 continue
@@ -46,17 +46,6 @@ class TenantDeletion:
             if not await self.holds(node, tenant.name):
                 done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=CASCADE)
                 await node.propose(done, Empty, if_leader=shard)
-
-
-async def _waiting(node: NodeApi) -> list[Tenant]:
-    waiting: list[Tenant] = []
-    query = ListTenants(limit=_PAGE)
-    while True:
-        [page] = [page async for page in node.query(query, TenantPage)]
-        waiting += [each for each in page.tenants if CASCADE in each.cascades]
-        if not page.next_after:
-            return waiting
-        query.after = page.next_after
 
 
 async def _is_known(node: NodeApi, tenant: Tenant) -> bool:

@@ -21,7 +21,7 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
     A finalizer that raises does not keep the others from it; what was raised is raised at the end.
     """
     failures: list[Exception] = []
-    async for deletions, _ in DELETION_SHELF.pages(node, Range(tenant="", page_size=_PAGE)):
+    async for deletions, _ in DELETION_SHELF.pages(node, Range(page_size=_PAGE)):
         topics = await SHELF.get_each(node, [key_of(each) for each in deletions])
         finished: list[TopicFinish] = []
         for topic in topics:

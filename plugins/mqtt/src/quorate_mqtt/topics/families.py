@@ -6,7 +6,7 @@ from quorate.plugin import ColumnFamily, ExtensionPoint, keys
 
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 from quorate_mqtt.batches import Batch
-from quorate_mqtt.rows.reading import Shelf
+from quorate_mqtt.rows.reading import Shelf, value_as
 from quorate_mqtt.shards import GROUP, tenant_shard_of
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicsCommand,
@@ -46,8 +46,10 @@ FAMILIES: Final = (
     ColumnFamily(name=DELETIONS, group=GROUP, row=TopicDeletion, shard_key=tenant_shard_of),
     ColumnFamily(name=COUNTS, group=GROUP, shard_key=tenant_shard_of),
 )
-SHELF: Final = Shelf(family=TOPICS, row=Topic, shard_of=tenant_shard_of)
-DELETION_SHELF: Final = Shelf(family=DELETIONS, row=TopicDeletion, shard_of=tenant_shard_of)
+SHELF: Final = Shelf(family=TOPICS, shard_of=tenant_shard_of, show=value_as(Topic))
+DELETION_SHELF: Final = Shelf(
+    family=DELETIONS, shard_of=tenant_shard_of, show=value_as(TopicDeletion)
+)
 
 Named = Topic | UpdateTopicRequest | GrowTopicRequest | TopicMark | TopicFinish | TopicName
 

@@ -9,9 +9,10 @@ from typing import Final
 from quorate.plugin import GrpcService, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import only_reply, propose_good, sift
-from quorate_mqtt.names import check_choice, check_each, check_topic_filter
-from quorate_mqtt.rows.reading import Range
+from quorate_mqtt.batches import only_reply
+from quorate_mqtt.names import check_choice, check_topic_filter
+from quorate_mqtt.rows.reading import Range, check_lookups
+from quorate_mqtt.sifting import propose_fitting, sift
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.topics.families import CREATION, GROWTH, MARK, REPLACEMENT, SHELF, key_of
 from quorate_mqtt.topics.marking import name_finalizers
@@ -50,7 +51,7 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
 
     async def CreateBatch(self, request: CreateTopicsCommand, context: object) -> BatchReply:
         """Make many topics in one proposal a shard."""
-        return await propose_good(self._node, CREATION, request, check_topic)
+        return await propose_fitting(self._node, request, CREATION.field, check_topic)
 
     async def Update(self, request: UpdateTopicRequest, context: object) -> Topic:
         """Replace description and configuration of one topic."""
@@ -59,7 +60,7 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
 
     async def UpdateBatch(self, request: UpdateTopicsCommand, context: object) -> BatchReply:
         """Replace those of many topics in one proposal a shard."""
-        return await propose_good(self._node, REPLACEMENT, request, check_update)
+        return await propose_fitting(self._node, request, REPLACEMENT.field, check_update)
 
     async def Grow(self, request: GrowTopicRequest, context: object) -> Topic:
         """Give one topic more partitions."""
@@ -68,7 +69,7 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
 
     async def GrowBatch(self, request: GrowTopicsCommand, context: object) -> BatchReply:
         """Give many topics more partitions in one proposal a shard."""
-        return await propose_good(self._node, GROWTH, request, check_growth)
+        return await propose_fitting(self._node, request, GROWTH.field, check_growth)
 
     async def Delete(self, request: TopicName, context: object) -> Topic:
         """Mark one topic for deletion."""
@@ -77,10 +78,7 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
 
     async def DeleteBatch(self, request: DeleteTopicsRequest, context: object) -> BatchReply:
         """Mark many topics for deletion in one proposal a shard."""
-        sifted = sift("topics", request.topics, check_named)
-        if not sifted.good:
-            return sifted.joined(BatchReply())
-        return sifted.joined(await self._mark(sifted.good.values()))
+        return await sift("topics", request.topics, check_named).carried_out(self._mark)
 
     async def Get(self, request: TopicName, context: object) -> Topic:
         """Read one topic."""
@@ -92,7 +90,7 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
 
     async def GetBatch(self, request: GetTopicsRequest, context: object) -> TopicLookups:
         """Read many topics, in the order of the request."""
-        check_each("names", request.names, check_named)
+        check_lookups("names", request.names, check_named)
         found = await SHELF.get_each(self._node, [key_of(each) for each in request.names])
         return TopicLookups(lookups=[TopicLookup(topic=each) for each in found])
 

@@ -4,17 +4,18 @@
 """
 
 from asyncio import gather
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import GrpcService, Invalid, NodeApi, keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import only_reply, sift
+from quorate_mqtt.batches import only_reply
 from quorate_mqtt.definitions.service import Named
-from quorate_mqtt.rows.reading import Range, Shelf
+from quorate_mqtt.rows.reading import Range, Shelf, value_as
 from quorate_mqtt.shards import tenant_shard_of
+from quorate_mqtt.sifting import sift
 from quorate_mqtt.users.families import CHANGE, CREATION, CREDENTIALS, USERS
 from quorate_mqtt.users.passwords import Passwords
 from quorate_mqtt.users.validation import (
@@ -43,7 +44,7 @@ from quorate_mqtt.v1.users_pb2 import (
     UserPage,
 )
 
-_CREDENTIALS: Final = Shelf(family=CREDENTIALS, row=Credential, shard_of=tenant_shard_of)
+_CREDENTIALS: Final = Shelf(family=CREDENTIALS, shard_of=tenant_shard_of, show=value_as(Credential))
 
 
 class UserServicer(users_pb2_grpc.UserServiceServicer):
@@ -57,32 +58,22 @@ class UserServicer(users_pb2_grpc.UserServiceServicer):
     async def Create(self, request: CreateUserRequest, context: object) -> User:
         """Make one user."""
         check_creation(request)
-        creation = CREATION.of([await self._new(request)])
-        return only_reply(await self._node.propose(creation, BatchReply), User)
+        return only_reply(await self._create([request]), User)
 
     async def CreateBatch(self, request: CreateUsersRequest, context: object) -> BatchReply:
         """Make many users in one proposal a shard."""
         _check_count(len(request.users))
-        sifted = sift("users", request.users, check_creation)
-        if not sifted.good:
-            return sifted.joined(BatchReply())
-        creation = CREATION.of(await gather(*map(self._new, sifted.good.values())))
-        return sifted.joined(await self._node.propose(creation, BatchReply))
+        return await sift("users", request.users, check_creation).carried_out(self._create)
 
     async def Update(self, request: UpdateUserRequest, context: object) -> User:
         """Change what is given of one user."""
         check_change(request)
-        change = CHANGE.of([await self._changed(request)])
-        return only_reply(await self._node.propose(change, BatchReply), User)
+        return only_reply(await self._change([request]), User)
 
     async def UpdateBatch(self, request: UpdateUsersRequest, context: object) -> BatchReply:
         """Change many users in one proposal a shard."""
         _check_count(len(request.users))
-        sifted = sift("users", request.users, check_change)
-        if not sifted.good:
-            return sifted.joined(BatchReply())
-        change = CHANGE.of(await gather(*map(self._changed, sifted.good.values())))
-        return sifted.joined(await self._node.propose(change, BatchReply))
+        return await sift("users", request.users, check_change).carried_out(self._change)
 
     async def Delete(self, request: DefinitionName, context: object) -> Empty:
         """Delete one user."""
@@ -126,6 +117,14 @@ class UserServicer(users_pb2_grpc.UserServiceServicer):
         if user is None or not right:
             return AuthenticateResponse()
         return AuthenticateResponse(authenticated=True, superuser=user.superuser)
+
+    async def _create(self, requests: Iterable[CreateUserRequest]) -> BatchReply:
+        creation = CREATION.of(await gather(*map(self._new, requests)))
+        return await self._node.propose(creation, BatchReply)
+
+    async def _change(self, requests: Iterable[UpdateUserRequest]) -> BatchReply:
+        change = CHANGE.of(await gather(*map(self._changed, requests)))
+        return await self._node.propose(change, BatchReply)
 
     async def _new(self, request: CreateUserRequest) -> NewUser:
         user = User(

@@ -172,14 +172,16 @@ class DisconnectSessions(_message.Message):
     def __init__(self, sessions: _Optional[_Iterable[_Union[DisconnectSession, _Mapping]]] = ...) -> None: ...
 
 class DeleteSession(_message.Message):
-    __slots__ = ("tenant", "client_id", "generation")
+    __slots__ = ("tenant", "client_id", "generation", "expected_revision")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     client_id: str
     generation: int
-    def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
+    expected_revision: int
+    def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., generation: _Optional[int] = ..., expected_revision: _Optional[int] = ...) -> None: ...
 
 class DeleteSessionReply(_message.Message):
     __slots__ = ("deleted",)
@@ -192,6 +194,30 @@ class DeleteSessions(_message.Message):
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     sessions: _containers.RepeatedCompositeFieldContainer[DeleteSession]
     def __init__(self, sessions: _Optional[_Iterable[_Union[DeleteSession, _Mapping]]] = ...) -> None: ...
+
+class ImportSession(_message.Message):
+    __slots__ = ("tenant", "client_id", "expiry_interval_s", "payload", "new_only")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    EXPIRY_INTERVAL_S_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    NEW_ONLY_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    client_id: str
+    expiry_interval_s: int
+    payload: bytes
+    new_only: bool
+    def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., expiry_interval_s: _Optional[int] = ..., payload: _Optional[bytes] = ..., new_only: bool = ...) -> None: ...
+
+class ImportSessionReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ImportSessions(_message.Message):
+    __slots__ = ("sessions",)
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[ImportSession]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[ImportSession, _Mapping]]] = ...) -> None: ...
 
 class ExpireSessions(_message.Message):
     __slots__ = ("keys",)

@@ -85,6 +85,16 @@ class SessionServiceStub(object):
                 request_serializer=quorate__mqtt_dot_v1_dot_sessions__pb2.DeleteSessions.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_batch__pb2.BatchReply.FromString,
                 _registered_method=True)
+        self.Import = channel.unary_unary(
+                '/quorate_mqtt.v1.SessionService/Import',
+                request_serializer=quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSession.SerializeToString,
+                response_deserializer=quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSessionReply.FromString,
+                _registered_method=True)
+        self.ImportBatch = channel.unary_unary(
+                '/quorate_mqtt.v1.SessionService/ImportBatch',
+                request_serializer=quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSessions.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_batch__pb2.BatchReply.FromString,
+                _registered_method=True)
         self.Get = channel.unary_unary(
                 '/quorate_mqtt.v1.SessionService/Get',
                 request_serializer=quorate__mqtt_dot_v1_dot_sessions__pb2.GetSessionRequest.SerializeToString,
@@ -171,6 +181,18 @@ class SessionServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Import(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportBatch(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Get(self, request, context):
         """NOT_FOUND when there is none.
         """
@@ -247,6 +269,16 @@ def add_SessionServiceServicer_to_server(servicer, server):
             'DeleteBatch': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteBatch,
                     request_deserializer=quorate__mqtt_dot_v1_dot_sessions__pb2.DeleteSessions.FromString,
+                    response_serializer=quorate_dot_v1_dot_batch__pb2.BatchReply.SerializeToString,
+            ),
+            'Import': grpc.unary_unary_rpc_method_handler(
+                    servicer.Import,
+                    request_deserializer=quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSession.FromString,
+                    response_serializer=quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSessionReply.SerializeToString,
+            ),
+            'ImportBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.ImportBatch,
+                    request_deserializer=quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSessions.FromString,
                     response_serializer=quorate_dot_v1_dot_batch__pb2.BatchReply.SerializeToString,
             ),
             'Get': grpc.unary_unary_rpc_method_handler(
@@ -495,6 +527,60 @@ class SessionService(object):
             target,
             '/quorate_mqtt.v1.SessionService/DeleteBatch',
             quorate__mqtt_dot_v1_dot_sessions__pb2.DeleteSessions.SerializeToString,
+            quorate_dot_v1_dot_batch__pb2.BatchReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Import(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate_mqtt.v1.SessionService/Import',
+            quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSession.SerializeToString,
+            quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSessionReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate_mqtt.v1.SessionService/ImportBatch',
+            quorate__mqtt_dot_v1_dot_sessions__pb2.ImportSessions.SerializeToString,
             quorate_dot_v1_dot_batch__pb2.BatchReply.FromString,
             options,
             channel_credentials,

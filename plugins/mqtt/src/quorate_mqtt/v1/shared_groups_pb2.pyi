@@ -180,6 +180,24 @@ class GetSharedGroupRequest(_message.Message):
     name: str
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
+class GetSharedGroupsRequest(_message.Message):
+    __slots__ = ("groups",)
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    groups: _containers.RepeatedCompositeFieldContainer[GetSharedGroupRequest]
+    def __init__(self, groups: _Optional[_Iterable[_Union[GetSharedGroupRequest, _Mapping]]] = ...) -> None: ...
+
+class SharedGroupLookups(_message.Message):
+    __slots__ = ("lookups",)
+    LOOKUPS_FIELD_NUMBER: _ClassVar[int]
+    lookups: _containers.RepeatedCompositeFieldContainer[SharedGroupLookup]
+    def __init__(self, lookups: _Optional[_Iterable[_Union[SharedGroupLookup, _Mapping]]] = ...) -> None: ...
+
+class SharedGroupLookup(_message.Message):
+    __slots__ = ("group",)
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    group: KeyedSharedGroup
+    def __init__(self, group: _Optional[_Union[KeyedSharedGroup, _Mapping]] = ...) -> None: ...
+
 class ListSharedGroupsRequest(_message.Message):
     __slots__ = ("tenant", "leader", "page_size", "page_token")
     TENANT_FIELD_NUMBER: _ClassVar[int]

@@ -96,6 +96,11 @@ class SharedGroupServiceStub(object):
                 request_serializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.GetSharedGroupRequest.SerializeToString,
                 response_deserializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.KeyedSharedGroup.FromString,
                 _registered_method=True)
+        self.GetBatch = channel.unary_unary(
+                '/quorate_mqtt.v1.SharedGroupService/GetBatch',
+                request_serializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.GetSharedGroupsRequest.SerializeToString,
+                response_deserializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.SharedGroupLookups.FromString,
+                _registered_method=True)
         self.List = channel.unary_unary(
                 '/quorate_mqtt.v1.SharedGroupService/List',
                 request_serializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.ListSharedGroupsRequest.SerializeToString,
@@ -189,6 +194,13 @@ class SharedGroupServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetBatch(self, request, context):
+        """At most 1,000, in the order of the request; a lookup is empty when there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def List(self, request, context):
         """One page, in the order of tenants and groups.
         """
@@ -267,6 +279,11 @@ def add_SharedGroupServiceServicer_to_server(servicer, server):
                     servicer.Get,
                     request_deserializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.GetSharedGroupRequest.FromString,
                     response_serializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.KeyedSharedGroup.SerializeToString,
+            ),
+            'GetBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBatch,
+                    request_deserializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.GetSharedGroupsRequest.FromString,
+                    response_serializer=quorate__mqtt_dot_v1_dot_shared__groups__pb2.SharedGroupLookups.SerializeToString,
             ),
             'List': grpc.unary_unary_rpc_method_handler(
                     servicer.List,
@@ -582,6 +599,33 @@ class SharedGroupService(object):
             '/quorate_mqtt.v1.SharedGroupService/Get',
             quorate__mqtt_dot_v1_dot_shared__groups__pb2.GetSharedGroupRequest.SerializeToString,
             quorate__mqtt_dot_v1_dot_shared__groups__pb2.KeyedSharedGroup.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate_mqtt.v1.SharedGroupService/GetBatch',
+            quorate__mqtt_dot_v1_dot_shared__groups__pb2.GetSharedGroupsRequest.SerializeToString,
+            quorate__mqtt_dot_v1_dot_shared__groups__pb2.SharedGroupLookups.FromString,
             options,
             channel_credentials,
             insecure,

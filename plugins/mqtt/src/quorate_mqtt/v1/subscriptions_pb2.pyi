@@ -118,6 +118,24 @@ class GetSubscriptionRequest(_message.Message):
     filter: str
     def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., filter: _Optional[str] = ...) -> None: ...
 
+class GetSubscriptionsRequest(_message.Message):
+    __slots__ = ("subscriptions",)
+    SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
+    subscriptions: _containers.RepeatedCompositeFieldContainer[GetSubscriptionRequest]
+    def __init__(self, subscriptions: _Optional[_Iterable[_Union[GetSubscriptionRequest, _Mapping]]] = ...) -> None: ...
+
+class SubscriptionLookups(_message.Message):
+    __slots__ = ("lookups",)
+    LOOKUPS_FIELD_NUMBER: _ClassVar[int]
+    lookups: _containers.RepeatedCompositeFieldContainer[SubscriptionLookup]
+    def __init__(self, lookups: _Optional[_Iterable[_Union[SubscriptionLookup, _Mapping]]] = ...) -> None: ...
+
+class SubscriptionLookup(_message.Message):
+    __slots__ = ("subscription",)
+    SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    subscription: KeyedSubscription
+    def __init__(self, subscription: _Optional[_Union[KeyedSubscription, _Mapping]] = ...) -> None: ...
+
 class ListSubscriptionsRequest(_message.Message):
     __slots__ = ("tenant", "client_id", "page_size", "page_token", "stale", "min_revision")
     TENANT_FIELD_NUMBER: _ClassVar[int]

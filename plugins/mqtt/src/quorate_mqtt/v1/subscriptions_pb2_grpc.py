@@ -66,6 +66,11 @@ class SubscriptionServiceStub(object):
                 request_serializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.GetSubscriptionRequest.SerializeToString,
                 response_deserializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.KeyedSubscription.FromString,
                 _registered_method=True)
+        self.GetBatch = channel.unary_unary(
+                '/quorate_mqtt.v1.SubscriptionService/GetBatch',
+                request_serializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.GetSubscriptionsRequest.SerializeToString,
+                response_deserializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.SubscriptionLookups.FromString,
+                _registered_method=True)
         self.List = channel.unary_unary(
                 '/quorate_mqtt.v1.SubscriptionService/List',
                 request_serializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.ListSubscriptionsRequest.SerializeToString,
@@ -114,6 +119,13 @@ class SubscriptionServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetBatch(self, request, context):
+        """At most 1,000, in the order of the request; a lookup is empty when there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def List(self, request, context):
         """One page, in the order of tenants, clients and filters.
         """
@@ -155,6 +167,11 @@ def add_SubscriptionServiceServicer_to_server(servicer, server):
                     servicer.Get,
                     request_deserializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.GetSubscriptionRequest.FromString,
                     response_serializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.KeyedSubscription.SerializeToString,
+            ),
+            'GetBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBatch,
+                    request_deserializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.GetSubscriptionsRequest.FromString,
+                    response_serializer=quorate__mqtt_dot_v1_dot_subscriptions__pb2.SubscriptionLookups.SerializeToString,
             ),
             'List': grpc.unary_unary_rpc_method_handler(
                     servicer.List,
@@ -303,6 +320,33 @@ class SubscriptionService(object):
             '/quorate_mqtt.v1.SubscriptionService/Get',
             quorate__mqtt_dot_v1_dot_subscriptions__pb2.GetSubscriptionRequest.SerializeToString,
             quorate__mqtt_dot_v1_dot_subscriptions__pb2.KeyedSubscription.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate_mqtt.v1.SubscriptionService/GetBatch',
+            quorate__mqtt_dot_v1_dot_subscriptions__pb2.GetSubscriptionsRequest.SerializeToString,
+            quorate__mqtt_dot_v1_dot_subscriptions__pb2.SubscriptionLookups.FromString,
             options,
             channel_credentials,
             insecure,

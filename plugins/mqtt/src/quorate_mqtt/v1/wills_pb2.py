@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bquorate_mqtt/v1/wills.proto\x12\x0fquorate_mqtt.v1\x1a\x16quorate/v1/batch.proto\"q\n\x04Will\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12\x0b\n\x03qos\x18\x03 \x01(\r\x12\x0e\n\x06retain\x18\x04 \x01(\x08\x12\x12\n\nproperties\x18\x05 \x01(\x0c\x12\x18\n\x10\x64\x65lay_interval_s\x18\x06 \x01(\r\"\xa9\x01\n\x0cWillDelivery\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08\x61ssignee\x18\x02 \x01(\t\x12\x16\n\x0e\x61ssignee_epoch\x18\x03 \x01(\x04\x12\x11\n\tdue_at_ms\x18\x04 \x01(\x03\x12\x16\n\x0e\x61ssigned_at_ms\x18\x05 \x01(\x03\x12\x13\n\x0b\x61ssignments\x18\x06 \x01(\r\x12#\n\x04will\x18\x07 \x01(\x0b\x32\x15.quorate_mqtt.v1.Will\"g\n\x11KeyedWillDelivery\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12/\n\x08\x64\x65livery\x18\x03 \x01(\x0b\x32\x1d.quorate_mqtt.v1.WillDelivery\"@\n\x0f\x41\x63knowledgeWill\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\",\n\x14\x41\x63knowledgeWillReply\x12\x14\n\x0c\x61\x63knowledged\x18\x01 \x01(\x08\"C\n\x10\x41\x63knowledgeWills\x12/\n\x05wills\x18\x01 \x03(\x0b\x32 .quorate_mqtt.v1.AcknowledgeWill\"\x1c\n\x0c\x44\x65liverWills\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"#\n\x13\x45raseWillDeliveries\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"3\n\x0eGetWillRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\"d\n\x19ListWillDeliveriesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08\x61ssignee\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\"m\n\x1aListWillDeliveriesResponse\x12\x36\n\ndeliveries\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.KeyedWillDelivery\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\x32\xde\x02\n\x0bWillService\x12=\n\x03Get\x12\x1f.quorate_mqtt.v1.GetWillRequest\x1a\x15.quorate_mqtt.v1.Will\x12i\n\x0eListDeliveries\x12*.quorate_mqtt.v1.ListWillDeliveriesRequest\x1a+.quorate_mqtt.v1.ListWillDeliveriesResponse\x12V\n\x0b\x41\x63knowledge\x12 .quorate_mqtt.v1.AcknowledgeWill\x1a%.quorate_mqtt.v1.AcknowledgeWillReply\x12M\n\x10\x41\x63knowledgeBatch\x12!.quorate_mqtt.v1.AcknowledgeWills\x1a\x16.quorate.v1.BatchReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bquorate_mqtt/v1/wills.proto\x12\x0fquorate_mqtt.v1\x1a\x16quorate/v1/batch.proto\"q\n\x04Will\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12\x0b\n\x03qos\x18\x03 \x01(\r\x12\x0e\n\x06retain\x18\x04 \x01(\x08\x12\x12\n\nproperties\x18\x05 \x01(\x0c\x12\x18\n\x10\x64\x65lay_interval_s\x18\x06 \x01(\r\"\xa9\x01\n\x0cWillDelivery\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08\x61ssignee\x18\x02 \x01(\t\x12\x16\n\x0e\x61ssignee_epoch\x18\x03 \x01(\x04\x12\x11\n\tdue_at_ms\x18\x04 \x01(\x03\x12\x16\n\x0e\x61ssigned_at_ms\x18\x05 \x01(\x03\x12\x13\n\x0b\x61ssignments\x18\x06 \x01(\r\x12#\n\x04will\x18\x07 \x01(\x0b\x32\x15.quorate_mqtt.v1.Will\"g\n\x11KeyedWillDelivery\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12/\n\x08\x64\x65livery\x18\x03 \x01(\x0b\x32\x1d.quorate_mqtt.v1.WillDelivery\"@\n\x0f\x41\x63knowledgeWill\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\",\n\x14\x41\x63knowledgeWillReply\x12\x14\n\x0c\x61\x63knowledged\x18\x01 \x01(\x08\"C\n\x10\x41\x63knowledgeWills\x12/\n\x05wills\x18\x01 \x03(\x0b\x32 .quorate_mqtt.v1.AcknowledgeWill\"\x1c\n\x0c\x44\x65liverWills\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"#\n\x13\x45raseWillDeliveries\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"3\n\x0eGetWillRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\"A\n\x0fGetWillsRequest\x12.\n\x05wills\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.GetWillRequest\";\n\x0bWillLookups\x12,\n\x07lookups\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.WillLookup\"1\n\nWillLookup\x12#\n\x04will\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.Will\"d\n\x19ListWillDeliveriesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08\x61ssignee\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\"m\n\x1aListWillDeliveriesResponse\x12\x36\n\ndeliveries\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.KeyedWillDelivery\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\x32\xaa\x03\n\x0bWillService\x12=\n\x03Get\x12\x1f.quorate_mqtt.v1.GetWillRequest\x1a\x15.quorate_mqtt.v1.Will\x12J\n\x08GetBatch\x12 .quorate_mqtt.v1.GetWillsRequest\x1a\x1c.quorate_mqtt.v1.WillLookups\x12i\n\x0eListDeliveries\x12*.quorate_mqtt.v1.ListWillDeliveriesRequest\x1a+.quorate_mqtt.v1.ListWillDeliveriesResponse\x12V\n\x0b\x41\x63knowledge\x12 .quorate_mqtt.v1.AcknowledgeWill\x1a%.quorate_mqtt.v1.AcknowledgeWillReply\x12M\n\x10\x41\x63knowledgeBatch\x12!.quorate_mqtt.v1.AcknowledgeWills\x1a\x16.quorate.v1.BatchReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,10 +40,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ERASEWILLDELIVERIES']._serialized_end=710
   _globals['_GETWILLREQUEST']._serialized_start=712
   _globals['_GETWILLREQUEST']._serialized_end=763
-  _globals['_LISTWILLDELIVERIESREQUEST']._serialized_start=765
-  _globals['_LISTWILLDELIVERIESREQUEST']._serialized_end=865
-  _globals['_LISTWILLDELIVERIESRESPONSE']._serialized_start=867
-  _globals['_LISTWILLDELIVERIESRESPONSE']._serialized_end=976
-  _globals['_WILLSERVICE']._serialized_start=979
-  _globals['_WILLSERVICE']._serialized_end=1329
+  _globals['_GETWILLSREQUEST']._serialized_start=765
+  _globals['_GETWILLSREQUEST']._serialized_end=830
+  _globals['_WILLLOOKUPS']._serialized_start=832
+  _globals['_WILLLOOKUPS']._serialized_end=891
+  _globals['_WILLLOOKUP']._serialized_start=893
+  _globals['_WILLLOOKUP']._serialized_end=942
+  _globals['_LISTWILLDELIVERIESREQUEST']._serialized_start=944
+  _globals['_LISTWILLDELIVERIESREQUEST']._serialized_end=1044
+  _globals['_LISTWILLDELIVERIESRESPONSE']._serialized_start=1046
+  _globals['_LISTWILLDELIVERIESRESPONSE']._serialized_end=1155
+  _globals['_WILLSERVICE']._serialized_start=1158
+  _globals['_WILLSERVICE']._serialized_end=1584
 # @@protoc_insertion_point(module_scope)

@@ -92,6 +92,24 @@ class GetWillRequest(_message.Message):
     client_id: str
     def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ...) -> None: ...
 
+class GetWillsRequest(_message.Message):
+    __slots__ = ("wills",)
+    WILLS_FIELD_NUMBER: _ClassVar[int]
+    wills: _containers.RepeatedCompositeFieldContainer[GetWillRequest]
+    def __init__(self, wills: _Optional[_Iterable[_Union[GetWillRequest, _Mapping]]] = ...) -> None: ...
+
+class WillLookups(_message.Message):
+    __slots__ = ("lookups",)
+    LOOKUPS_FIELD_NUMBER: _ClassVar[int]
+    lookups: _containers.RepeatedCompositeFieldContainer[WillLookup]
+    def __init__(self, lookups: _Optional[_Iterable[_Union[WillLookup, _Mapping]]] = ...) -> None: ...
+
+class WillLookup(_message.Message):
+    __slots__ = ("will",)
+    WILL_FIELD_NUMBER: _ClassVar[int]
+    will: Will
+    def __init__(self, will: _Optional[_Union[Will, _Mapping]] = ...) -> None: ...
+
 class ListWillDeliveriesRequest(_message.Message):
     __slots__ = ("tenant", "assignee", "page_size", "page_token")
     TENANT_FIELD_NUMBER: _ClassVar[int]

@@ -47,6 +47,11 @@ class WillServiceStub(object):
                 request_serializer=quorate__mqtt_dot_v1_dot_wills__pb2.GetWillRequest.SerializeToString,
                 response_deserializer=quorate__mqtt_dot_v1_dot_wills__pb2.Will.FromString,
                 _registered_method=True)
+        self.GetBatch = channel.unary_unary(
+                '/quorate_mqtt.v1.WillService/GetBatch',
+                request_serializer=quorate__mqtt_dot_v1_dot_wills__pb2.GetWillsRequest.SerializeToString,
+                response_deserializer=quorate__mqtt_dot_v1_dot_wills__pb2.WillLookups.FromString,
+                _registered_method=True)
         self.ListDeliveries = channel.unary_unary(
                 '/quorate_mqtt.v1.WillService/ListDeliveries',
                 request_serializer=quorate__mqtt_dot_v1_dot_wills__pb2.ListWillDeliveriesRequest.SerializeToString,
@@ -71,6 +76,13 @@ class WillServiceServicer(object):
 
     def Get(self, request, context):
         """The will of a client's session. NOT_FOUND when it has none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetBatch(self, request, context):
+        """At most 1,000, in the order of the request; a lookup is empty when there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -104,6 +116,11 @@ def add_WillServiceServicer_to_server(servicer, server):
                     servicer.Get,
                     request_deserializer=quorate__mqtt_dot_v1_dot_wills__pb2.GetWillRequest.FromString,
                     response_serializer=quorate__mqtt_dot_v1_dot_wills__pb2.Will.SerializeToString,
+            ),
+            'GetBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBatch,
+                    request_deserializer=quorate__mqtt_dot_v1_dot_wills__pb2.GetWillsRequest.FromString,
+                    response_serializer=quorate__mqtt_dot_v1_dot_wills__pb2.WillLookups.SerializeToString,
             ),
             'ListDeliveries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDeliveries,
@@ -150,6 +167,33 @@ class WillService(object):
             '/quorate_mqtt.v1.WillService/Get',
             quorate__mqtt_dot_v1_dot_wills__pb2.GetWillRequest.SerializeToString,
             quorate__mqtt_dot_v1_dot_wills__pb2.Will.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate_mqtt.v1.WillService/GetBatch',
+            quorate__mqtt_dot_v1_dot_wills__pb2.GetWillsRequest.SerializeToString,
+            quorate__mqtt_dot_v1_dot_wills__pb2.WillLookups.FromString,
             options,
             channel_credentials,
             insecure,

@@ -8,10 +8,10 @@ from typing import Final
 from quorate.plugin import GrpcService, NodeApi, Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.fitting import propose_fitting
 from quorate_mqtt.names import check_identity, check_name
-from quorate_mqtt.rows.keyed import KeyedRows, bounds_of, check_page
+from quorate_mqtt.rows.reading import Range, Shelf, check_lookups, value_as
 from quorate_mqtt.shards import client_shard, client_shard_of
+from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1 import wills_pb2_grpc
 from quorate_mqtt.v1.rows_pb2 import StoredRow
 from quorate_mqtt.v1.wills_pb2 import (
@@ -19,11 +19,14 @@ from quorate_mqtt.v1.wills_pb2 import (
     AcknowledgeWillReply,
     AcknowledgeWills,
     GetWillRequest,
+    GetWillsRequest,
     KeyedWillDelivery,
     ListWillDeliveriesRequest,
     ListWillDeliveriesResponse,
     Will,
     WillDelivery,
+    WillLookup,
+    WillLookups,
 )
 from quorate_mqtt.wills.families import DELIVERIES, WILLS
 from quorate_mqtt.wills.validation import check_acknowledgement
@@ -38,10 +41,8 @@ def _shown(row: StoredRow) -> KeyedWillDelivery:
     )
 
 
-_KEPT: Final = KeyedRows(
-    family=WILLS, shard_of=client_shard_of, show=lambda row: Will.FromString(row.value)
-)
-_DUE: Final = KeyedRows(family=DELIVERIES, shard_of=client_shard_of, show=_shown)
+_KEPT: Final = Shelf(family=WILLS, shard_of=client_shard_of, show=value_as(Will), with_tenant=False)
+_DUE: Final = Shelf(family=DELIVERIES, shard_of=client_shard_of, show=_shown, with_tenant=False)
 
 
 class WillServicer(wills_pb2_grpc.WillServiceServicer):
@@ -52,27 +53,31 @@ class WillServicer(wills_pb2_grpc.WillServiceServicer):
 
     async def Get(self, request: GetWillRequest, context: object) -> Will:
         """Read the will of one client."""
-        check_name("tenant", request.tenant)
-        check_identity("client_id", request.client_id)
+        _check_named(request)
         will = await _KEPT.get(self._node, client_shard(request.tenant, request.client_id))
         if will is None:
             raise Rejected("NOT_FOUND", f"client {request.client_id} has no will")
         return will
 
+    async def GetBatch(self, request: GetWillsRequest, context: object) -> WillLookups:
+        """Read the wills of many clients, in the order of the request."""
+        check_lookups("wills", request.wills, _check_named)
+        wanted = [client_shard(each.tenant, each.client_id) for each in request.wills]
+        found = await _KEPT.get_each(self._node, wanted)
+        return WillLookups(lookups=[WillLookup(will=each) for each in found])
+
     async def ListDeliveries(
         self, request: ListWillDeliveriesRequest, context: object
     ) -> ListWillDeliveriesResponse:
         """List a page of the wills that brokers have to publish."""
-        check_page(request)
         if request.tenant:
             check_name("tenant", request.tenant)
         if request.assignee:
             check_identity("assignee", request.assignee)
         deliveries, token = await _DUE.page(
             self._node,
-            request,
-            bounds_of(*filter(None, [request.tenant])),
-            keep=lambda each: request.assignee in ("", each.delivery.assignee),
+            Range.below(request, request.tenant),
+            lambda each: request.assignee in ("", each.delivery.assignee),
         )
         return ListWillDeliveriesResponse(deliveries=deliveries, next_page_token=token)
 
@@ -83,6 +88,11 @@ class WillServicer(wills_pb2_grpc.WillServiceServicer):
     async def AcknowledgeBatch(self, request: AcknowledgeWills, context: object) -> BatchReply:
         """Take note that many wills were published, in one proposal a shard."""
         return await propose_fitting(self._node, request, "wills", check_acknowledgement)
+
+
+def _check_named(named: GetWillRequest, path: str = "") -> None:
+    check_name(f"{path}tenant", named.tenant)
+    check_identity(f"{path}client_id", named.client_id)
 
 
 SERVICE: Final = GrpcService(

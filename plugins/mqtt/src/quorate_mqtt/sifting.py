@@ -1,0 +1,86 @@
+"""How a batch with wrong items is carried out all the same: they are refused in their places."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+from quorate.plugin import Invalid, NodeApi
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
+
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sifted(Generic[I]):
+    """The items of a request that can be carried out, and why the others cannot."""
+
+    total: int
+    #: By its position in the request.
+    good: dict[int, I]
+    refusals: dict[int, Invalid]
+
+    async def carried_out(
+        self, propose: Callable[[Sequence[I]], Awaitable[BatchReply]]
+    ) -> BatchReply:
+        """Return the answer to the whole request; `propose` carries out what can be."""
+        positions = list(self.good)
+        reply = await propose(list(self.good.values())) if positions else BatchReply()
+        answer = BatchReply(items=self.total, revisions=reply.revisions)
+        refused = {
+            position: ItemRefusal(item=position, code="INVALID_ARGUMENT", message=str(invalid))
+            for position, invalid in self.refusals.items()
+        }
+        for each in reply.refusals:
+            position = positions[each.item]
+            refused[position] = ItemRefusal(item=position, code=each.code, message=each.message)
+        answer.refusals.extend(refused[position] for position in sorted(refused))
+        if reply.replies:
+            replies = dict(zip(positions, reply.replies, strict=True))
+            answer.replies.extend(replies.get(position, b"") for position in range(self.total))
+        return answer
+
+
+def sift(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> Sifted[I]:
+    """Tell apart what is wrong in itself; raises `Invalid` when there is nothing at all."""
+    if not items:
+        raise Invalid(field, "must not be empty")
+    sifted = Sifted[I](total=len(items), good={}, refusals={})
+    for position, item in enumerate(items):
+        try:
+            check(item, f"{field}[{position}].")
+        except Invalid as invalid:
+            sifted.refusals[position] = invalid
+        else:
+            sifted.good[position] = item
+    return sifted
+
+
+async def propose_fitting(
+    node: NodeApi, command: M, field: str, check: Callable[[Any, str], None]
+) -> BatchReply:
+    """Propose the items of a repeated field that `check` does not refuse, and answer all.
+
+    `check` is what the command is declared with. Raises `Invalid` for what is wrong with the
+    command as a whole.
+    """
+    try:
+        # Most batches are right, and are looked at only once.
+        return await node.propose(command, BatchReply)
+    except Invalid:
+        items = getattr(command, field)
+        if not items:
+            raise
+        sifted = sift(field, items, check)
+        if not sifted.refusals:
+            raise
+
+    async def propose(fitting: Sequence[Any]) -> BatchReply:
+        rest = type(command)()
+        rest.CopyFrom(command)
+        rest.ClearField(field)
+        getattr(rest, field).extend(fitting)
+        return await node.propose(rest, BatchReply)
+
+    return await sifted.carried_out(propose)
