@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import until
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate_mqtt.client import SyncMqtt
+from quorate_mqtt.v1.sessions_pb2 import ImportSession
+from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: Set where Java is promised to be there: its absence is a failure then.
 REQUIRED = "QUORATE_REQUIRE_SPARK"
+
+TENANTS: Final = ("acme", "globex")
+#: So many that each shard has some.
+CLIENTS: Final = tuple(f"client-{number}" for number in range(16))
 
 Save = Callable[..., None]
 
@@ -47,10 +57,11 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def cluster(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three nodes, and pairs in two shards."""
+    """Three nodes with every kind of table, and pairs, offsets and sessions in two shards each."""
     directory = tmp_path_factory.mktemp("cluster")
-    settings = {"groups": {"metadata": {"shards": 2}}}
-    with Cluster(directory, 3, plugins=["spark"], settings=settings) as cluster:
+    settings = {"groups": {group: {"shards": 2} for group in ("metadata", "mqtt", "offset")}}
+    plugins = ["mqtt", "offset", "spark"]
+    with Cluster(directory, 3, plugins=plugins, settings=settings) as cluster:
         yield cluster.ready()
 
 
@@ -60,9 +71,43 @@ def client(cluster: Cluster) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="session")
+def settle(client: Client) -> Callable[..., None]:
+    """Wait until every shard knows tenants; the clients `CLIENTS` have sessions then."""
+
+    def known(reply: BatchReply) -> bool | None:
+        return None if reply.refusals else True
+
+    def settled(*tenants: str) -> None:
+        commits = [
+            GroupCommit(tenant=tenant, group=group, commits=[OffsetCommit(topic="t", offset=0)])
+            for tenant in tenants
+            for group in CLIENTS
+        ]
+        sessions = [
+            ImportSession(tenant=tenant, client_id=client_id, expiry_interval_s=3_600)
+            for tenant in tenants
+            for client_id in CLIENTS
+        ]
+        mqtt = SyncMqtt(client)
+        until(lambda: known(client.execute(CommitOffsetsCommand(groups=commits), BatchReply)))
+        until(lambda: known(mqtt.sessions.import_many(sessions)))
+
+    return settled
+
+
+@pytest.fixture(scope="session")
+def tenants(client: Client, settle: Callable[..., None]) -> tuple[str, ...]:
+    """Tenants that every shard knows, with sessions of the clients `CLIENTS`."""
+    for name in TENANTS:
+        client.execute(CreateTenant(name=name), Tenant)
+    settle(*TENANTS)
+    return TENANTS
+
+
 @pytest.fixture
 def save(cluster: Cluster) -> Save:
-    """Load rows into the pairs; options as Spark takes them."""
+    """Load rows, into the pairs if nothing else is said; options as Spark takes them."""
 
     def saved(rows: DataFrame, **options: Any) -> None:
         given = {"table": "kv.pairs", "endpoints": cluster.endpoints, **options}

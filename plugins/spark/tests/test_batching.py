@@ -112,6 +112,23 @@ def test_bad_rows_are_named_and_in_no_batch() -> None:
         assert taking.bad[1].values == {"key": b"b", "value": None}
 
 
+def test_a_refused_row_is_told_wherever_it_came_from() -> None:
+    taking = Batching(find("kv.pairs"), PLAN, insert_only=False, rows=10)
+    far = next(each for each in "bcdef" if PLAN.shard_of(each.encode()) != PLAN.shard_of(b"a"))
+    for cut in (["a/1", "", "a/2"], ["a/3"], [far], ["a/4", "a/5"]):
+        keys = pa.array([name.encode() for name in cut])
+        values = pa.array([b"of " + name.encode() for name in cut])
+        assert not list(taking.take(pa.RecordBatch.from_arrays([keys, values], ["key", "value"])))
+    batch, other = sorted(taking.rest(), key=lambda each: -len(each.items))
+
+    told = [batch.bad_row(at, "", "refused") for at in range(5)]
+    assert [each.row for each in told] == [1, 3, 4, 6, 7]
+    assert other.bad_row(0, "", "refused").values["key"] == far.encode()
+    # No batch keeps rows in memory that it has nothing of.
+    assert [len(each.sources) for each in (batch, other)] == [3, 1]
+    assert [each.values["key"] for each in told] == [b"a/%d" % n for n in (1, 2, 3, 4, 5)]
+
+
 def test_an_insert_expects_nothing_to_be_there() -> None:
     taking = Batching(find("kv.pairs"), PLAN, insert_only=True, rows=1)
     columns = [pa.array([b"a"]), pa.array([b"v"])]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -30,19 +32,42 @@ def test_the_examples_of_the_how_to(
 
     assert names["load"](spark, cluster.endpoints) == 2
     names["explain"](spark, cluster.endpoints)
-    assert "BatchScan quorate" in capsys.readouterr().out
+    explained = capsys.readouterr().out
+    assert "BatchScan quorate" in explained
+    assert "PushedFilters: [EqualTo(key," in explained
 
 
 def test_the_tutorial(
-    spark: SparkSession, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    cluster: Cluster,
+    settle: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"endpoints": cluster.endpoints, "clients": 3_000}
-    for each in code_of(TUTORIAL):
+    first, *others = code_of(TUTORIAL)
+    exec(first, names)
+    settle("oslo", "rome")
+    for each in others:
         exec(each, names)
 
     assert names["spark"] is spark
     queued = sum(number % 100 for number in range(0, 3_000, 3))
-    assert re.search(rf"^oslo #+ {queued}$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(rf"^\| +0\| +1000\| +{queued}\|$", capsys.readouterr().out, re.MULTILINE)
+    # Four topics of oslo and two of rome, each with four partitions.
+    lags = {
+        "oslo/billing": 4 * 4 * 300,
+        "oslo/audit": 4 * (3 * 50 + 1_000),
+        "rome/billing": 2 * 4 * 300,
+        "rome/audit": 2 * (3 * 50 + 1_000),
+    }
+    picture = ElementTree.parse("lag.svg").getroot()
+    texts = [each.text for each in picture if each.tag.endswith("text")]
+    widths = [each.get("width") for each in picture if each.tag.endswith("rect")]
+    assert texts == [text for group, lag in lags.items() for text in (group, str(lag))]
+    assert widths == [str(300 * lag // max(lags.values())) for lag in lags.values()]
 
 
 def test_every_option_is_told_with_its_default() -> None:

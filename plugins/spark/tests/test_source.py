@@ -58,8 +58,14 @@ def why(error: pytest.ExceptionInfo[Any]) -> str:
 def explained(rows: DataFrame) -> str:
     """Return the plan that is carried out."""
     with redirect_stdout(StringIO()) as told:
-        rows.explain("simple")
+        rows.explain("formatted")
     return told.getvalue()
+
+
+def pushed(rows: DataFrame) -> list[str]:
+    """Return the filters that `EXPLAIN` tells as pushed, and of which column each is."""
+    [told] = re.findall(r"^PushedFilters: \[(.*)\]$", explained(rows), re.MULTILINE)
+    return sorted(set(re.findall(r"\w+\(\w+", told)))
 
 
 def test_what_is_loaded_is_read_again(
@@ -252,6 +258,10 @@ def test_filters_of_the_key_are_pushed_down(spark: SparkSession, save: Save, pai
     # Nothing of it is left to Spark.
     assert "Filter (" not in explained(between)
     assert "Filter (" in explained(others)
+    assert not [each for each in pushed(others) if "(value" in each]
+    # Spark says what it handed over.
+    assert pushed(between) == ["GreaterThan(key", "LessThanOrEqual(key"]
+    assert pushed(some) == ["In(key"]
 
 
 def test_a_table_without_rows_in_a_range(spark: SparkSession, pairs: Pairs) -> None:

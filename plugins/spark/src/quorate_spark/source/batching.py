@@ -25,26 +25,34 @@ MOST_ROW_BYTES: Final = (1 << 20) + (16 << 10)
 
 #: The Arrow batch of a row, its place there, and its number in the partition.
 Origin = tuple[pa.RecordBatch, int, int]
+#: The number of the first row of an Arrow batch, and the batch. Rows are told by their numbers
+#: alone while all goes well: a tuple for each of them would keep the garbage collector busy.
+Source = tuple[int, pa.RecordBatch]
 
 
 class Batch:
     """Rows of one shard, by the number that names them there."""
 
-    __slots__ = ("items", "keys", "number", "origins", "shard", "shard_key", "size")
+    __slots__ = ("items", "keys", "number", "rows", "shard", "shard_key", "size", "sources")
 
-    def __init__(self, shard: int, number: int, shard_key: bytes) -> None:
+    def __init__(self, shard: int, number: int, shard_key: bytes, source: Source) -> None:
         self.shard: Final = shard
         self.number: Final = number
         #: Of one of its rows.
         self.shard_key: Final = shard_key
         self.items: Final[list[Message]] = []
-        self.origins: Final[list[Origin]] = []
+        #: The number of each of its rows in the partition.
+        self.rows: Final[list[int]] = []
+        #: Where its rows come from, in the order of the rows; nothing else is kept in memory.
+        self.sources: Final[list[Source]] = [source]
         self.keys: Final[set[bytes]] = set()
         self.size = 0
 
     def bad_row(self, at: int, column: str, reason: str) -> BadRow:
         """Return what is told of a row of the batch."""
-        return bad_row(self.origins[at], column, reason)
+        row = self.rows[at]
+        first, record_batch = next(each for each in reversed(self.sources) if each[0] <= row)
+        return bad_row((record_batch, row - first, row), column, reason)
 
 
 class Batching:
@@ -73,11 +81,38 @@ class Batching:
         self._taken += record_batch.num_rows
         columns = normalized(self._table, record_batch)
         values = [column.to_pylist() for column in columns]
+        # Every row comes through this loop: it calls as little as it can.
+        key_of, shard_key_of, shard_of = self._key, self._shard_key, self._plan.shard_of
+        unfilled, source = self._open, (first, record_batch)
         for at, item in enumerate(self._items(record_batch, columns, values, first)):
-            if item is not None:
-                yield from self._put(
-                    item, self._key_of(item, values, at), (record_batch, at, first + at)
-                )
+            if item is None:
+                continue
+            size = item.ByteSize()
+            if size > MOST_ROW_BYTES:
+                reason = f"the row takes {size} bytes, and {MOST_ROW_BYTES} are the most"
+                self.bad.append(bad_row((record_batch, at, first + at), "", reason))
+                continue
+            shard_key = shard_key_of(item)
+            if key_of is shard_key_of:
+                key = shard_key
+            else:
+                key = self._key_of(values, at) if key_of is None else key_of(item)
+            shard = shard_of(shard_key)
+            filling = unfilled.get(shard)
+            if filling is not None and key in filling.keys:
+                # No batch names a key twice; the later row comes in a later one.
+                yield unfilled.pop(shard)
+                filling = None
+            if filling is None:
+                filling = self._begin(shard, shard_key, source)
+            elif filling.sources[-1] is not source:
+                filling.sources.append(source)
+            filling.keys.add(key)
+            filling.items.append(item)
+            filling.rows.append(first + at)
+            filling.size += size
+            if len(filling.items) >= self._rows or filling.size >= BATCH_BYTES:
+                yield unfilled.pop(shard)
 
     def rest(self) -> Iterator[Batch]:
         """Yield what is left, in the order of the shards."""
@@ -85,33 +120,13 @@ class Batching:
             yield self._open[shard]
         self._open.clear()
 
-    def _key_of(self, item: Message, values: list[list[Any]], at: int) -> bytes:
-        if self._key is not None:
-            return self._key(item)
-        return self._table.to_key(*(values[column][at] for column in self._key_at))
+    def _begin(self, shard: int, shard_key: bytes, source: Source) -> Batch:
+        number = self._numbers[shard] = self._numbers.get(shard, 0) + 1
+        batch = self._open[shard] = Batch(shard, number, shard_key, source)
+        return batch
 
-    def _put(self, item: Message, key: bytes, origin: Origin) -> Iterator[Batch]:
-        size = item.ByteSize()
-        if size > MOST_ROW_BYTES:
-            reason = f"the row takes {size} bytes, and {MOST_ROW_BYTES} are the most"
-            self.bad.append(bad_row(origin, "", reason))
-            return
-        shard_key = self._shard_key(item)
-        shard = self._plan.shard_of(shard_key)
-        batch = self._open.get(shard)
-        if batch is not None and key in batch.keys:
-            # No batch names a key twice; the later row comes in a later one.
-            yield self._open.pop(shard)
-            batch = None
-        if batch is None:
-            number = self._numbers[shard] = self._numbers.get(shard, 0) + 1
-            batch = self._open[shard] = Batch(shard, number, shard_key)
-        batch.keys.add(key)
-        batch.items.append(item)
-        batch.origins.append(origin)
-        batch.size += size
-        if len(batch.items) >= self._rows or batch.size >= BATCH_BYTES:
-            yield self._open.pop(shard)
+    def _key_of(self, values: list[list[Any]], at: int) -> bytes:
+        return self._table.to_key(*(values[column][at] for column in self._key_at))
 
     def _items(
         self,

@@ -19,6 +19,7 @@ from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.sending import Sent, send, told
 from quorate_spark.source.tables import find
+from quorate_spark.source.whole_input import connections, whole
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand
 from quorate_spark.v1.rows_pb2 import Load
 
@@ -41,7 +42,8 @@ class TableWriter(DataSourceArrowWriter):
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("a partition is written by a task of Spark")
-        return PartitionSent(asyncio.run(send(self.options, context.partitionId(), iterator)))
+        rows = whole(iterator, connections())
+        return PartitionSent(asyncio.run(send(self.options, context.partitionId(), rows)))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Take note that all partitions are there."""
