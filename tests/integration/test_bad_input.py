@@ -26,7 +26,7 @@ from quorate.v1.node_pb2 import ForwardedCommand, ForwardRequest, ForwardRespons
 from quorate.v1.peer_pb2 import PeerEnvelope, PeerFrame, PeerHandshake, PeerIntroduction
 from quorate.v1.snapshot_pb2 import SnapshotAnswer, SnapshotFrame, SnapshotHeader
 
-from tests.integration.rows import core, mqtt, offset, spark, storage_engine
+from tests.integration.rows import connector, core, mqtt, offset, spark, storage_engine
 from tests.integration.rows.core import PUT, command, put
 from tests.integration.rows.row import COMMAND, KEY, TEXT, UNIMPLEMENTED, Blame, InPlace
 
@@ -37,6 +37,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ROWS: Final = {
     **core.ROWS,
+    **connector.ROWS,
     **mqtt.ROWS,
     **offset.ROWS,
     **spark.ROWS,

@@ -1,0 +1,1 @@
+"""Connectors to Redis streams: a type of connectors for Quorate, by a third party."""

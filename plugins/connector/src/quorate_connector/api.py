@@ -1,0 +1,98 @@
+"""What other plugins may import: they add types of connectors to the extension point of this one.
+
+A type is a name and a pydantic model of its configuration, in which a secret is a `SecretRef`. What
+a validator of the model says of a value must not repeat the value: it may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+from quorate.plugin import Extension
+
+#: The extension point.
+TYPES: Final = "connector.types"
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_REFERENCE: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,254}|file:/[^\x00-\x1f\x7f]{1,1023}")
+
+
+class SecretRef(str):
+    """Where a worker finds a secret: `env:NAME`, or `file:/PATH`; the secret itself is none."""
+
+    __slots__ = ()
+
+    @property
+    def source(self) -> str:
+        """Return what kind of place it is: `env` or `file`."""
+        return self.partition(":")[0]
+
+    @property
+    def place(self) -> str:
+        """Return the name of the variable, or the path of the file."""
+        return self.partition(":")[2]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the reference that a text is; raises `ValueError`, which does not repeat it."""
+        if not _REFERENCE.fullmatch(text):
+            raise ValueError(
+                "must refer to a secret, as env:NAME or file:/PATH, and must not hold one"
+            )
+        return cls(text)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            cls.of, core_schema.str_schema(), serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "pattern": f"^({_REFERENCE.pattern})$"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorType:
+    """A type of connectors: its name, and the model of its configuration."""
+
+    name: str
+    #: Forbids unknown fields: a field that is spelled wrongly must be an error.
+    model: type[BaseModel]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"connector type {self.name!r}: a name is small letters, digits and '_', begins "
+                "with a letter and has at most 63 characters"
+            )
+        if self.model.model_config.get("extra") != "forbid":
+            raise ValueError(
+                f'connector type {self.name}: {self.model.__name__} must have extra="forbid"'
+            )
+        if _holds_secrets(self.model.model_json_schema()):
+            raise ValueError(
+                f"connector type {self.name}: {self.model.__name__} holds secrets themselves; "
+                "make them SecretRef, which a worker resolves"
+            )
+
+    @property
+    def extension(self) -> Extension:
+        """Return what a plugin's `quorate_extensions` gives for this type."""
+        return Extension(point=TYPES, name=self.name, value=self)
+
+
+def _holds_secrets(schema: object) -> bool:
+    """Tell whether a schema has a password, as pydantic's own secret types are described."""
+    if isinstance(schema, dict):
+        return schema.get("format") == "password" or any(map(_holds_secrets, schema.values()))
+    return isinstance(schema, list) and any(map(_holds_secrets, schema))

@@ -1,0 +1,19 @@
+"""Connectors for Python programs: `Connectors(q)` over an `AsyncClient`, and its twin.
+
+`ConnectorWorker` runs their tasks.
+"""
+
+from quorate_connector.client.connectors import Connectors, SyncConnectors
+from quorate_connector.client.working.assigned import AssignedTask
+from quorate_connector.client.working.preparing import Runner
+from quorate_connector.client.working.secrets import SecretError
+from quorate_connector.client.working.worker import ConnectorWorker
+
+__all__ = [
+    "AssignedTask",
+    "ConnectorWorker",
+    "Connectors",
+    "Runner",
+    "SecretError",
+    "SyncConnectors",
+]

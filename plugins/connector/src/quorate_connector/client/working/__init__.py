@@ -1,0 +1,1 @@
+"""The worker: runs the tasks that the cluster gives to it."""

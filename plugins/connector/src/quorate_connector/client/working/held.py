@@ -1,0 +1,174 @@
+"""One task while this worker has it: prepared, agreed with the cluster, run, and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Protocol
+
+from quorate_connector.client.working.reasons import reason_of
+from quorate_connector.v1.connectors_pb2 import TARGET_PAUSED, TARGET_RUNNING
+from quorate_connector.v1.tasks_pb2 import (
+    TASK_STATE_FAILED,
+    TASK_STATE_PAUSED,
+    TASK_STATE_RUNNING,
+    TASK_STATE_STOPPED,
+    TASK_STATE_UNSPECIFIED,
+    Task,
+    TaskReport,
+    TaskState,
+)
+
+
+class Work(Protocol):
+    """A task that is ready to run."""
+
+    def run(self) -> Awaitable[None]:
+        """Run it until it is cancelled."""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown of an error of it."""
+
+
+#: Gets a task ready; `fenced` is for whoever hears that another worker has it.
+Prepare = Callable[[Task, Callable[[], None]], Awaitable[Work]]
+#: Begins a coroutine, and keeps it alive.
+Begin = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+
+
+class EndedError(Exception):
+    """The code of a connector has returned."""
+
+    def __init__(self) -> None:
+        super().__init__("it has ended by itself; a task runs until it is cancelled")
+
+
+class HeldTask:
+    """A task under one epoch, which runs while its row asks for that and the lease holds.
+
+    The lease says that the cluster has heard of this worker lately, and gives its tasks to nobody
+    else. A run begins only when the cluster has agreed, while the lease held, that the task runs
+    under that epoch: what this worker knows of the row may be old.
+    """
+
+    def __init__(
+        self,
+        row: Task,
+        *,
+        prepare: Prepare,
+        begin: Begin,
+        changed: Callable[[], None],
+        turn: asyncio.Lock,
+    ) -> None:
+        #: As the cluster has told it last.
+        self.row = row
+        #: When the cluster has last agreed to what it was told, on the loop's clock.
+        self.agreed_at = 0.0
+        self._prepare: Final = prepare
+        self._begin: Final = begin
+        self._changed: Final = changed
+        #: Held while it runs: the run under an earlier epoch may not have ended yet.
+        self._turn: Final = turn
+        self._leased = False
+        self._over = False
+        self._failure = ""
+        self._running: asyncio.Task[None] | None = None
+        self._ready = False
+        self._stopping = False
+        #: What the cluster has agreed to.
+        self._agreed = TASK_STATE_UNSPECIFIED
+        self._may_run: Final = asyncio.Event()
+        self._secrets: Callable[[], frozenset[str]] = frozenset
+
+    @property
+    def runs(self) -> bool:
+        """Whether its code may be running."""
+        return self._running is not None
+
+    def told(self, row: Task) -> None:
+        """Take note of a newer row of the same epoch."""
+        self.row = row
+        self._settle()
+
+    def lease(self, holds: bool) -> None:
+        """Take note that the lease of the worker begins or has ended."""
+        self._leased = holds
+        if not holds:
+            # Nothing that the cluster has agreed to counts any more.
+            self._agreed = TASK_STATE_UNSPECIFIED
+            self._may_run.clear()
+        self._settle()
+
+    def end(self) -> None:
+        """Stop it for good: the epoch is over."""
+        self._over = True
+        self._settle()
+
+    def report(self) -> TaskReport | None:
+        """Return what the cluster is to know of it; None while there is nothing to tell."""
+        state = self._state()
+        if self._over or state == TASK_STATE_UNSPECIFIED:
+            return None
+        row = self.row
+        return TaskReport(task=row.id, epoch=row.epoch, state=state, reason=self._failure)
+
+    def is_news(self, report: TaskReport) -> bool:
+        """Tell whether the cluster has not agreed to a report yet."""
+        return report.state != self._agreed
+
+    def agree(self, state: TaskState, at: float) -> None:
+        """Take note that the cluster has agreed to a report of that state, which left at a time."""
+        self._agreed, self.agreed_at = state, at
+        if state == TASK_STATE_RUNNING:
+            self._may_run.set()
+        else:
+            self._may_run.clear()
+        if state in (TASK_STATE_FAILED, TASK_STATE_STOPPED):
+            self.end()
+
+    def _state(self) -> TaskState:
+        if self._failure:
+            return TASK_STATE_FAILED
+        if self._running is not None:
+            runs = self._ready and not self._stopping
+            return TASK_STATE_RUNNING if runs else TASK_STATE_UNSPECIFIED
+        if self.row.release_by_ms:
+            return TASK_STATE_STOPPED
+        if self.row.target == TARGET_PAUSED:
+            return TASK_STATE_PAUSED
+        return TASK_STATE_UNSPECIFIED
+
+    def _is_wanted(self) -> bool:
+        row = self.row
+        asked = row.target == TARGET_RUNNING and not row.release_by_ms
+        return asked and self._leased and not self._over and not self._failure
+
+    def _settle(self) -> None:
+        """Begin or end a run, as is wanted now."""
+        wanted = self._is_wanted()
+        if self._running is None and wanted:
+            self._running = self._begin(self._run())
+            self._running.add_done_callback(self._ended)
+        elif self._running is not None and not wanted and not self._stopping:
+            # Once: what it cleans up is not to be cancelled as well.
+            self._stopping = True
+            self._running.cancel()
+        self._changed()
+
+    async def _run(self) -> None:
+        async with self._turn:
+            work = await self._prepare(self.row, self.end)
+            self._secrets = lambda: work.secrets
+            self._ready = True
+            self._changed()
+            await self._may_run.wait()
+            await work.run()
+
+    def _ended(self, run: asyncio.Task[None]) -> None:
+        stopped = self._stopping
+        self._running, self._ready, self._stopping = None, False, False
+        error = None if run.cancelled() else run.exception()
+        if error is not None or not stopped:
+            self._failure = reason_of(error or EndedError(), self._secrets())
+        self._settle()

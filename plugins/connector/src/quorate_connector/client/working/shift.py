@@ -1,0 +1,213 @@
+"""What a worker does under one registration: follows its tasks, and tells what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import aclosing, suppress
+from itertools import islice
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from quorate.client import (
+    AsyncClient,
+    ChangeKind,
+    InvalidError,
+    QuorateError,
+    RejectedError,
+    WatchedChange,
+)
+from quorate.plugin import keys
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.cluster_pb2 import Broker
+
+from quorate_connector.client.working.assigned import FENCED
+from quorate_connector.client.working.held import HeldTask, Prepare
+from quorate_connector.tasks.families import ASSIGNMENTS
+from quorate_connector.v1.tasks_pb2 import ReportTasks, Task, TaskReport
+
+#: Heartbeats in the time for which a worker is held to be alive.
+_BEATS: Final = 3
+#: The part of that time after which a worker that was not answered stops its tasks: the rest is
+#: for them to end in.
+_LEASE: Final = 0.9
+#: With these a report is refused for good: the task is not this worker's any more.
+_OVER: Final = frozenset({FENCED, "NOT_FOUND"})
+_PAUSE_S: Final = 0.1
+#: The most that one command holds.
+_MOST: Final = 1_000
+
+
+class Shift:
+    """The tasks of a worker, as long as its registration lasts."""
+
+    def __init__(self, q: AsyncClient, broker: Broker, prepare: Prepare) -> None:
+        self._q: Final = q
+        self._broker: Final = broker
+        self._prepare: Final = prepare
+        self._timeout_s: Final = broker.ttl_ms / 1_000
+        self._beat_s: Final = self._timeout_s / _BEATS
+        self._loop: Final = asyncio.get_running_loop()
+        #: By the keys of their rows.
+        self._held: Final[dict[bytes, HeldTask]] = {}
+        #: Those that a watch which began anew has not given yet.
+        self._unseen: set[bytes] = set()
+        self._runs: Final[set[asyncio.Task[None]]] = set()
+        #: One run of a task at a time, by the key of its row.
+        self._turns: Final[WeakValueDictionary[bytes, asyncio.Lock]] = WeakValueDictionary()
+        self._lease_end: asyncio.TimerHandle | None = None
+        self._news: Final = asyncio.Event()
+
+    @property
+    def running(self) -> list[Task]:
+        """The tasks whose code may be running."""
+        return [held.row for held in self._held.values() if held.runs]
+
+    async def follow(self) -> None:
+        """Keep up with the tasks that the cluster gives to this worker, without an end."""
+        start, _ = keys.prefix(self._broker.name, self._broker.epoch)
+        async with aclosing(self._q.watch(ASSIGNMENTS, prefix=start, marks=True)) as changes:
+            async for change in changes:
+                self._see(change)
+
+    async def report(self) -> None:
+        """Tell the cluster what became of the tasks, and that this worker lives, without an end."""
+        beat_at = 0.0
+        while True:
+            now = self._loop.time()
+            self._news.clear()
+            reports = self._due(now)
+            if reports or now >= beat_at:
+                if not await self._tell(reports):
+                    await asyncio.sleep(min(_PAUSE_S, self._beat_s))
+                    continue
+                beat_at = now + self._beat_s
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(beat_at):
+                    await self._news.wait()
+
+    async def end(self) -> None:
+        """Stop all tasks, and wait until they have ended."""
+        self._set_lease(False)
+        for held in self._held.values():
+            held.end()
+        while self._runs:
+            await asyncio.wait(self._runs)
+
+    def _see(self, change: WatchedChange) -> None:
+        match change.kind:
+            case ChangeKind.RESYNC:
+                self._unseen = set(self._held)
+            case ChangeKind.LISTED:
+                for key in self._unseen:
+                    self._lose(key)
+                self._unseen = set()
+            case ChangeKind.DELETED:
+                self._lose(change.key)
+            case ChangeKind.BOOKMARK:
+                pass
+            case _:
+                self._unseen.discard(change.key)
+                self._hold(change.key, Task.FromString(change.value))
+
+    def _hold(self, key: bytes, row: Task) -> None:
+        held = self._held.get(key)
+        if held is not None and held.row.epoch >= row.epoch:
+            if held.row.epoch == row.epoch:
+                held.told(row)
+            return
+        self._lose(key)
+        turn = self._turns.setdefault(key, asyncio.Lock())
+        held = HeldTask(
+            row, prepare=self._prepare, begin=self._begin, changed=self._news.set, turn=turn
+        )
+        self._held[key] = held
+        held.lease(self._lease_end is not None)
+
+    def _lose(self, key: bytes) -> None:
+        held = self._held.pop(key, None)
+        if held is not None:
+            held.end()
+
+    def _begin(self, run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(run)
+        self._runs.add(task)
+        task.add_done_callback(self._runs.discard)
+        return task
+
+    def _due(self, now: float) -> list[tuple[HeldTask, TaskReport]]:
+        """Return what is to be reported: news, and again what was agreed to a while ago.
+
+        Without the second a worker whose watch has come to a halt would never hear that a task was
+        taken from it.
+        """
+        return [
+            (held, report)
+            for held in self._held.values()
+            if (report := held.report()) is not None
+            and (held.is_news(report) or now - held.agreed_at >= self._timeout_s)
+        ]
+
+    async def _tell(self, reports: list[tuple[HeldTask, TaskReport]]) -> bool:
+        """Report, or just say that this worker lives; tell whether that was settled."""
+        settled = True
+        for part in _parts(reports):
+            left_at = self._loop.time()
+            command = ReportTasks(
+                worker=self._broker.name,
+                worker_epoch=self._broker.epoch,
+                timeout_ms=self._broker.ttl_ms,
+                reports=[report for _, report in part],
+            )
+            try:
+                reply = await self._q.execute(command, BatchReply, timeout_s=self._beat_s)
+            except RejectedError as error:
+                if error.code == FENCED:
+                    for held in self._held.values():
+                        held.end()
+                return False
+            except InvalidError:
+                raise
+            except QuorateError:
+                return False
+            if not self._renew(left_at):
+                # So late an answer says nothing of now.
+                return False
+            refused = {refusal.item: refusal.code for refusal in reply.refusals}
+            for position, (held, report) in enumerate(part):
+                if position not in refused:
+                    held.agree(report.state, left_at)
+                elif refused[position] in _OVER:
+                    held.end()
+                else:
+                    settled = False
+        return settled
+
+    def _renew(self, left_at: float) -> bool:
+        """Hold the lease for a time that began when the heartbeat left; tell if it is not over."""
+        until = left_at + self._timeout_s * _LEASE
+        if until <= self._loop.time():
+            return False
+        former = self._lease_end
+        self._lease_end = self._loop.call_at(until, self._set_lease, False)
+        if former is None:
+            self._set_lease(True)
+        else:
+            former.cancel()
+        return True
+
+    def _set_lease(self, holds: bool) -> None:
+        if not holds and self._lease_end is not None:
+            self._lease_end.cancel()
+            self._lease_end = None
+        for held in self._held.values():
+            held.lease(holds)
+
+
+def _parts(
+    reports: list[tuple[HeldTask, TaskReport]],
+) -> Iterator[list[tuple[HeldTask, TaskReport]]]:
+    rest = iter(reports)
+    yield list(islice(rest, _MOST))
+    while part := list(islice(rest, _MOST)):
+        yield part

@@ -1,0 +1,1 @@
+"""Connectors: what they do, in versions, and what their tasks are to do."""

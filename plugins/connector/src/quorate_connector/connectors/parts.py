@@ -1,0 +1,84 @@
+"""Batches of connectors, carried out in parts that a node can apply in one turn each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
+from quorate.plugin import Invalid, NodeApi, keys
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_connector.connectors.validation import Named
+from quorate_connector.v1.connectors_pb2 import CreateConnector, DeleteConnector, UpdateConnector
+
+#: Connectors in one call.
+MOST_CONNECTORS: Final = 1_000
+#: What is deleted with one command: each connector may have a thousand tasks.
+DELETED_AT_A_TIME: Final = 10
+#: The weight of a part: it makes so many tasks, or holds 128 KiB.
+_HEAVIEST: Final = 1_000
+_BYTES: Final = 128
+
+Writing = CreateConnector | UpdateConnector | DeleteConnector
+C = TypeVar("C", CreateConnector, UpdateConnector, DeleteConnector)
+
+
+def check_batch(connectors: Sequence[Named]) -> None:
+    """Refuse a batch that is too long, or that names a connector twice."""
+    if len(connectors) > MOST_CONNECTORS:
+        raise Invalid("connectors", f"must be at most {MOST_CONNECTORS}, not {len(connectors)}")
+    seen: dict[bytes, int] = {}
+    for position, named in enumerate(connectors):
+        first = seen.setdefault(keys.pack(named.tenant, named.name), position)
+        if first != position:
+            raise Invalid(f"connectors[{position}]", f"is the same as connectors[{first}]")
+
+
+async def carry_out(
+    node: NodeApi, wanted: Sequence[C | Invalid], make: Callable[[Sequence[C]], Message]
+) -> BatchReply:
+    """Propose the commands of a batch part by part, and answer all in their places.
+
+    What is `Invalid` is refused in its place.
+    """
+    answer = BatchReply(items=len(wanted))
+    replies = [b""] * len(wanted)
+    refusals = {}
+    for position, each in enumerate(wanted):
+        if isinstance(each, Invalid):
+            refusals[position] = ("INVALID_ARGUMENT", f"connectors[{position}].{each}")
+    for part in _parts(wanted):
+        reply = await node.propose(make([command for _, command in part]), BatchReply)
+        for (position, _), encoded in zip(part, reply.replies, strict=True):
+            replies[position] = encoded
+        for refusal in reply.refusals:
+            refusals[part[refusal.item][0]] = (refusal.code, refusal.message)
+        # All is in one shard: the newest revision counts.
+        del answer.revisions[:]
+        answer.revisions.extend(reply.revisions)
+    answer.replies.extend(replies)
+    for position in sorted(refusals):
+        code, message = refusals[position]
+        answer.refusals.add(item=position, code=code, message=message)
+    return answer
+
+
+def _parts(wanted: Sequence[C | Invalid]) -> Iterator[list[tuple[int, C]]]:
+    part: list[tuple[int, C]] = []
+    weight = 0
+    for position, each in enumerate(wanted):
+        if isinstance(each, Invalid):
+            continue
+        more = _weight(each)
+        if part and weight + more > _HEAVIEST:
+            yield part
+            part, weight = [], 0
+        part.append((position, each))
+        weight += more
+    if part:
+        yield part
+
+
+def _weight(command: Writing) -> int:
+    if isinstance(command, DeleteConnector):
+        return _HEAVIEST // DELETED_AT_A_TIME
+    return command.definition.tasks_max + command.ByteSize() // _BYTES

@@ -1,0 +1,97 @@
+"""How many tasks are in each state, wait, are with each registration, and are to leave it."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from struct import Struct
+from typing import Final
+
+from quorate.plugin import ColumnFamily, Reader, Txn, keys
+
+from quorate_connector.shard import GROUP, shard_key
+
+#: Private: the numbers that are not zero, by what the functions below return; task after task asks
+#: them for the same keys.
+TALLIES: Final = "connector.tallies"
+
+FAMILY: Final = ColumnFamily(name=TALLIES, group=GROUP, shard_key=shard_key)
+
+_STATE: Final = "state"
+_WAITING: Final = "waiting"
+_HELD: Final = "held"
+_LEAVING: Final = "leaving"
+_COUNT: Final = Struct(">Q")
+_CHUNK: Final = 1_000
+
+
+@lru_cache(maxsize=4_096)
+def of_state(state: int) -> bytes:
+    """Return the key under which the tasks of a state are counted."""
+    return keys.pack(_STATE, state)
+
+
+@lru_cache(maxsize=4_096)
+def of_waiting(kind: bytes) -> bytes:
+    """Return the key under which the tasks of a kind are counted that wait for a worker."""
+    return keys.pack(_WAITING, kind)
+
+
+@lru_cache(maxsize=4_096)
+def of_held(worker: str, worker_epoch: int, kind: bytes) -> bytes:
+    """Return the key under which the tasks of a kind are counted that a registration has."""
+    return keys.pack(_HELD, worker, worker_epoch, kind)
+
+
+def of_leaving(worker: str, worker_epoch: int) -> bytes:
+    """Return the key under which the tasks are counted that a registration is to let go of."""
+    return keys.pack(_LEAVING, worker, worker_epoch)
+
+
+def read(reader: Reader, key: bytes) -> int:
+    """Return how many tasks are counted under a key."""
+    value = reader.get(TALLIES, key)
+    return 0 if value is None else int(_COUNT.unpack(value)[0])
+
+
+def add(txn: Txn, key: bytes, more: int) -> None:
+    """Count more tasks under a key, or with a negative number fewer."""
+    count = read(txn, key) + more
+    if count:
+        txn.put(TALLIES, key, _COUNT.pack(count))
+    else:
+        txn.delete(TALLIES, key)
+
+
+def states(reader: Reader) -> Iterator[tuple[int, int]]:
+    """Yield the states that tasks are in, with their number."""
+    for (_, state), count in _walk(reader, _STATE):
+        assert isinstance(state, int)
+        yield state, count
+
+
+def waiting(reader: Reader) -> Iterator[tuple[bytes, int]]:
+    """Yield the kinds of tasks that wait, with their number."""
+    for (_, kind), count in _walk(reader, _WAITING):
+        assert isinstance(kind, bytes)
+        yield kind, count
+
+
+def held(reader: Reader) -> Iterator[tuple[str, int, bytes, int]]:
+    """Yield worker, epoch, kind and number of the tasks that registrations have, in this order."""
+    for (_, worker, worker_epoch, kind), count in _walk(reader, _HELD):
+        assert isinstance(worker, str)
+        assert isinstance(worker_epoch, int)
+        assert isinstance(kind, bytes)
+        yield worker, worker_epoch, kind, count
+
+
+def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
+    """Tell whether a registration has any task."""
+    return any(reader.scan(TALLIES, *keys.prefix(_HELD, worker, worker_epoch), limit=1))
+
+
+def _walk(reader: Reader, group: str) -> Iterator[tuple[tuple[keys.Part, ...], int]]:
+    start, end = keys.prefix(group)
+    while rows := list(reader.scan(TALLIES, start, end, limit=_CHUNK)):
+        for row in rows:
+            yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
+        start = rows[-1].key + b"\x00"

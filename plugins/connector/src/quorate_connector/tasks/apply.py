@@ -1,0 +1,119 @@
+"""The handlers: pure functions of a transaction and a command, run on every replica."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from quorate.plugin import Rejected, Txn, answer_each, still_due
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_connector.tasks import states
+from quorate_connector.tasks.failures import fail
+from quorate_connector.tasks.families import CURSORS, RELEASE, RETRY, TASKS, key_of
+from quorate_connector.v1.tasks_pb2 import (
+    TASK_STATE_FAILED,
+    TASK_STATE_STOPPED,
+    Cursor,
+    ReportReply,
+    ReportTasks,
+    RetryTasks,
+    StoreCursor,
+    StoreCursors,
+    TakeTasks,
+    Task,
+    TaskId,
+    TaskReport,
+)
+from quorate_connector.workers import brokers, standing
+
+#: Another cursor is kept than the one that is to be replaced.
+CONFLICT: Final = "CURSOR_CONFLICT"
+
+
+def report_tasks(txn: Txn, command: ReportTasks) -> BatchReply:
+    """Take note that a worker is alive, and of what it says of its tasks."""
+    worker, epoch = command.worker, command.worker_epoch
+    brokers.fence(txn, worker, epoch)
+    standing.hear(txn, worker, epoch, command.timeout_ms or standing.TIMEOUT_MS)
+    return answer_each(txn, command.reports, lambda txn, each: _take_report(txn, epoch, each))
+
+
+def store_cursor(txn: Txn, command: StoreCursor) -> Cursor:
+    """Keep how far a task has come, in place of what its worker knows."""
+    key, _ = _held(txn, command.task, command.worker_epoch, command.epoch)
+    kept = Cursor.FromString(txn.get(CURSORS, key) or b"")
+    _check_version(kept, command)
+    cursor = Cursor(
+        value=command.value,
+        version=kept.version + 1,
+        epoch=command.epoch,
+        stored_at_ms=txn.proposed_at_ms,
+    )
+    txn.put(CURSORS, key, cursor.SerializeToString(deterministic=True))
+    return cursor
+
+
+def store_cursors(txn: Txn, command: StoreCursors) -> BatchReply:
+    """Keep how far many tasks have come."""
+    return answer_each(txn, command.cursors, store_cursor)
+
+
+def retry_tasks(txn: Txn, command: RetryTasks) -> BatchReply:
+    """Let tasks be given out again whose wait after a failure is over."""
+    for key, task in _due(txn, RETRY, command.keys):
+        states.take(txn, key, task, states.at_rest(task), task.reason)
+    return BatchReply(items=len(command.keys))
+
+
+def take_tasks(txn: Txn, command: TakeTasks) -> BatchReply:
+    """Take tasks that their workers did not let go of in time."""
+    for key, task in _due(txn, RELEASE, command.keys):
+        reason = f"{task.reason}; {task.worker} did not let go of it in time"
+        states.take(txn, key, task, states.at_rest(task), reason)
+    return BatchReply(items=len(command.keys))
+
+
+def _take_report(txn: Txn, worker_epoch: int, report: TaskReport) -> ReportReply:
+    key, task = _held(txn, report.task, worker_epoch, report.epoch)
+    if report.state == TASK_STATE_FAILED:
+        fail(txn, key, task, report.reason)
+    elif report.state == TASK_STATE_STOPPED:
+        states.take(txn, key, task, states.at_rest(task), report.reason or task.reason)
+    elif report.state != task.state:
+        ordered = task.reason if task.release_by_ms else ""
+        states.enter(txn, key, task, report.state, report.reason or ordered)
+    return ReportReply(task=task)
+
+
+def _check_version(kept: Cursor, command: StoreCursor) -> None:
+    if kept.version != command.expected_version:
+        raise Rejected(
+            CONFLICT,
+            f"the cursor of {_named(command.task)} has version {kept.version}, not "
+            f"{command.expected_version}: read it again",
+        )
+
+
+def _held(txn: Txn, named: TaskId, worker_epoch: int, epoch: int) -> tuple[bytes, Task]:
+    """Return a task; refuse whoever does not have it under that epoch."""
+    key = key_of(named)
+    value = txn.get(TASKS, key)
+    if value is None:
+        raise Rejected("NOT_FOUND", f"there is no {_named(named)}")
+    task = Task.FromString(value)
+    if (task.worker_epoch, task.epoch) != (worker_epoch, epoch):
+        raise Rejected(
+            brokers.FENCED,
+            f"{_named(named)} has epoch {task.epoch}, and this was done under epoch {epoch}: the "
+            "task is another worker's, or will be; stop it",
+        )
+    return key, task
+
+
+def _due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, Task]]:
+    """Yield the tasks of keys that are due: whatever changes a task's deadline has changed it."""
+    for key in still_due(txn, timer, keys):
+        yield key, Task.FromString(txn.get(TASKS, key) or b"")
+
+
+def _named(task: TaskId) -> str:
+    return f"task {task.number} of connector {task.connector} of tenant {task.tenant}"

@@ -1,0 +1,116 @@
+"""What becomes of tasks when their connector is created, changed or deleted."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from quorate.plugin import Txn
+
+from quorate_connector.tasks import states
+from quorate_connector.tasks.families import CURSORS, TASKS, task_key
+from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED, Connector
+from quorate_connector.v1.tasks_pb2 import (
+    TASK_STATE_FAILED,
+    TASK_STATE_STOPPED,
+    TASK_STATE_UNASSIGNED,
+    Task,
+    TaskId,
+)
+
+#: So long a task has to stop in order when its connector is stopped.
+RELEASE_MS: Final = 10_000
+
+
+def found(txn: Txn, connector: Connector, numbers: range, reason: str) -> None:
+    """Make tasks that do not exist."""
+    for number in numbers:
+        key = task_key(connector.tenant, connector.name, number)
+        task = Task(id=TaskId(tenant=connector.tenant, connector=connector.name, number=number))
+        _adopt(task, connector)
+        states.settle(txn, key, task, states.at_rest(task), reason)
+
+
+def renew(
+    txn: Txn, connector: Connector, reason: str, numbers: Iterable[int] | None = None
+) -> None:
+    """Have tasks begin anew, all or some, as their connector is now."""
+    if numbers is None:
+        numbers = range(connector.definition.tasks_max)
+    for key, task in _there(txn, connector, numbers):
+        states.withdraw(txn, key, task)
+        _adopt(task, connector)
+        task.failures = 0
+        states.settle(txn, key, task, states.at_rest(task), reason)
+
+
+def aim(txn: Txn, connector: Connector) -> None:
+    """Tell all tasks the target of their connector."""
+    for key, task in _there(txn, connector, range(connector.definition.tasks_max)):
+        if task.target == connector.target:
+            continue
+        was_stopped = task.target == TARGET_STOPPED
+        task.target = connector.target
+        if connector.target == TARGET_STOPPED:
+            _stop(txn, key, task)
+        elif was_stopped:
+            _go_on(txn, key, task)
+        else:
+            states.store(txn, key, task)
+
+
+def remove(txn: Txn, connector: Connector, numbers: range) -> None:
+    """Delete tasks with their progress and history."""
+    for key, task in _there(txn, connector, numbers):
+        states.remove(txn, key, task)
+
+
+def progressed(txn: Txn, connector: Connector, numbers: range) -> list[int]:
+    """Return the tasks that have stored how far they have come."""
+    return [
+        number
+        for number in numbers
+        if txn.get(CURSORS, task_key(connector.tenant, connector.name, number)) is not None
+    ]
+
+
+def forget_progress(txn: Txn, connector: Connector, numbers: range) -> None:
+    """Have tasks begin from nothing."""
+    for number in numbers:
+        txn.delete(CURSORS, task_key(connector.tenant, connector.name, number))
+
+
+def _there(txn: Txn, connector: Connector, numbers: Iterable[int]) -> Iterator[tuple[bytes, Task]]:
+    for number in numbers:
+        key = task_key(connector.tenant, connector.name, number)
+        value = txn.get(TASKS, key)
+        if value is not None:
+            yield key, Task.FromString(value)
+
+
+def _adopt(task: Task, connector: Connector) -> None:
+    task.uid = connector.uid
+    task.version = connector.version
+    task.target = connector.target
+    task.failures_max = connector.definition.failures_max
+    task.backoff_ms = connector.definition.backoff_ms
+    del task.labels[:]
+    task.labels.extend(connector.definition.labels)
+
+
+def _stop(txn: Txn, key: bytes, task: Task) -> None:
+    reason = "the connector was stopped"
+    if task.worker:
+        states.order_release(txn, key, task, txn.proposed_at_ms + RELEASE_MS, reason)
+    elif task.state == TASK_STATE_FAILED:
+        # It stays so until it is restarted.
+        states.store(txn, key, task)
+    else:
+        states.take(txn, key, task, TASK_STATE_STOPPED, reason)
+
+
+def _go_on(txn: Txn, key: bytes, task: Task) -> None:
+    if task.state == TASK_STATE_STOPPED:
+        states.take(txn, key, task, TASK_STATE_UNASSIGNED, "the connector was resumed")
+        return
+    if task.release_by_ms:
+        states.cancel_release(txn, key, task)
+    states.store(txn, key, task)

@@ -1,0 +1,1 @@
+"""What tests of the plugin, its simulation and its users say in a word."""

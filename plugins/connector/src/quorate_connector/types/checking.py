@@ -1,0 +1,50 @@
+"""Checks a configuration against its type, and brings it into the form that is stored."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import BaseModel, ValidationError
+from quorate.plugin import Invalid, NodeApi
+
+from quorate_connector.api import TYPES, ConnectorType
+from quorate_connector.types.faults import FIELD, invalid
+
+#: In bytes.
+LARGEST_CONFIG: Final = 64 << 10
+
+
+def offered(node: NodeApi) -> Mapping[str, ConnectorType]:
+    """Return the types that the plugins of a node offer, by name."""
+    return node.extensions(TYPES, ConnectorType)
+
+
+def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> bytes:
+    """Return a configuration as it is stored: complete, and in the order of the type's fields.
+
+    Raises `Invalid`, which names every wrong field and repeats no value.
+    """
+    model = _model_of(types, name)
+    if len(config) > LARGEST_CONFIG:
+        raise Invalid(FIELD, f"must have at most {LARGEST_CONFIG} bytes, not {len(config)}")
+    fault = None
+    try:
+        stored = model.model_validate_json(config).model_dump_json(by_alias=True).encode()
+    except ValidationError as error:
+        fault = invalid(error)
+    if fault is not None:
+        # Raised out here, so that it brings nothing along that holds what was given.
+        raise fault
+    if len(stored) > LARGEST_CONFIG:
+        raise Invalid(
+            FIELD, f"must have at most {LARGEST_CONFIG} bytes with its defaults, not {len(stored)}"
+        )
+    return stored
+
+
+def _model_of(types: Mapping[str, ConnectorType], name: str) -> type[BaseModel]:
+    known = types.get(name)
+    if known is None:
+        raise Invalid(
+            "definition.type", f"there is no such type; there are: {', '.join(sorted(types))}"
+        )
+    return known.model

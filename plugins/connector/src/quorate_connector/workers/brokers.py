@@ -1,0 +1,68 @@
+"""The workers as handlers know them: copies of core's rows of brokers.
+
+A copy may lag behind, and never goes back: a registration that it has shown, and shows no more, has
+ended.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from quorate.plugin import Reader, Rejected, keys
+from quorate.v1.cluster_pb2 import Broker
+
+#: The mirrored family: whoever reads it names it in the `reads` of its route.
+BROKERS: Final = "cluster.brokers"
+#: The role of the brokers that run tasks.
+ROLE: Final = "connector"
+#: The registration has ended, or another process has taken it over; or the epoch of a task is old.
+FENCED: Final = "FENCED"
+#: The registration has not come to this shard yet, or there was none.
+UNKNOWN: Final = "BROKER_UNKNOWN"
+
+_CHUNK: Final = 1_000
+
+
+def registered(reader: Reader) -> Iterator[Broker]:
+    """Yield the brokers that are registered as workers, by name."""
+    return (broker for broker in _brokers(reader) if ROLE in broker.roles)
+
+
+def epoch_of(reader: Reader, worker: str) -> int:
+    """Return the epoch under which a worker is registered; zero when it is not."""
+    value = reader.get(BROKERS, keys.pack(worker))
+    return 0 if value is None else _epoch_of(value)
+
+
+def fence(reader: Reader, worker: str, epoch: int) -> None:
+    """Refuse the process of a worker whose registration is not the one that stands."""
+    found = epoch_of(reader, worker)
+    if found == epoch:
+        return
+    # Epochs grow over all brokers: who is known with a larger one has registered later.
+    if found > epoch or any(broker.epoch > epoch for broker in _brokers(reader)):
+        raise Rejected(
+            FENCED,
+            f"worker {worker} has no tasks any more under epoch {epoch}; stop them, and register "
+            "again",
+        )
+    raise Rejected(
+        UNKNOWN,
+        f"no broker {worker} with role {ROLE!r} is known here under epoch {epoch}; if it has just "
+        "registered, send this again in a moment",
+    )
+
+
+def _brokers(reader: Reader) -> Iterator[Broker]:
+    start, end = keys.prefix()
+    while rows := list(reader.scan(BROKERS, start, end, limit=_CHUNK)):
+        for row in rows:
+            yield Broker.FromString(row.value)
+        start = rows[-1].key + b"\x00"
+
+
+@lru_cache(maxsize=1_024)
+def _epoch_of(row: bytes) -> int:
+    """Return the epoch of a worker's row: command after command asks for the same."""
+    broker = Broker.FromString(row)
+    return broker.epoch if ROLE in broker.roles else 0

@@ -1,0 +1,61 @@
+"""Which registrations of workers can have tasks: those that stand and are heard of in time."""
+
+from typing import Final
+
+from quorate.plugin import Reader, Txn
+
+from quorate_connector.v1.tasks_pb2 import Worker
+from quorate_connector.workers import brokers
+from quorate_connector.workers.families import LIVENESS, WORKERS, life_key, worker_key
+
+#: How long a worker is held to be alive that does not say so itself.
+TIMEOUT_MS: Final = 10_000
+
+
+def read(reader: Reader, name: str) -> Worker:
+    """Return the row of a worker; of one that has none, what holds of it."""
+    value = reader.get(WORKERS, worker_key(name))
+    return Worker(name=name) if value is None else Worker.FromString(value)
+
+
+def store(txn: Txn, worker: Worker) -> None:
+    """Keep the row of a worker."""
+    txn.put(WORKERS, worker_key(worker.name), worker.SerializeToString(deterministic=True))
+
+
+def hear(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
+    """Take note that a registration is alive; it is held to be so for a time."""
+    worker = read(txn, name)
+    if worker.epoch != epoch or worker.silent:
+        _replace(txn, worker, epoch)
+    _prolong(txn, name, epoch, timeout_ms)
+
+
+def count_on(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
+    """Have a registration that is given tasks say that it is alive, unless it was asked before."""
+    worker = read(txn, name)
+    if worker.epoch != epoch:
+        _replace(txn, worker, epoch)
+        _prolong(txn, name, epoch, timeout_ms)
+
+
+def is_lost(reader: Reader, name: str, epoch: int) -> bool:
+    """Tell whether the tasks of a registration are to be taken from it."""
+    return brokers.epoch_of(reader, name) != epoch or is_silent(read(reader, name), epoch)
+
+
+def is_silent(worker: Worker, epoch: int) -> bool:
+    """Tell whether a registration gave no sign in time."""
+    return worker.silent and worker.epoch == epoch
+
+
+def _replace(txn: Txn, worker: Worker, epoch: int) -> None:
+    if worker.epoch != epoch:
+        txn.schedule(LIVENESS, life_key(worker.name, worker.epoch), None)
+    worker.epoch, worker.silent = epoch, False
+    store(txn, worker)
+
+
+def _prolong(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
+    until_ms = txn.proposed_at_ms + timeout_ms
+    txn.schedule(LIVENESS, life_key(name, epoch), until_ms, ttl_ms=timeout_ms)

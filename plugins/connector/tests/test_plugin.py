@@ -1,0 +1,79 @@
+"""What other processes rely on: names that stand in logs, on disks and on dashboards."""
+
+from quorate.plugin.catalog import Catalog
+from quorate_connector import plugin
+from quorate_connector.api import ConnectorType
+
+INTERNAL = {
+    # With a definition that the service has checked against its type.
+    "CreateConnector",
+    "CreateConnectors",
+    "UpdateConnector",
+    "UpdateConnectors",
+    "RollBackConnector",
+    # As large as can be carried out at once.
+    "DeleteConnectors",
+    # Of the scheduler and of timers.
+    "AssignTasks",
+    "ReleaseTasks",
+    "ReclaimTasks",
+    "ExpireWorkers",
+    "RetryTasks",
+    "TakeTasks",
+}
+
+
+def test_the_names_that_are_kept_for_ever() -> None:
+    families = {family.name: family.row for family in plugin.quorate_column_families()}
+
+    assert [group.name for group in plugin.quorate_raft_groups()] == ["mqtt"]
+    assert {name for name, row in families.items() if row is not None} == {
+        "connector.assignments",
+        "connector.connectors",
+        "connector.cursors",
+        "connector.tasks",
+        "connector.versions",
+        "connector.workers",
+    }
+
+
+def test_no_stored_row_has_a_map(catalog: Catalog) -> None:
+    """The bytes of a map depend on the order in which it was filled."""
+    for family in catalog.declared["connector"].families:
+        for field in family.row.DESCRIPTOR.fields if family.row is not None else ():
+            entry = field.message_type
+            assert entry is None or not entry.GetOptions().map_entry, f"{family.name}.{field.name}"
+
+
+def test_clients_cannot_do_what_the_services_and_the_scheduler_do() -> None:
+    commands = plugin.quorate_commands()
+
+    assert {each.message.__name__ for each in commands if not each.public} == INTERNAL
+
+
+def test_the_names_that_operators_see() -> None:
+    assert {each.name for each in plugin.quorate_controllers()} == {
+        "connector.scheduling",
+        "connector.task_release",
+        "connector.task_retry",
+        "connector.tenant_deletion",
+        "connector.worker_liveness",
+    }
+    assert {metric.name for metric in plugin.quorate_metrics()} == {
+        "quorate_connector_assigned_total",
+        "quorate_connector_reclaimed_total",
+        "quorate_connector_released_total",
+        "quorate_connector_tasks",
+        "quorate_connector_workers",
+    }
+    assert [each.name for each in plugin.quorate_cli_commands()] == ["connector"]
+
+
+def test_the_names_that_stand_in_rows_and_definitions(catalog: Catalog) -> None:
+    types = catalog.extensions["connector.types"]
+
+    assert set(types) == {"file", "kafka", "mqtt_bridge", "webhook"}
+    for name, offered in types.items():
+        assert isinstance(offered, ConnectorType)
+        assert offered.name == name
+    assert "connector" in catalog.extensions["tenant.cascades"]
