@@ -63,6 +63,11 @@ class Environment:
         wheels = ("--find-links", str(self._core.parent))
         self.run("python", "-m", "pip", "install", "-q", *wheels, core, *requirements)
 
+    def uninstall(self, *names: str) -> None:
+        """Take distributions out again."""
+        if names:
+            self.run("python", "-m", "pip", "uninstall", "-q", "-y", *names)
+
     def finds(self, module: str) -> bool:
         """Tell whether a top-level module can be imported there."""
         code = f"import importlib.util; print(importlib.util.find_spec({module!r}) is not None)"

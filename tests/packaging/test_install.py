@@ -24,10 +24,12 @@ def test_the_base_install_runs_the_cli(
 def test_a_plugin_installs_alone_and_leaves_no_trace(
     environment: Callable[[], Environment], distributions: dict[str, Distribution]
 ) -> None:
+    alone = environment()
+    alone.install()
+    before = installed(alone)
     for name, distribution in distributions.items():
         if name == "quorate":
             continue
-        alone = environment()
         alone.install(str(distribution.wheel))
 
         listed = {p["name"]: p for p in plugins(alone)}
@@ -35,8 +37,17 @@ def test_a_plugin_installs_alone_and_leaves_no_trace(
         assert listed[plugin]["version"] == distribution.version
         assert [module for module in SERVER_ONLY if alone.finds(module)] == []
 
-        alone.run("python", "-m", "pip", "uninstall", "-q", "-y", name)
+        alone.uninstall(name)
         assert plugin not in {p["name"] for p in plugins(alone)}
+        # What it stands on goes too, so that the next one comes to the base alone.
+        alone.uninstall(*(installed(alone) - before))
+        assert installed(alone) == before
+
+
+def installed(environment: Environment) -> set[str]:
+    """Return the names of the distributions that are there."""
+    code = "from importlib.metadata import distributions as d; print(*(each.name for each in d()))"
+    return set(environment.run("python", "-c", code).split())
 
 
 def plugins(environment: Environment) -> list[dict[str, object]]:
