@@ -218,7 +218,13 @@ def test_subscriptions(
     assert by_key(mine().collect(), 3) == expected
 
     bad = [(tenants[0], "nobody", *rows[0][2:]), (*rows[1][:3], 3, *rows[1][4:])]
-    load("mqtt.subscriptions", SUBSCRIPTIONS, [*bad, rows[0]], "bad", **beside(tmp_path))
+    load(
+        "mqtt.subscriptions",
+        SUBSCRIPTIONS,
+        [*bad, rows[0]],
+        "bad subscriptions",
+        **beside(tmp_path),
+    )
     told = dead(tmp_path, "client_id")
     assert told.pop("nobody").startswith(": NOT_FOUND: ")
     assert told.pop("client-1").startswith("qos: ")

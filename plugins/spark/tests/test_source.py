@@ -62,10 +62,10 @@ def explained(rows: DataFrame) -> str:
     return told.getvalue()
 
 
-def pushed(rows: DataFrame) -> list[str]:
+def pushed(rows: DataFrame) -> set[str]:
     """Return the filters that `EXPLAIN` tells as pushed, and of which column each is."""
     [told] = re.findall(r"^PushedFilters: \[(.*)\]$", explained(rows), re.MULTILINE)
-    return sorted(set(re.findall(r"\w+\(\w+", told)))
+    return set(re.findall(r"\w+\(\w+", told))
 
 
 def test_what_is_loaded_is_read_again(
@@ -258,10 +258,11 @@ def test_filters_of_the_key_are_pushed_down(spark: SparkSession, save: Save, pai
     # Nothing of it is left to Spark.
     assert "Filter (" not in explained(between)
     assert "Filter (" in explained(others)
-    assert not [each for each in pushed(others) if "(value" in each]
-    # Spark says what it handed over.
-    assert pushed(between) == ["GreaterThan(key", "LessThanOrEqual(key"]
-    assert pushed(some) == ["In(key"]
+    # Spark says what it handed over; `pairs` asks for a prefix by two filters of its own.
+    prefix = {"GreaterThanOrEqual(key", "LessThan(key"}
+    assert pushed(others) == prefix
+    assert pushed(between) == prefix | {"GreaterThan(key", "LessThanOrEqual(key"}
+    assert pushed(some) == prefix | {"In(key"}
 
 
 def test_a_table_without_rows_in_a_range(spark: SparkSession, pairs: Pairs) -> None:
