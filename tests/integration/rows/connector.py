@@ -239,7 +239,7 @@ TASKS: Final = {
         empty="cursors",
         large=((StoreCursors(cursors=[cursor()] * MANY), "cursors"),),
         wrong=(
-            (StoreCursors(cursors=[cursor(), cursor(epoch=0)]), "cursors[1].epoch"),
+            (StoreCursors(cursors=[cursor(epoch=0)]), InPlace("cursors[0].epoch")),
             (StoreCursors(cursors=[cursor()] * 2), "cursors[1]"),
         ),
     ),
