@@ -237,6 +237,17 @@ def test_a_large_answer_is_remembered_as_applied(machine: Machine) -> None:
     assert max(map(len, machine.rows("core.answers").values())) < MAX_ANSWER_BYTES
 
 
+def test_a_named_session_keeps_a_large_answer_too(machine: Machine) -> None:
+    session = opened(machine, name="load")
+    steps = (COUNT, ["answer", MAX_ANSWER_BYTES])
+    first = machine.do(*steps, stamp=Stamp(session, 1, 1))
+    machine.open()
+
+    assert len(first.reply) > MAX_ANSWER_BYTES
+    assert machine.do(*steps, stamp=Stamp(session, 1, 1)) == first
+    assert counted(machine) == 1
+
+
 def test_a_recorded_answer_is_given_although_the_slot_has_moved(machine: Machine) -> None:
     session = opened(machine)
     all_slots, none = b"\xff" * 128, bytes(128)

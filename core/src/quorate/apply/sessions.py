@@ -23,7 +23,8 @@ from quorate.storage.families import ANSWERS, SESSIONS
 
 #: How far above its lowest unanswered sequence a session may run.
 WINDOW: Final = 1_024
-#: An answer that is larger is remembered as applied, without its content.
+#: An answer that is larger is remembered as applied, without its content; a named session, whose
+#: caller may have lost all that it was told, keeps every one whole.
 MAX_ANSWER_BYTES: Final = 4 << 10
 #: So many sessions expire with one entry at most; the others are refused until their turn comes.
 EXPIRED_AT_ONCE: Final = 256
@@ -223,9 +224,12 @@ def answer_known(
 def record(layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome) -> None:
     """Remember what an operation was answered."""
     session = find(layer, stamp.session)
-    answer = _encoded(outcome)
     if session is not None and session.pinned:
-        answer = _digest(command) + answer
+        answer = _digest(command) + _encoded(outcome)
+    elif len(outcome.reply) > MAX_ANSWER_BYTES:
+        answer = _encoded(Outcome(outcome.revision, forgotten=True))
+    else:
+        answer = _encoded(outcome)
     layer.put(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence), answer)
 
 
@@ -295,7 +299,7 @@ def _encoded(outcome: Outcome) -> bytes:
         code = outcome.refusal.code.encode()[:MAX_ANSWER_BYTES]
         message = outcome.refusal.message.encode()[:MAX_ANSWER_BYTES]
         return _ANSWER.pack(outcome.revision, _REFUSED) + _CODE.pack(len(code)) + code + message
-    if outcome.forgotten or len(outcome.reply) > MAX_ANSWER_BYTES:
+    if outcome.forgotten:
         return _ANSWER.pack(outcome.revision, _FORGOTTEN)
     return _ANSWER.pack(outcome.revision, _REPLIED) + outcome.reply
 

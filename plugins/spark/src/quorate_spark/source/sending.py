@@ -175,6 +175,13 @@ class _Sending:
         answer = await lane.session.execute(
             command, batch.number, lowest_unanswered=lane.lowest_unanswered()
         )
+        if answer.forgotten:
+            # Whoever took this for an answer without refusals would lose the refused rows.
+            raise SourceError(
+                f"batch {batch.number} of partition {self._partition} of load "
+                f"{self._options.load_id} was answered before, and its shard has not kept which "
+                "rows it refused: abort the load, and load its rows under another load id"
+            )
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
             reason = f"{refusal.code}: {refusal.message}"
