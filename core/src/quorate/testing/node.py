@@ -160,8 +160,8 @@ class MemoryNode:
         """Validate, route, split and apply a command.
 
         Raises `Invalid`, `Rejected`, and `InternalError` for a handler that raised anything else.
-        An operation whose answer its session does not keep, because it is over 4 KiB, is answered
-        with an empty `reply` when it is tried again.
+        An operation whose answer its session does not keep, because it is over 4 KiB and the
+        session has no name, is answered with an empty `reply` when it is tried again.
         """
         declared = self._declared(command)
         routing.check(declared, command, self._limits)

@@ -312,6 +312,25 @@ def test_a_silent_shard_is_waited_for_while_there_is_no_answer(cluster: Cluster,
     assert told(of_each(cluster, pb)) == [(1, "b"), (0, "a")]
 
 
+def test_a_reader_that_takes_its_time_over_an_answer_loses_no_other(
+    cluster: Cluster, pb: Any
+) -> None:
+    cluster.host(2)
+    waiting = silent(cluster, 1)
+    fill(cluster, pb, "a", "b")
+
+    async def read() -> list[ShardAnswers[Any]]:
+        found: list[ShardAnswers[Any]] = []
+        async for each in cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note):
+            found.append(each)
+            if each.shard == 0:
+                await asyncio.sleep(2 * GRACE_S)
+                cluster.loop.call_later(GRACE_S / 2, lambda: waiting[0].set_result(0))
+        return found
+
+    assert told(cluster.run(read())) == [(0, "a"), (1, "b")]
+
+
 def test_who_leaves_reads_of_shards_leaves_nothing_behind(cluster: Cluster, pb: Any) -> None:
     cluster.host(2)
     waiting = silent(cluster, 1)

@@ -30,7 +30,7 @@ T = TypeVar("T")
 #: Why a shard was not read.
 Unread = UnreadableError | NotProposedError | Rejected
 
-#: Where shards are answered one by one, so long after each answer the next one is waited for.
+#: Where shards are answered one by one, so long after one was taken the next one is waited for.
 GRACE_S: Final = 0.5
 
 
@@ -119,13 +119,13 @@ class Reads:
                     except (UnreadableError, NotProposedError, Rejected) as error:
                         failures.append((part, error))
                         continue
-                    given_up = self._loop.time() + GRACE_S
                     yield ShardAnswers(
                         shard=part.shard.number,
                         positions=part.positions,
                         rows=rows,
                         age_ms=as_of.age_ms,
                     )
+                    given_up = self._loop.time() + GRACE_S
         finally:
             for task in reading:
                 task.cancel()
