@@ -19,7 +19,7 @@ from quorate.client import (
 )
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_offset.client import (
     Offsets,
@@ -417,6 +417,38 @@ async def test_one_commit_whose_answer_was_not_kept_has_an_unknown_outcome(
     monkeypatch.setattr(memory, "execute_all", execute_all)
     with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
         await Offsets(memory).commit(tenant, "g", "x", 0, 1, expected_offset=0)
+
+
+async def test_groups_whose_answers_were_not_kept_are_named(
+    memory: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = ItemRefusal(item=2, code="FENCED", message="no")
+
+    async def execute_all(batches: Any, **_: object) -> BatchReply:
+        return BatchReply(items=3, refusals=[refusal], forgotten=[1])
+
+    monkeypatch.setattr(memory, "execute_all", execute_all)
+    offsets = Offsets(memory)
+    fenced = await offsets.fence_many([GroupFence(tenant=tenant, group="g", generation=1)])
+    deleted = await offsets.delete_many([OffsetDeletion(tenant=tenant, group="g")])
+
+    for answer in (fenced, deleted):
+        assert [(each.item, each.code) for each in answer.refusals] == [
+            (1, "OUTCOME_UNKNOWN"),
+            (2, "FENCED"),
+        ]
+
+
+async def test_a_subscription_group_whose_answer_was_not_kept_has_an_unknown_outcome(
+    memory: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def execute_all(batches: Any, **_: object) -> BatchReply:
+        return BatchReply(items=1, forgotten=[0])
+
+    monkeypatch.setattr(memory, "execute_all", execute_all)
+    change = SubscriptionGroupChange(tenant=tenant, group="g")
+    with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
+        await SubscriptionGroups(memory).put(change)
 
 
 async def test_a_committer_commits_to_all_shards(q: AsyncClient, tenant: str) -> None:

@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from quorate.client import OutcomeUnknownError, RejectedError
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 from quorate_offset.offsets.validation import MOST_OFFSETS
 from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, GroupCommitReply
-from quorate_offset.v1.service_pb2 import CommitOffsetsResponse
+from quorate_offset.v1.service_pb2 import CommitOffsetsResponse, OffsetRefusal
 
 T = TypeVar("T")
 
-#: The code of what may have been committed, or refused for a reason that nobody knows.
+#: The code of what may have been carried out, or refused for a reason that nobody knows.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
 _FORGOTTEN: Final = "it was carried out, and its shard did not keep the answer for so long"
 
@@ -76,12 +77,26 @@ def commands(pieces: Iterable[Piece]) -> list[CommitOffsetsCommand]:
     ]
 
 
+def refusals_of(reply: BatchReply) -> list[ItemRefusal]:
+    """Return why items were not carried out, and which of them nobody knows that of."""
+    forgotten = [
+        ItemRefusal(item=item, code=OUTCOME_UNKNOWN, message=_FORGOTTEN) for item in reply.forgotten
+    ]
+    return sorted([*reply.refusals, *forgotten], key=lambda refusal: refusal.item)
+
+
+def raise_first(refusals: Iterable[ItemRefusal | OffsetRefusal]) -> None:
+    """Raise what is told of the one item of a batch."""
+    for refusal in refusals:
+        if refusal.code == OUTCOME_UNKNOWN:
+            raise OutcomeUnknownError(refusal.message)
+        raise RejectedError(refusal.code, refusal.message)
+
+
 def answer(pieces: Sequence[Piece], reply: BatchReply) -> CommitOffsetsResponse:
     """Return what became of each offset, by the positions of the groups that were cut."""
     response = CommitOffsetsResponse(revisions=reply.revisions)
-    refused = {refusal.item: refusal for refusal in reply.refusals}
-    for item in reply.forgotten:
-        refused[item] = ItemRefusal(item=item, code=OUTCOME_UNKNOWN, message=_FORGOTTEN)
+    refused = {refusal.item: refusal for refusal in refusals_of(reply)}
     for item, piece in enumerate(pieces):
         refusal = refused.get(item)
         if refusal is None:

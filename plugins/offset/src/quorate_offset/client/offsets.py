@@ -10,11 +10,10 @@ from google.protobuf.message import Message
 from quorate.client import (
     AsyncClient,
     InvalidError,
-    OutcomeUnknownError,
     RejectedError,
     UnavailableError,
 )
-from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
+from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 
 from quorate_offset.answers import each_reply
 from quorate_offset.client import commits
@@ -119,10 +118,7 @@ class Offsets:
             ],
             timeout_s=timeout_s,
         )
-        for refusal in response.refusals:
-            if refusal.code == commits.OUTCOME_UNKNOWN:
-                raise OutcomeUnknownError(refusal.message)
-            raise RejectedError(refusal.code, refusal.message)
+        commits.raise_first(response.refusals)
         return _revision(response.revisions)
 
     async def commit_many(
@@ -171,7 +167,7 @@ class Offsets:
         reply = await self._q.execute(
             FenceGroupsCommand(fences=[fence]), BatchReply, timeout_s=timeout_s
         )
-        _check(reply.refusals)
+        commits.raise_first(commits.refusals_of(reply))
         return _revision(reply.revisions)
 
     async def fence_many(
@@ -185,7 +181,7 @@ class Offsets:
         if not parts:
             return FenceGroupsResponse()
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
-        return FenceGroupsResponse(refusals=reply.refusals, revisions=reply.revisions)
+        return FenceGroupsResponse(refusals=commits.refusals_of(reply), revisions=reply.revisions)
 
     async def reset(
         self,
@@ -227,7 +223,7 @@ class Offsets:
             timeout_s,
             read=False,
         )
-        _check(response.refusals)
+        commits.raise_first(response.refusals)
         return sum(response.offsets)
 
     async def reset_many(
@@ -275,7 +271,7 @@ class Offsets:
             timeout_s,
             read=False,
         )
-        _check(response.refusals)
+        commits.raise_first(response.refusals)
         return sum(response.offsets)
 
     async def delete_many(
@@ -291,7 +287,7 @@ class Offsets:
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
         return DeleteOffsetsResponse(
             offsets=[each.offsets for each in each_reply(reply, OffsetsChanged)],
-            refusals=reply.refusals,
+            refusals=commits.refusals_of(reply),
             revisions=reply.revisions,
         )
 
@@ -511,11 +507,6 @@ def _partition_offsets(offsets: Mapping[tuple[str, int], int]) -> list[Partition
         PartitionOffset(topic=topic, partition=partition, offset=offset)
         for (topic, partition), offset in offsets.items()
     ]
-
-
-def _check(refusals: Iterable[ItemRefusal]) -> None:
-    for refusal in refusals:
-        raise RejectedError(refusal.code, refusal.message)
 
 
 def _revision(revisions: Iterable[ShardRevision]) -> int:

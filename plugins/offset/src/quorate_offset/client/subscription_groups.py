@@ -6,6 +6,7 @@ from typing import Final
 from quorate.client import AsyncClient, RejectedError
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_offset.client.commits import raise_first, refusals_of
 from quorate_offset.families import GROUP, group_key
 from quorate_offset.v1.commands_pb2 import (
     DeleteSubscriptionGroupsCommand,
@@ -39,8 +40,7 @@ class SubscriptionGroups:
     ) -> PutSubscriptionGroupReply:
         """Make or change a group; the reply has it as it stands, and whether nothing changed."""
         response = await self.put_many([change], timeout_s=timeout_s)
-        for refusal in response.refusals:
-            raise RejectedError(refusal.code, refusal.message)
+        raise_first(response.refusals)
         return response.groups[0]
 
     async def put_many(
@@ -58,7 +58,7 @@ class SubscriptionGroups:
         replies = reply.replies or [b""] * len(wanted)
         return PutGroupsResponse(
             groups=[PutSubscriptionGroupReply.FromString(each) for each in replies],
-            refusals=reply.refusals,
+            refusals=refusals_of(reply),
             revisions=reply.revisions,
         )
 
@@ -70,8 +70,7 @@ class SubscriptionGroups:
         reply = await self._q.execute(
             DeleteSubscriptionGroupsCommand(deletions=[deletion]), BatchReply, timeout_s=timeout_s
         )
-        for refusal in reply.refusals:
-            raise RejectedError(refusal.code, refusal.message)
+        raise_first(refusals_of(reply))
 
     async def get(
         self, tenant: str, group: str, *, stale: bool = False, timeout_s: float | None = None
