@@ -109,6 +109,18 @@ async def test_an_item_that_is_refused_otherwise_later_on_is_told_in_its_place()
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "FENCED")]
 
 
+async def test_items_whose_answers_are_forgotten_are_told_in_their_places() -> None:
+    shards = Shards(replies=False, b=("BROKER_UNKNOWN", 1), d=("BROKER_UNKNOWN", 1))
+    asked = shards.ask
+
+    async def ask(items: Sequence[str]) -> BatchReply:
+        reply = await asked(items)
+        reply.forgotten.append(2 if len(shards.asked) == 1 else 1)
+        return reply
+
+    assert list((await settled_each(ask, "abcd")).forgotten) == [2, 3]
+
+
 async def test_items_of_a_broker_that_stays_unknown_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

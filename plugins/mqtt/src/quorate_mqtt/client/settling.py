@@ -75,6 +75,7 @@ def _with(whole: BatchReply, positions: Sequence[int], part: BatchReply) -> Batc
     replies = list(whole.replies) or [b""] * whole.items
     for position, reply in zip(positions, part.replies, strict=False):
         replies[position] = reply
+    forgotten = {*whole.forgotten, *(positions[item] for item in part.forgotten)}
     revisions = {each.shard: each.revision for each in (*whole.revisions, *part.revisions)}
     return BatchReply(
         items=whole.items,
@@ -83,4 +84,5 @@ def _with(whole: BatchReply, positions: Sequence[int], part: BatchReply) -> Batc
         revisions=[
             ShardRevision(shard=shard, revision=revisions[shard]) for shard in sorted(revisions)
         ],
+        forgotten=sorted(forgotten),
     )

@@ -174,11 +174,13 @@ def expire_sessions(txn: Txn, command: ExpireSessions) -> BatchReply:
     ledger, roster = Ledger(txn), Roster(txn)
     for client in still_due(txn, EXPIRY, command.keys):
         value = txn.get(SESSIONS, client)
-        if value is not None:
-            session = Session.FromString(value)
-            ending.end(txn, client, session, ledger, publish_will=True, roster=roster)
-            ledger.expired += 1
-        txn.schedule(EXPIRY, client, None)
+        if value is None:
+            txn.schedule(EXPIRY, client, None)
+            continue
+        # The deadline ends with the session.
+        session = Session.FromString(value)
+        ending.end(txn, client, session, ledger, publish_will=True, roster=roster)
+        ledger.expired += 1
     ledger.close()
     return BatchReply(items=len(command.keys))
 

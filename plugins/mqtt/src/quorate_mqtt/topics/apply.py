@@ -1,32 +1,18 @@
 """The handlers: pure functions of a transaction and a command, run on every replica."""
 
-from typing import Final
-
-from quorate.plugin import Rejected, Txn, answer_each
+from quorate.plugin import Rejected, Txn, answer_each, read_values
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.tenants.rows import LIMIT_REACHED, limit_of, there
-from quorate_mqtt.topics.families import (
-    COUNTS,
-    DELETIONS,
-    IDS,
-    LIMIT,
-    TOPICS,
-    Named,
-    count_key,
-    key_of,
-)
+from quorate_mqtt.topics import counts
+from quorate_mqtt.topics.creating import Creation, completed
+from quorate_mqtt.topics.families import DELETIONS, TOPICS, Named, key_of
 from quorate_mqtt.v1.topics_pb2 import (
-    TOPIC_SOURCE_MQTT,
-    TOPIC_STORAGE_ENGINE_SEGMENT,
     CreateTopicsCommand,
     FinishTopicsCommand,
     GrowTopicRequest,
     GrowTopicsCommand,
     MarkTopicsCommand,
     Topic,
-    TopicConfig,
-    TopicCount,
     TopicDeletion,
     TopicFinish,
     TopicMark,
@@ -34,13 +20,26 @@ from quorate_mqtt.v1.topics_pb2 import (
     UpdateTopicsCommand,
 )
 
-SEGMENT_BYTES: Final = 1 << 30
-RETENTION_S: Final = 7 * 86_400
-
 
 def create_topics(txn: Txn, command: CreateTopicsCommand) -> BatchReply:
-    """Make topics, as long as their tenants may have more."""
-    return answer_each(txn, command.topics, _create)
+    """Make topics, no two of one name, as long as their tenants may have more."""
+    topics = list(command.topics)
+    creation, answer = Creation(txn), BatchReply(items=len(topics))
+    names = list(map(key_of, topics))
+    rows: dict[bytes, bytes] = {}
+    replies = []
+    stored = read_values(txn, TOPICS, names)
+    for position, (wanted, key, row) in enumerate(zip(topics, names, stored, strict=True)):
+        try:
+            reply = rows[key] = creation.row(wanted, row)
+        except Rejected as refusal:
+            reply = b""
+            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        replies.append(reply)
+    txn.put_each(TOPICS, rows)
+    creation.close()
+    answer.replies.extend(replies)
+    return answer
 
 
 def update_topics(txn: Txn, command: UpdateTopicsCommand) -> BatchReply:
@@ -63,42 +62,10 @@ def finish_topics(txn: Txn, command: FinishTopicsCommand) -> BatchReply:
     return answer_each(txn, command.topics, _finish)
 
 
-def _create(txn: Txn, wanted: Topic) -> Topic:
-    stored = _read(txn, wanted)
-    if stored is not None:
-        deleting = " and is being deleted: wait until it is gone" if stored.deleting_at_ms else ""
-        raise Rejected(
-            "ALREADY_EXISTS",
-            f"topic {wanted.name} of {wanted.tenant} is there already{deleting}",
-        )
-    tenant = there(txn, wanted.tenant)
-    count, limit = _count(txn, wanted.tenant), limit_of(tenant, LIMIT)
-    if limit is not None and count >= limit:
-        raise Rejected(
-            LIMIT_REACHED,
-            f"tenant {wanted.tenant} has {count} topics, and its limit {LIMIT} is {limit}: "
-            "delete topics, or raise the limit",
-        )
-    _set_count(txn, wanted.tenant, count + 1)
-    topic = Topic(
-        tenant=wanted.tenant,
-        name=wanted.name,
-        id=txn.next_id(IDS),
-        description=wanted.description,
-        storage=wanted.storage or TOPIC_STORAGE_ENGINE_SEGMENT,
-        source=wanted.source or TOPIC_SOURCE_MQTT,
-        partitions=wanted.partitions,
-        replication=wanted.replication,
-        config=_completed(wanted.config),
-        created_at_ms=txn.proposed_at_ms,
-    )
-    return _write(txn, topic)
-
-
 def _update(txn: Txn, update: UpdateTopicRequest) -> Topic:
     topic = _living(txn, update)
     topic.description = update.description
-    topic.config.CopyFrom(_completed(update.config))
+    topic.config.CopyFrom(completed(update.config))
     return _write(txn, topic)
 
 
@@ -133,14 +100,6 @@ def _finish(txn: Txn, finish: TopicFinish) -> None:
         _write_or_remove(txn, topic)
 
 
-def _completed(config: TopicConfig) -> TopicConfig:
-    return TopicConfig(
-        segment_bytes=config.segment_bytes or SEGMENT_BYTES,
-        records=config.records,
-        retention_s=config.retention_s or RETENTION_S,
-    )
-
-
 def _read(txn: Txn, named: Named) -> Topic | None:
     value = txn.get(TOPICS, key_of(named))
     return None if value is None else Topic.FromString(value)
@@ -173,17 +132,5 @@ def _write_or_remove(txn: Txn, topic: Topic) -> Topic:
         return _write(txn, topic)
     txn.delete(TOPICS, key_of(topic))
     txn.delete(DELETIONS, key_of(topic))
-    _set_count(txn, topic.tenant, _count(txn, topic.tenant) - 1)
+    counts.write(txn, topic.tenant, counts.read(txn, topic.tenant) - 1)
     return topic
-
-
-def _count(txn: Txn, tenant: str) -> int:
-    return TopicCount.FromString(txn.get(COUNTS, count_key(tenant)) or b"").topics
-
-
-def _set_count(txn: Txn, tenant: str, topics: int) -> None:
-    if topics:
-        count = TopicCount(topics=topics)
-        txn.put(COUNTS, count_key(tenant), count.SerializeToString(deterministic=True))
-    else:
-        txn.delete(COUNTS, count_key(tenant))

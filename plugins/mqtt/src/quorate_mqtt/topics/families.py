@@ -57,8 +57,3 @@ Named = Topic | UpdateTopicRequest | GrowTopicRequest | TopicMark | TopicFinish 
 def key_of(named: Named | TopicDeletion) -> bytes:
     """Return the key of a topic: those of a tenant lie together, by name."""
     return keys.pack(named.tenant, named.name)
-
-
-def count_key(tenant: str) -> bytes:
-    """Return the key of the count of a tenant's topics."""
-    return keys.pack(tenant)

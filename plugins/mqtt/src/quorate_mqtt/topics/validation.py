@@ -19,6 +19,8 @@ MOST_PARTITIONS: Final = 1_024
 MOST_COPIES: Final = 9
 #: Of the fields of a configuration: larger ones do not fit the engines' signed numbers.
 _LARGEST: Final = (1 << 63) - 1
+_STORAGES: Final = frozenset(TopicStorage.values())
+_SOURCES: Final = frozenset(TopicSource.values())
 
 
 def check_named(named: Named, path: str = "") -> None:
@@ -31,9 +33,9 @@ def check_topic(topic: Topic, path: str = "") -> None:
     """Refuse a topic without partitions or copies, or with more than there can be."""
     check_named(topic, path)
     check_description(f"{path}description", topic.description)
-    if topic.storage not in TopicStorage.values():
+    if topic.storage not in _STORAGES:
         raise Invalid(f"{path}storage", f"{topic.storage} is no storage that this version knows")
-    if topic.source not in TopicSource.values():
+    if topic.source not in _SOURCES:
         raise Invalid(f"{path}source", f"{topic.source} is no source that this version knows")
     _check_partitions(f"{path}partitions", topic.partitions)
     if not 1 <= topic.replication <= MOST_COPIES:
