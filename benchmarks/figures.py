@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,13 +20,23 @@ E = TypeVar("E")
 
 def percentiles(took: Sequence[float]) -> tuple[float, float]:
     """Return the median and the 99th percentile in ms."""
-    cut = statistics.quantiles(took, n=100)
+    cut = statistics.quantiles(took, n=100, method="inclusive")
     return cut[49] * 1e3, cut[98] * 1e3
 
 
 def resident_mb(pids: Iterable[int]) -> float:
     """Return what the largest of these processes holds in memory."""
-    return max(map(_resident_kb, pids)) / 1024
+    return max(resident_each_mb(pids))
+
+
+def resident_each_mb(pids: Iterable[int]) -> tuple[float, ...]:
+    """Return what each of these processes holds in memory."""
+    return tuple(_kb(pid, "VmRSS") / 1024 for pid in pids)
+
+
+def largest_mb(pids: Iterable[int]) -> float:
+    """Return the most that one of these processes has held in memory since it was started."""
+    return max(_kb(pid, "VmHWM") for pid in pids) / 1024
 
 
 def slices(sequence: Sequence[E], size: int) -> Iterator[Sequence[E]]:
@@ -41,14 +52,20 @@ def show(found: Sequence[DataclassInstance]) -> None:
         widths = {name: max(len(name), 15) for name in rows[0]}
         print("  ".join(f"{name:>{width}}" for name, width in widths.items()))
         for row in rows:
-            cells = (
-                f"{value:>{widths[name]},.2f}"
-                if isinstance(value, float)
-                else f"{value:>{widths[name]}}"
-                for name, value in row.items()
-            )
-            print("  ".join(cells))
+            print("  ".join(f"{cell(value):>{widths[name]}}" for name, value in row.items()))
         print()
+
+
+def cell(value: Any) -> str:
+    """Return a figure as text; of several, one for each node."""
+    if isinstance(value, tuple):
+        return "/".join(f"{each:,.0f}" for each in value)
+    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+
+
+def tell(progress: str) -> None:
+    """Tell how far a measurement has come, beside what it prints."""
+    print(progress, file=sys.stderr, flush=True)
 
 
 def names(text: str) -> list[str]:
@@ -56,14 +73,26 @@ def names(text: str) -> list[str]:
     return text.split(",")
 
 
-def run(measuring: Coroutine[Any, Any, E]) -> E:
-    """Measure on a loop of its own."""
+def run(measuring: Coroutine[Any, Any, E], seconds: float | None = None) -> E:
+    """Measure on a loop of its own; raises `TimeoutError` after so many seconds."""
+
+    async def bounded() -> E:
+        try:
+            async with asyncio.timeout(seconds) as bound:
+                return await measuring
+        except TimeoutError as error:
+            if not bound.expired():
+                raise
+            raise TimeoutError(
+                f"not done after {seconds:g} s: give more, or ask for less"
+            ) from error
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(measuring)
+        return runner.run(bounded())
 
 
-def _resident_kb(pid: int) -> int:
+def _kb(pid: int, figure: str) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{figure}:"):
             return int(line.split()[1])
     raise RuntimeError(f"process {pid} has ended")

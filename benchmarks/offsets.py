@@ -3,13 +3,15 @@
 `apply` is what applying commits costs one replica, from the entry's bytes to RocksDB, without the
 log, its sync and gRPC. `commits` sends RPCs of 1,000 offsets, requests made beforehand: monotonic,
 compared and set, and unconditional. Each caller has groups of its own, and its next request follows
-its last answer; the requests go to the nodes that lead a shard, in turn. `groups` commits once for
-each of many groups and looks at the memory of the nodes, then fetches single groups at a quiet
-time, changes a few, and asks for what has changed, with the rows that were read for it.
+its last answer; the requests go to the nodes that lead a shard, in turn. Each cell of that table
+ends after some seconds. `groups` commits once for each of many groups and looks at the memory of
+the nodes meanwhile and once they are quiet, then fetches single groups, changes a few, and asks for
+what has changed, with the rows that were read for it.
 
 python benchmarks/offsets.py [--only apply,commits,groups] [--nodes 1,2,3] [--shards 1,2,4]
-                             [--requests 200] [--in-flight 4] [--groups 1000000] [--changed 1000]
-                             [--fetches 2000] [--directory DIR] [--profile MODE] [--json]
+                             [--modes MODES] [--seconds 5] [--requests 600] [--in-flight 4]
+                             [--groups 1000000] [--changed 1000] [--fetches 2000]
+                             [--directory DIR] [--profile MODE] [--json]
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import cycle
 from pathlib import Path
@@ -35,6 +36,7 @@ from typing import Any, Final
 
 import grpc.aio
 from figures import names, percentiles, resident_mb, run, show, slices
+from nodes import founded, pids, quiet
 from quorate.apply.applier import Applier, families_of
 from quorate.apply.entries import command_bytes, join
 from quorate.consensus.messages import Entry, EntryKind
@@ -76,6 +78,8 @@ MODES: Final = ("monotonic", "compare-and-set", "unconditional")
 CALLERS: Final = 4
 #: Of the requests of a measurement, so many more are sent before it.
 WARM: Final = 0.1
+#: Of `apply`: it takes as long each time.
+APPLIED: Final = 200
 _COMMIT: Final = "/quorate_offset.v1.OffsetService/CommitOffsets"
 
 
@@ -112,8 +116,9 @@ class Many:
     shards: int
     groups: int
     loaded_offsets_per_s: float
-    #: Of the largest node, before the groups and with them.
+    #: Of the largest node: before the groups, the most while they came, and with them at rest.
     empty_mb: float
+    loading_mb: float
     full_mb: float
     fetch_p50_ms: float
     fetch_p99_ms: float
@@ -198,7 +203,7 @@ class Nodes:
     @property
     def pids(self) -> list[int]:
         """The processes of the nodes."""
-        return [node.pid for node in self._cluster.nodes.values()]
+        return pids(self._cluster)
 
     async def connect(self) -> None:
         """Connect to each node that leads a shard of offsets."""
@@ -229,25 +234,22 @@ class Nodes:
         return OffsetServiceStub(self._channels[0])
 
 
-@contextmanager
-def founded(directory: Path | None, nodes: int, shards: int) -> Iterator[Nodes]:
-    """Found a cluster in a directory of its own."""
-    settings = {"groups": {"offset": {"shards": shards}}}
-    with (
-        tempfile.TemporaryDirectory(dir=directory) as place,
-        Cluster(Path(place), nodes, plugins=["offset"], settings=settings) as cluster,
-    ):
-        yield Nodes(cluster.ready(), shards)
+async def send(
+    nodes: Nodes, callers: Sequence[Sequence[bytes]], seconds: float = float("inf")
+) -> tuple[list[float], list[bytes]]:
+    """Send what each caller has, one after the other; return how long each took, and answers.
 
-
-async def send(nodes: Nodes, callers: Sequence[Sequence[bytes]]) -> tuple[list[float], list[bytes]]:
-    """Send what each caller has, one after the other; return how long each took, and answers."""
+    What is left after so many seconds is not sent.
+    """
     took: list[float] = []
     answers: list[bytes] = []
+    until = time.perf_counter() + seconds
 
     async def call(requests: Sequence[bytes], commit: Any) -> None:
         for request in requests:
             began = time.perf_counter()
+            if began >= until:
+                return
             answers.append(await commit(request, timeout=60))
             took.append(time.perf_counter() - began)
 
@@ -265,10 +267,11 @@ def committed(answers: Sequence[bytes]) -> list[CommitOffsetsResponse]:
 
 
 async def rate(
-    nodes: Nodes, mode: str, requests: int, in_flight: int
+    nodes: Nodes, mode: str, options: argparse.Namespace
 ) -> tuple[list[float], float, float, float]:
     """Commit in one mode: how long RPCs took, all of it, and the processor times."""
-    each = max(1, requests // in_flight)
+    in_flight = options.in_flight
+    each = max(1, options.requests // in_flight)
     warm = max(1, round(each * WARM))
     callers = []
     for caller in range(in_flight):
@@ -281,7 +284,8 @@ async def rate(
         )
     committed((await send(nodes, [requests[:warm] for requests in callers]))[1])
     servers, asker, began = server_cpu_s(nodes.pids), time.process_time(), time.perf_counter()
-    took, answers = await send(nodes, [requests[warm:] for requests in callers])
+    measured = [requests[warm:] for requests in callers]
+    took, answers = await send(nodes, measured, options.seconds)
     seconds = time.perf_counter() - began
     asker = time.process_time() - asker
     servers = server_cpu_s(nodes.pids) - servers
@@ -295,7 +299,7 @@ async def rates(nodes: Nodes, options: argparse.Namespace, count: int, shards: i
     await nodes.prepare()
     found = []
     for mode in options.modes:
-        took, seconds, servers, asker = await rate(nodes, mode, options.requests, options.in_flight)
+        took, seconds, servers, asker = await rate(nodes, mode, options)
         offsets = len(took) * OFFSETS
         p50_ms, p99_ms = percentiles(took)
         found.append(
@@ -321,18 +325,22 @@ async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: in
     empty = resident_mb(nodes.pids)
     groups = [f"group-{number:07}" for number in range(options.groups)]
     token: defaultdict[int, int] = defaultdict(int)
+    loading = empty
 
     async def commit(chosen: Sequence[str], number: int) -> None:
+        nonlocal loading
         # Few requests at a time: made all at once they would take more memory than the groups.
         for some in slices(list(slices(chosen, OFFSETS // PARTITIONS)), options.in_flight):
             requests = [[commits("", each, number).SerializeToString()] for each in some]
             for answer in committed((await send(nodes, requests))[1]):
                 for each in answer.revisions:
                     token[each.shard] = max(token[each.shard], each.revision)
+            loading = max(loading, resident_mb(nodes.pids))
 
     began = time.perf_counter()
     await commit(groups, 1)
     loaded_s = time.perf_counter() - began
+    await quiet(nodes.pids)
     full = resident_mb(nodes.pids)
     stub, rng = nodes.stub(), random.Random(7)
     took = []
@@ -356,6 +364,7 @@ async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: in
         groups=options.groups,
         loaded_offsets_per_s=options.groups * PARTITIONS / loaded_s,
         empty_mb=empty,
+        loading_mb=loading,
         full_mb=full,
         fetch_p50_ms=p50_ms,
         fetch_p99_ms=p99_ms,
@@ -393,7 +402,8 @@ def main() -> int:
     parser.add_argument("--nodes", type=numbers, default=[1, 2, 3])
     parser.add_argument("--shards", type=numbers, default=[1, 2, 4])
     parser.add_argument("--modes", type=names, default=list(MODES))
-    parser.add_argument("--requests", type=int, default=200, help="of each kind of commit")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each cell, at most")
+    parser.add_argument("--requests", type=int, default=600, help="of each cell, at most")
     parser.add_argument("--in-flight", type=int, default=4)
     parser.add_argument("--groups", type=int, default=1_000_000)
     parser.add_argument("--changed", type=int, default=1_000)
@@ -404,24 +414,25 @@ def main() -> int:
     options = parser.parse_args()
     if options.profile:
         with cProfile.Profile() as profile:
-            applied(options.directory, options.profile, options.requests)
+            applied(options.directory, options.profile, min(APPLIED, options.requests))
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)
         return 0
     costs: list[Cost] = []
     if "apply" in options.only:
-        costs = [applied(options.directory, mode, options.requests) for mode in options.modes]
+        requests = min(APPLIED, options.requests)
+        costs = [applied(options.directory, mode, requests) for mode in options.modes]
     found: list[Rate] = []
     if "commits" in options.only:
         for nodes in options.nodes:
             for shards in options.shards:
-                with founded(options.directory, nodes, shards) as cluster:
-                    found += run(rates(cluster, options, nodes, shards))
+                with founded(options.directory, nodes, "offset", shards) as cluster:
+                    found += run(rates(Nodes(cluster, shards), options, nodes, shards))
     filled: list[Many] = []
     if "groups" in options.only:
         # The largest of the clusters that were asked for, on the fewest shards.
         nodes, shards = max(options.nodes), min(options.shards)
-        with founded(options.directory, nodes, shards) as cluster:
-            filled.append(run(many(cluster, options, nodes, shards)))
+        with founded(options.directory, nodes, "offset", shards) as cluster:
+            filled.append(run(many(Nodes(cluster, shards), options, nodes, shards)))
     if options.json:
         rows = [asdict(each) for part in (costs, found, filled) for each in part]
         print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))

@@ -19,7 +19,7 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from systems.outage import Outage, kill_leader
 from systems.system import MissingError, System, server_cpu_s
 from systems.zookeeper import ZooKeeper
 
-SYSTEMS: Final[dict[str, Callable[[Path], System]]] = {
+SYSTEMS: Final[dict[str, Callable[[Path, Collection[str]], System]]] = {
     "etcd": Etcd,
     "zookeeper": ZooKeeper,
     "quorate": Quorate,
@@ -79,6 +79,8 @@ MEASUREMENTS: Final = (
     Measurement(name="read, 1 in flight", kind="read", in_flight=1, aim=0.25),
     Measurement(name="read, 100 in flight", kind="read", in_flight=100, aim=0.25),
     Measurement(name="read 100 a call, 8 in flight", kind="reads", in_flight=8, aim=2.0),
+    Measurement(name="sessions in batches, 8 in flight", kind="sessions", in_flight=8),
+    Measurement(name="conditional sessions, 8 in flight", kind="conditional", in_flight=8),
 )
 OUTAGE: Final = "outage"
 KINDS: Final = (*dict.fromkeys(each.kind for each in MEASUREMENTS), OUTAGE)
@@ -153,7 +155,7 @@ class Run:
                 if name in self.missing:
                     continue
                 with TemporaryDirectory(dir=self._options.directory) as directory:
-                    system = SYSTEMS[name](Path(directory) / f"{name}-{number}")
+                    system = SYSTEMS[name](Path(directory) / f"{name}-{number}", self._kinds)
                     with closing(system):
                         try:
                             self._step(f"{system.name} starts", done=0)

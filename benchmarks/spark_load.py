@@ -1,34 +1,41 @@
 """Sessions from Parquet into a cluster of three nodes by Spark, beside a loop over the client.
 
-The sessions are pairs: a key with tenant and client, and a value of 100 bytes that does not
-compress. Spark writes them to Parquet first, which is not measured. Then a loop over the Python
+The sessions are those of MQTT clients, or pairs with `--table kv.pairs`; each has 100 bytes that do
+not compress. Spark writes them to Parquet first, which is not measured. Then a loop over the Python
 client writes some, one a call and 1,000 a call, and Spark loads all of them. A thread writes single
-pairs all the time, some every second, as online traffic does. At the end the nodes are stopped, and
-the rows of each replica are counted and compared by digest.
+rows to the same shards all the time, some every second, as online traffic does. At the end the
+nodes are stopped, and the rows of each replica are counted and compared by digest. With `--profile`
+what a task of Spark does is done once more in this process, and its functions are told by the time
+that they took.
 
-python benchmarks/spark_load.py [--sessions 5000000] [--shards 2] [--partitions 0] [--cores 2]
-                                [--loop-seconds 5] [--online 20] [--batch-rows 1000]
-                                [--directory DIR] [--json]
+python benchmarks/spark_load.py [--sessions 5000000] [--table mqtt.sessions] [--shards 2]
+                                [--partitions 0] [--cores 2] [--loop-seconds 5] [--online 20]
+                                [--batch-rows 1000] [--max-in-flight 4] [--directory DIR]
+                                [--profile] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import cProfile
 import json
+import os
+import pstats
 import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import Final
 
+import pyarrow.parquet as pq
+from loaded_tables import MANY, TABLES, LoadedTable
 from pyspark.sql import SparkSession
-from quorate.builtin.kv.families import PAIRS
 from quorate.client import Client
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
@@ -36,16 +43,18 @@ from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate_spark.client import Loads
 from quorate_spark.source.local import local_session
+from quorate_spark.source.options import write_options
+from quorate_spark.source.sending import send
+from quorate_spark.source.writing import begun
 
 LOAD: Final = "benchmark"
-#: With the number of its tenant, what a key has before its slash decides the shard.
-PREFIX: Final = b"tenant-"
-TENANTS: Final = 97
-VALUE_BYTES: Final = 100
-#: Pairs of one call of the faster loop.
-MANY: Final = 1_000
 #: Rows of one Spark partition, unless it is said how many partitions there are.
 PARTITION_ROWS: Final = 500_000
+#: As Spark gives them to a writer.
+ARROW_ROWS: Final = 10_000
+#: Fields of a process' statistics: of itself, and of its children that have ended.
+OWN: Final = (11, 12)
+ENDED: Final = (13, 14)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,7 @@ class Replica:
 class Result:
     """Everything that is printed."""
 
+    table: str
     sessions: int
     seconds: float
     rows_per_s: float
@@ -79,6 +89,8 @@ class Result:
     loop_many_rows_per_s: float
     quiet: Online
     loading: Online
+    #: Of the load: processor seconds of each kind of process.
+    cpu_s: Mapping[str, float]
     #: What the load itself says.
     loaded: int
     replicas: list[Replica]
@@ -87,23 +99,24 @@ class Result:
 
 
 class OnlineWrites(threading.Thread):
-    """Writes single pairs at a steady rate until it is told to end."""
+    """Writes single rows at a steady rate until it is told to end."""
 
-    def __init__(self, endpoints: str, rate: float) -> None:
+    def __init__(self, table: LoadedTable, endpoints: str, rate: float) -> None:
         super().__init__(daemon=True)
+        self._table: Final = table
         self._endpoints: Final = endpoints
         self._pause_s: Final = 1 / rate
         self._ended: Final = threading.Event()
         self._took_s: list[float] = []
 
     def run(self) -> None:
-        """Write, each pair when the one before was answered."""
+        """Write, each row when the one before was answered."""
         with Client(self._endpoints) as client:
             due = time.perf_counter()
             number = 0
             while not self._ended.wait(max(0.0, due - time.perf_counter())):
                 began = time.perf_counter()
-                client.kv.put(b"online/%d" % (number % 1_000), b"v")
+                self._table.write(client, [f"online-{number % 1_000}"])
                 self._took_s.append(time.perf_counter() - began)
                 due = max(due + self._pause_s, time.perf_counter())
                 number += 1
@@ -126,9 +139,9 @@ class OnlineWrites(threading.Thread):
 
 
 @contextmanager
-def online_writes(endpoints: str, rate: float) -> Iterator[OnlineWrites]:
-    """Write single pairs for as long as the block takes."""
-    writes = OnlineWrites(endpoints, rate)
+def online_writes(table: LoadedTable, endpoints: str, rate: float) -> Iterator[OnlineWrites]:
+    """Write single rows for as long as the block takes."""
+    writes = OnlineWrites(table, endpoints, rate)
     writes.start()
     try:
         yield writes
@@ -136,40 +149,91 @@ def online_writes(endpoints: str, rate: float) -> Iterator[OnlineWrites]:
         writes.end()
 
 
-def write_sessions(spark: SparkSession, path: Path, sessions: int, partitions: int) -> None:
+def write_sessions(
+    spark: SparkSession, table: LoadedTable, path: Path, sessions: int, partitions: int
+) -> None:
     """Write the source to Parquet."""
-    rows = spark.range(0, sessions, 1, partitions).selectExpr(
-        f"cast(concat('{PREFIX.decode()}', id % {TENANTS}, '/client-', id) as binary) as key",
-        # Four digests are longer, and do not compress.
-        "unhex(substr(concat(sha2(cast(id as string), 512), sha2(cast(-id as string), 512)), 1, "
-        f"{2 * VALUE_BYTES})) as value",
-    )
+    rows = spark.range(0, sessions, 1, partitions).selectExpr(*table.columns)
     rows.write.mode("overwrite").parquet(str(path))
 
 
-def load(spark: SparkSession, path: Path, endpoints: str, batch_rows: int) -> float:
+def options_of(options: argparse.Namespace, endpoints: str, load_id: str) -> dict[str, str]:
+    """Return the options of a write."""
+    return {
+        "table": options.table,
+        "endpoints": endpoints,
+        "load_id": load_id,
+        "batch_rows": str(options.batch_rows),
+        "max_in_flight": str(options.max_in_flight),
+    }
+
+
+def load(spark: SparkSession, path: Path, given: dict[str, str]) -> float:
     """Load the source, and return the seconds that it took."""
     began = time.perf_counter()
     rows = spark.read.parquet(str(path))
-    options = {"table": PAIRS, "endpoints": endpoints, "load_id": LOAD, "batch_rows": batch_rows}
-    rows.write.format("quorate").mode("append").options(**options).save()
+    rows.write.format("quorate").mode("append").options(**given).save()
     return time.perf_counter() - began
 
 
-def looped(seconds: float, rows: int, write: Callable[[dict[bytes, bytes]], object]) -> float:
+def profiled(spark: SparkSession, path: Path, given: dict[str, str]) -> None:
+    """Load the first partition in this process, and print where the time goes."""
+    file = min(path.glob("*.parquet"))
+    rows = pq.ParquetFile(file).iter_batches(ARROW_ROWS)
+    writer = begun(write_options(given), spark.read.parquet(str(path)).schema, overwrite=False)
+    began, cpu = time.perf_counter(), time.process_time()
+    with cProfile.Profile() as profile:
+        sent = asyncio.run(send(writer.options, 0, rows))
+    took, used = time.perf_counter() - began, time.process_time() - cpu
+    print(
+        f"a task of {sent.rows:,} rows under the profiler: {took:.1f} s, of them {used:.1f} s with "
+        "the processor; it waits in `poll`"
+    )
+    pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+
+
+def looped(seconds: float, rows: int, write: Callable[[list[str]], object]) -> float:
     """Return the rows a second that a loop writes, so many a call."""
-    random = Random(1)
     written = 0
     began = time.perf_counter()
     while (took := time.perf_counter() - began) < seconds:
-        write(
-            {
-                b"loop/%d" % number: random.randbytes(VALUE_BYTES)
-                for number in range(written, written + rows)
-            }
-        )
+        write([f"loop-{number}" for number in range(written, written + rows)])
         written += rows
     return round(written / took)
+
+
+def cpu_seconds(nodes: Sequence[NodeProcess]) -> dict[str, float]:
+    """Return the processor seconds until now of the nodes, of Spark's processes, and of this."""
+    parents: dict[int, int] = {}
+    fields: dict[int, list[str]] = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            stat = place.read_text().rpartition(")")[2].split()
+        except OSError:
+            # It has ended meanwhile.
+            continue
+        parents[int(place.parent.name)], fields[int(place.parent.name)] = int(stat[1]), stat
+    served = {node.pid for node in nodes}
+    spark: set[int] = set()
+    while more := {
+        pid
+        for pid, parent in parents.items()
+        if parent in spark | {os.getpid()} and pid not in spark | served
+    }:
+        spark |= more
+
+    def seconds(pids: set[int], *places: int) -> float:
+        ticks = sum(int(fields[pid][place]) for pid in pids for place in places)
+        return round(ticks / os.sysconf("SC_CLK_TCK"), 1)
+
+    # Its Java is what this process has started; all below that is Python.
+    java = {pid for pid in spark if parents[pid] == os.getpid()}
+    return {
+        "nodes": seconds(served, *OWN),
+        "Spark's Java": seconds(java, *OWN),
+        "Spark's Python": seconds(java, *ENDED) + seconds(spark - java, *OWN, *ENDED),
+        "single writes": seconds({os.getpid()}, *OWN),
+    }
 
 
 def settle(nodes: Sequence[NodeProcess]) -> None:
@@ -189,20 +253,19 @@ def settle(nodes: Sequence[NodeProcess]) -> None:
     until(applied)
 
 
-def replicas_of(directory: Path) -> list[Replica]:
+def replicas_of(table: LoadedTable, directory: Path) -> list[Replica]:
     """Return what the stopped nodes of a cluster hold of the sessions."""
     found = []
-    for path in sorted(directory.glob("**/shards/metadata/*")):
+    for path in sorted(directory.glob(f"**/shards/{table.group}/*")):
         data = ShardData.open(DiskHome(path), ())
         digest, rows = sha256(), 0
-        for key, value in data.iterate(PAIRS, PREFIX, PREFIX + b"\xff"):
+        for key, value in data.iterate(table.name, table.prefix, table.prefix + b"\xff"):
             digest.update(b"%d %d " % (len(key), len(value)) + key + value)
             rows += 1
         data.close()
         node = path.relative_to(directory).parts[0]
-        found.append(
-            Replica(node=node, shard=f"metadata/{path.name}", rows=rows, digest=digest.hexdigest())
-        )
+        shard = f"{table.group}/{path.name}"
+        found.append(Replica(node=node, shard=shard, rows=rows, digest=digest.hexdigest()))
     return found
 
 
@@ -219,27 +282,35 @@ def agree(replicas: Sequence[Replica], nodes: int) -> bool:
 
 def measure(options: argparse.Namespace, directory: Path) -> Result:
     """Measure everything with one cluster below a directory."""
+    table = TABLES[options.table]
     partitions = options.partitions or max(options.cores, options.sessions // PARTITION_ROWS)
     spark = local_session("spark_load", cores=options.cores)
     source = directory / "sessions.parquet"
-    write_sessions(spark, source, options.sessions, partitions)
+    write_sessions(spark, table, source, options.sessions, partitions)
     nodes = directory / "nodes"
-    settings = {"groups": {"metadata": {"shards": options.shards}}}
-    with Cluster(nodes, 3, plugins=["spark"], settings=settings) as cluster:
+    settings = {"groups": {table.group: {"shards": options.shards}}}
+    with Cluster(nodes, 3, plugins=["spark", *table.plugins], settings=settings) as cluster:
         cluster.ready()
+        processes = list(cluster.nodes.values())
         with Client(cluster.endpoints) as client:
-            one = looped(options.loop_seconds, 1, lambda pairs: client.kv.put(*pairs.popitem()))
-            many = looped(options.loop_seconds, MANY, client.kv.put_many)
-            with online_writes(cluster.endpoints, options.online) as online:
+            table.prepare(client)
+            one = looped(options.loop_seconds, 1, lambda names: table.write(client, names))
+            many = looped(options.loop_seconds, MANY, lambda names: table.write(client, names))
+            with online_writes(table, cluster.endpoints, options.online) as online:
                 time.sleep(options.loop_seconds)
                 quiet = online.taken()
-                seconds = load(spark, source, cluster.endpoints, options.batch_rows)
+                before = cpu_seconds(processes)
+                seconds = load(spark, source, options_of(options, cluster.endpoints, LOAD))
+                after = cpu_seconds(processes)
                 loading = online.taken()
             view = Loads(client).get(LOAD)
-        settle(list(cluster.nodes.values()))
+            if options.profile:
+                profiled(spark, source, options_of(options, cluster.endpoints, "profile"))
+        settle(processes)
     spark.stop()
-    replicas = replicas_of(nodes)
+    replicas = replicas_of(table, nodes)
     return Result(
+        table=options.table,
         sessions=options.sessions,
         seconds=round(seconds, 1),
         rows_per_s=round(options.sessions / seconds),
@@ -247,6 +318,7 @@ def measure(options: argparse.Namespace, directory: Path) -> Result:
         loop_many_rows_per_s=many,
         quiet=quiet,
         loading=loading,
+        cpu_s={name: round(after[name] - before[name], 1) for name in after},
         loaded=0 if view is None else view.rows,
         replicas=replicas,
         counted=sum(each.rows for each in replicas) // 3,
@@ -256,7 +328,10 @@ def measure(options: argparse.Namespace, directory: Path) -> Result:
 
 def show(result: Result) -> None:
     """Print a result for people."""
-    print(f"{result.sessions:,} sessions in {result.seconds} s: {result.rows_per_s:,} rows/s")
+    print(
+        f"{result.sessions:,} rows of {result.table} in {result.seconds} s: "
+        f"{result.rows_per_s:,} rows/s"
+    )
     print(f"loop over the client, one a call: {result.loop_rows_per_s:,.0f} rows/s")
     print(f"loop over the client, {MANY:,} a call: {result.loop_many_rows_per_s:,.0f} rows/s")
     for when, online in (("before", result.quiet), ("during the load", result.loading)):
@@ -264,6 +339,8 @@ def show(result: Result) -> None:
             f"single writes {when}: {online.writes}, p50 {online.p50_ms} ms, "
             f"p99 {online.p99_ms} ms, longest {online.longest_ms} ms"
         )
+    for name, used in result.cpu_s.items():
+        print(f"processor of {name}: {used} s, {used / result.sessions * 1e6:.1f} us a row")
     for each in result.replicas:
         print(f"{each.node} {each.shard}: {each.rows:,} rows, {each.digest[:16]}")
     print(
@@ -276,13 +353,16 @@ def main() -> None:
     """Read the options, measure, and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=5_000_000)
+    parser.add_argument("--table", choices=sorted(TABLES), default="mqtt.sessions")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--partitions", type=int, default=0)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--loop-seconds", type=float, default=5.0)
     parser.add_argument("--online", type=float, default=20.0, help="single writes a second")
     parser.add_argument("--batch-rows", type=int, default=1_000)
+    parser.add_argument("--max-in-flight", type=int, default=4)
     parser.add_argument("--directory", type=Path)
+    parser.add_argument("--profile", action="store_true", help="of what a task of Spark does")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.directory) as place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Collection
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
@@ -16,21 +17,27 @@ from quorate.testing.ports import HeldPort
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
-from systems.closed_loop import calls, channel
+from systems.closed_loop import calls, channel, closed_loop
 from systems.etcd_messages import KV, MAINTENANCE, MESSAGES
 from systems.system import (
     ATTEMPT_S,
     KEYS,
     NODES,
+    OF_SESSIONS,
     READS_A_CALL,
+    SESSION_BYTES,
+    SESSIONS,
     AttemptFailedError,
     Load,
     MissingError,
+    Took,
     values,
 )
 
 #: The most operations that its default settings allow in a transaction.
 BATCH: Final = 128
+#: Of a comparison: with the revision that a key was created at.
+_CREATED: Final = 1
 
 
 class Etcd:
@@ -38,8 +45,9 @@ class Etcd:
 
     name = "etcd"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, kinds: Collection[str]) -> None:
         self.version = ""
+        self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
         self._directory: Final = directory
         self._exit: Final = ExitStack()
         self._programs: Final[dict[str, Program]] = {}
@@ -106,6 +114,8 @@ class Etcd:
         self._writer = next(self._writers)
         for request in self._batches():
             await self._calls["Txn"](request, timeout=10)
+        for request in _session_batches() if self._has_sessions else ():
+            await self._calls["Txn"](request, timeout=10)
 
     async def disconnect(self) -> None:
         """End the connections."""
@@ -125,6 +135,10 @@ class Etcd:
                 return calls(self._calls["Range"], requests)
             case "reads":
                 return calls(self._calls["Txn"], _ranges(), pairs=READS_A_CALL)
+            case "sessions":
+                return calls(self._calls["Txn"], _session_batches(), pairs=BATCH)
+            case "conditional":
+                return self._conditional()
         return None
 
     async def write(self) -> None:
@@ -164,6 +178,31 @@ class Etcd:
         self._channels.append(channel(address))
         return self._channels[-1]
 
+    def _conditional(self) -> Load:
+        """Put each session only if it was created when it was, as a transaction of comparisons."""
+        requests: list[Any] = []
+
+        async def put(number: int) -> None:
+            done = await self._calls["Txn"](requests[number % len(requests)], timeout=30)
+            if not done.succeeded:
+                raise RuntimeError("a session was created anew, which nobody did")
+
+        async def run(in_flight: int, seconds: float) -> Took:
+            if not requests:
+                requests.extend([await self._compared(each) for each in _session_batches()])
+            return await closed_loop(put).run(in_flight, seconds)
+
+        return Load(run=run, pairs=BATCH)
+
+    async def _compared(self, request: Any) -> Any:
+        """Let a transaction be carried out only if its keys were created when they were."""
+        for operation in request.success:
+            key = operation.request_put.key
+            found = await self._calls["Range"](MESSAGES["RangeRequest"](key=key), timeout=10)
+            created = found.kvs[0].create_revision
+            request.compare.add(target=_CREATED, key=key, create_revision=created)
+        return request
+
     def _puts(self) -> list[Any]:
         put = MESSAGES["PutRequest"]
         return [put(key=_key(at), value=value) for at, value in enumerate(values(KEYS))]
@@ -175,6 +214,18 @@ class Etcd:
             request(success=[operation(request_put=put) for put in puts[first : first + BATCH]])
             for first in range(0, KEYS - BATCH + 1, BATCH)
         ]
+
+
+def _session_batches() -> list[Any]:
+    put, operation = MESSAGES["PutRequest"], MESSAGES["RequestOp"]
+    puts = [
+        operation(request_put=put(key=b"sessions/acme/client-%06d" % at, value=value))
+        for at, value in enumerate(values(SESSIONS, SESSION_BYTES))
+    ]
+    return [
+        MESSAGES["TxnRequest"](success=puts[first : first + BATCH])
+        for first in range(0, SESSIONS - BATCH + 1, BATCH)
+    ]
 
 
 def _ranges() -> list[Any]:

@@ -9,20 +9,28 @@ from google.protobuf.message import Message
 
 _BYTES: Final = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
 _BOOL: Final = descriptor_pb2.FieldDescriptorProto.TYPE_BOOL
+#: On the wire an enumeration is the same.
+_INT64: Final = descriptor_pb2.FieldDescriptorProto.TYPE_INT64
 _UINT64: Final = descriptor_pb2.FieldDescriptorProto.TYPE_UINT64
 _STRING: Final = descriptor_pb2.FieldDescriptorProto.TYPE_STRING
 
 #: By message and field: the number, and the type; a message by its name, many with a star.
 _FIELDS: Final[dict[str, dict[str, tuple[int, int | str]]]] = {
     "ResponseHeader": {"member_id": (2, _UINT64)},
-    "KeyValue": {"key": (1, _BYTES), "value": (5, _BYTES)},
+    "KeyValue": {"key": (1, _BYTES), "create_revision": (2, _INT64), "value": (5, _BYTES)},
     "PutRequest": {"key": (1, _BYTES), "value": (2, _BYTES)},
     "PutResponse": {"header": (1, "ResponseHeader")},
     "RangeRequest": {"key": (1, _BYTES)},
     "RangeResponse": {"header": (1, "ResponseHeader"), "kvs": (2, "*KeyValue")},
     "RequestOp": {"request_range": (1, "RangeRequest"), "request_put": (2, "PutRequest")},
     "ResponseOp": {"response_range": (1, "RangeResponse"), "response_put": (2, "PutResponse")},
-    "TxnRequest": {"success": (2, "*RequestOp")},
+    "Compare": {
+        "result": (1, _INT64),
+        "target": (2, _INT64),
+        "key": (3, _BYTES),
+        "create_revision": (5, _INT64),
+    },
+    "TxnRequest": {"compare": (1, "*Compare"), "success": (2, "*RequestOp")},
     "TxnResponse": {
         "header": (1, "ResponseHeader"),
         "succeeded": (2, _BOOL),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from importlib.metadata import version
 from itertools import cycle
 from pathlib import Path
@@ -11,24 +12,51 @@ from typing import Any, Final
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 from quorate.client import AsyncClient, connect
 from quorate.testing.cluster import Cluster
 from quorate.v1 import kv_pb2, kv_pb2_grpc
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate_mqtt.client import Mqtt
+from quorate_mqtt.v1 import sessions_pb2, sessions_pb2_grpc
 
 from systems.closed_loop import calls, channel, closed_loop
-from systems.system import ATTEMPT_S, KEYS, READS_A_CALL, AttemptFailedError, Load, values
+from systems.system import (
+    ATTEMPT_S,
+    KEYS,
+    OF_SESSIONS,
+    READS_A_CALL,
+    SESSION_BYTES,
+    SESSIONS,
+    AttemptFailedError,
+    Load,
+    Took,
+    values,
+)
 
 BATCH: Final = 1_000
+_TENANT: Final = "acme"
+_BROKER: Final = "broker-1"
+#: Of the row of a session, beside the payload.
+_ROW_BYTES: Final = 62
 
 
 class Quorate:
-    """`quorate serve` with its default settings: heartbeats of 100 ms, elections from 500 ms on."""
+    """`quorate serve` with its default settings: heartbeats of 100 ms, elections from 500 ms on.
+
+    The plugin `mqtt` is enabled only when sessions are asked for.
+    """
 
     name = "Quorate"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, kinds: Collection[str]) -> None:
         self.version = version("quorate")
-        self._cluster: Final = Cluster(directory)
+        self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
+        self._cluster: Final = Cluster(directory, plugins=["mqtt"] if self._has_sessions else [])
+        self._connected: Final = AsyncExitStack()
+        self._sessions: Any = None
+        self._epoch = 0
         self._exit: Final = ExitStack()
         self._channels: list[grpc.aio.Channel] = []
         self._client: AsyncClient | None = None
@@ -75,9 +103,12 @@ class Quorate:
         self._writer = next(self._writers)
         for request in _batches():
             await self._leader.PutBatch(request, timeout=10)
+        if self._has_sessions:
+            await self._register(self._client)
 
     async def disconnect(self) -> None:
         """End the connections."""
+        await self._connected.aclose()
         if self._client is not None:
             await self._client.close()
             self._client = None
@@ -105,6 +136,14 @@ class Quorate:
                     for first in range(0, KEYS, READS_A_CALL)
                 ]
                 return calls(self._leader.GetBatch, many, pairs=READS_A_CALL)
+            case "sessions":
+                requests = self._connects()
+                return closed_loop(
+                    lambda number: _carried_out(self._sessions.ConnectBatch, requests, number),
+                    pairs=BATCH,
+                )
+            case "conditional":
+                return self._conditional()
         return None
 
     async def write(self) -> None:
@@ -116,6 +155,70 @@ class Quorate:
             self._writer = next(self._writers)
             raise AttemptFailedError from error
 
+    async def _register(self, client: AsyncClient) -> None:
+        """Connect to the leader of the sessions, and connect each of them through a broker."""
+        leader = await asyncio.to_thread(self._cluster.leader, "mqtt/0")
+        self._sessions = sessions_pb2_grpc.SessionServiceStub(self._channel(leader.address))
+        await client.execute(CreateTenant(name=_TENANT), Tenant)
+        registering = client.brokers.registered(_BROKER, "peers", roles=["mqtt"])
+        registration = await self._connected.enter_async_context(registering)
+        self._epoch = registration.broker.epoch
+        sessions = Mqtt(client).sessions
+        for request in self._connects():
+            # It waits until the shard knows the broker.
+            reply = await sessions.connect_many(_BROKER, self._epoch, request.connections)
+            _check(reply)
+
+    def _connects(self) -> list[sessions_pb2.ConnectSessions]:
+        connections = [
+            sessions_pb2.SessionConnect(
+                tenant=_TENANT,
+                client_id=_client(at),
+                connection_id=at + 1,
+                expiry_interval_s=3_600,
+                payload=payload,
+            )
+            for at, payload in enumerate(_payloads())
+        ]
+        return [
+            sessions_pb2.ConnectSessions(
+                broker=_BROKER,
+                broker_epoch=self._epoch,
+                connections=connections[first : first + BATCH],
+            )
+            for first in range(0, SESSIONS, BATCH)
+        ]
+
+    def _conditional(self) -> Load:
+        """Replace what each session holds, if the connection is the one that has it."""
+        requests: list[sessions_pb2.UpdateSessions] = []
+
+        async def run(in_flight: int, seconds: float) -> Took:
+            if not requests:
+                requests.extend([await self._updates(each) for each in self._connects()])
+            updating = closed_loop(
+                lambda number: _carried_out(self._sessions.UpdateBatch, requests, number)
+            )
+            return await updating.run(in_flight, seconds)
+
+        return Load(run=run, pairs=BATCH)
+
+    async def _updates(self, request: sessions_pb2.ConnectSessions) -> sessions_pb2.UpdateSessions:
+        reply = await self._sessions.ConnectBatch(request, timeout=10)
+        _check(reply)
+        answers = map(sessions_pb2.ConnectReply.FromString, reply.replies)
+        return sessions_pb2.UpdateSessions(
+            sessions=[
+                sessions_pb2.UpdateSession(
+                    tenant=each.tenant,
+                    client_id=each.client_id,
+                    generation=answer.generation,
+                    payload=each.payload,
+                )
+                for each, answer in zip(request.connections, answers, strict=True)
+            ]
+        )
+
     def _channel(self, address: str) -> grpc.aio.Channel:
         self._channels.append(channel(address))
         return self._channels[-1]
@@ -125,6 +228,24 @@ class Quorate:
             raise RuntimeError("connect() comes first")
         put, keys, written = self._client.kv.put, [_key(at) for at in range(KEYS)], values(KEYS)
         return closed_loop(lambda number: put(keys[number % KEYS], written[number % KEYS]))
+
+
+async def _carried_out(method: Any, requests: Sequence[Message], number: int) -> None:
+    _check(await method(requests[number % len(requests)], timeout=30))
+
+
+def _check(reply: BatchReply) -> None:
+    if reply.refusals:
+        raise RuntimeError(f"sessions were refused; the first: {reply.refusals[0]}")
+
+
+def _client(number: int) -> str:
+    return f"client-{number:06}"
+
+
+def _payloads() -> list[bytes]:
+    """Return what rows hold that have as many bytes as those of the peers."""
+    return values(SESSIONS, SESSION_BYTES - _ROW_BYTES)
 
 
 def _puts() -> list[kv_pb2.PutPair]:

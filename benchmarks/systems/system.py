@@ -12,6 +12,11 @@ from typing import Final, Protocol
 NODES: Final = ("node1", "node2", "node3")
 KEYS: Final = 10_000
 VALUE_BYTES: Final = 128
+#: What `sessions` and `conditional` write: rows of clients, 8,000 of them.
+SESSIONS: Final = 8_000
+SESSION_BYTES: Final = 120
+#: The kinds of loads that write them.
+OF_SESSIONS: Final = frozenset({"sessions", "conditional"})
 #: Pairs that a call for many reads.
 READS_A_CALL: Final = 100
 #: How long one attempt of the writer takes that looks for a leader.
@@ -49,7 +54,10 @@ class Load:
 
 
 class System(Protocol):
-    """Three nodes of one system, and a generator's connection to their leader."""
+    """Three nodes of one system, and a generator's connection to their leader.
+
+    It is made with a directory of its own, and with the kinds of loads that it is to be ready for.
+    """
 
     name: str
     version: str
@@ -79,16 +87,19 @@ class System(Protocol):
         """End the connections."""
 
     def load(self, kind: str) -> Load | None:
-        """Return one of `write`, `batch`, `lanes`, `read` and `reads`; None: there is no such."""
+        """Return one of `write`, `batch`, `lanes`, `read`, `reads`, `sessions` and `conditional`.
+
+        None: there is no such.
+        """
 
     async def write(self) -> None:
         """Write one value through some node; raises `AttemptFailedError` after `ATTEMPT_S`."""
 
 
-def values(count: int) -> list[bytes]:
+def values(count: int, size: int = VALUE_BYTES) -> list[bytes]:
     """Return values that do not compress, the same ones for each system."""
     rng = random.Random(7)
-    return [rng.randbytes(VALUE_BYTES) for _ in range(count)]
+    return [rng.randbytes(size) for _ in range(count)]
 
 
 def server_cpu_s(pids: list[int]) -> float:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from quorate.testing.ports import HeldPort
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
-from systems.system import NODES, Load, MissingError
+from systems.system import NODES, OF_SESSIONS, Load, MissingError
 
 if TYPE_CHECKING:
     from systems.zookeeper_session import Session
@@ -41,8 +42,9 @@ class ZooKeeper:
 
     name = "ZooKeeper"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, kinds: Collection[str]) -> None:
         self.version = ""
+        self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
         self._directory: Final = directory
         self._exit: Final = ExitStack()
         self._programs: Final[dict[str, Program]] = {}
@@ -102,7 +104,9 @@ class ZooKeeper:
 
         leader = f"127.0.0.1:{self._ports[await asyncio.to_thread(self.leader)]}"
         nodes = ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
-        self._session = await asyncio.to_thread(Session, leader, nodes)
+        self._session = await asyncio.to_thread(
+            Session, leader, nodes, has_sessions=self._has_sessions
+        )
 
     async def disconnect(self) -> None:
         """End the connections."""

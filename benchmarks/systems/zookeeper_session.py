@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Sequence
 from queue import SimpleQueue
+from struct import Struct
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -15,11 +16,25 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.serialization import GetData, MultiHeader, SetData, Sync, Transaction
 from kazoo.retry import KazooRetry
 
-from systems.system import ATTEMPT_S, KEYS, READS_A_CALL, AttemptFailedError, Load, Took, values
+from systems.system import (
+    ATTEMPT_S,
+    KEYS,
+    READS_A_CALL,
+    SESSION_BYTES,
+    SESSIONS,
+    AttemptFailedError,
+    Load,
+    Took,
+    values,
+)
 
 #: As many as etcd's.
 BATCH: Final = 128
 _ROOT: Final = "/peers"
+_SESSIONS: Final = "/sessions"
+_VERSION: Final = Struct(">i")
+#: What stands in front of each operation of a transaction.
+_HEAD_BYTES: Final = len(MultiHeader(SetData.type, False, -1).serialize())
 
 # Each attempt to reach the node that was killed would be told.
 logging.getLogger("kazoo").setLevel(logging.CRITICAL)
@@ -28,19 +43,25 @@ logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 class Session:
     """A connection to the leader for loads, and one to any node for the writer."""
 
-    def __init__(self, leader: str, nodes: str) -> None:
+    def __init__(self, leader: str, nodes: str, *, has_sessions: bool) -> None:
         self._leader: Final = KazooClient(leader)
         again = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_jitter=0.1)
         self._writer: Final = KazooClient(nodes, connection_retry=again)
         for client in (self._leader, self._writer):
             client.start()
-        if self._leader.exists(_path(KEYS - 1)) is None:
-            self._leader.ensure_path(_ROOT)
-            for first in range(0, KEYS, BATCH):
-                created = self._leader.transaction()
-                for at in range(first, min(first + BATCH, KEYS)):
-                    created.create(_path(at), values(1)[0])
-                created.commit()
+        self._make(_ROOT, values(KEYS))
+        if has_sessions:
+            self._make(_SESSIONS, values(SESSIONS, SESSION_BYTES))
+
+    def _make(self, root: str, contents: Sequence[bytes]) -> None:
+        if self._leader.exists(_path(len(contents) - 1, root)) is not None:
+            return
+        self._leader.ensure_path(root)
+        for first in range(0, len(contents), BATCH):
+            created = self._leader.transaction()
+            for at, content in enumerate(contents[first : first + BATCH], first):
+                created.create(_path(at, root), content)
+            created.commit()
 
     def close(self) -> None:
         """End both connections."""
@@ -74,7 +95,21 @@ class Session:
                     ],
                     pairs=READS_A_CALL,
                 )
+            case "sessions":
+                multis = [(PreparedMulti(each),) for each in _session_sets()]
+                return self._load(multis, pairs=BATCH)
+            case "conditional":
+                return self._load(
+                    [(CountingMulti(each, self._version(each[0])),) for each in _session_sets()],
+                    pairs=BATCH,
+                )
         return None
+
+    def _version(self, operation: Any) -> int:
+        stat = self._leader.exists(operation.path)
+        if stat is None:
+            raise RuntimeError(f"there is no {operation.path}")
+        return int(stat.version)
 
     async def write(self) -> None:
         """As in `System`."""
@@ -111,6 +146,31 @@ class PreparedMulti:
         if header.type != SetData.type:
             raise KazooException(f"the transaction ended with {header}")
         return []
+
+
+class CountingMulti(PreparedMulti):
+    """The same, which demands of each row the version that the time before gave to it.
+
+    A session's requests are carried out in the order in which they were sent.
+    """
+
+    def __init__(self, operations: Sequence[Any], version: int) -> None:
+        super().__init__(operations)
+        self._version = version
+        self._parts: Final = bytearray(self._serialized)
+        #: Where the versions stand: each at the end of its operation.
+        self._places: Final[list[int]] = []
+        end = 0
+        for operation in operations:
+            end += _HEAD_BYTES + len(operation.serialize())
+            self._places.append(end - _VERSION.size)
+
+    def serialize(self) -> bytes:
+        """Return what kazoo sends, which it asks for once."""
+        for place in self._places:
+            _VERSION.pack_into(self._parts, place, self._version)
+        self._version += 1
+        return bytes(self._parts)
 
 
 class Callers:
@@ -188,5 +248,13 @@ def _sets() -> list[Any]:
     return [SetData(_path(at), value, -1) for at, value in enumerate(values(KEYS))]
 
 
-def _path(number: int) -> str:
-    return f"{_ROOT}/{number:06}"
+def _session_sets() -> list[list[Any]]:
+    sets = [
+        SetData(_path(at, _SESSIONS), value, -1)
+        for at, value in enumerate(values(SESSIONS, SESSION_BYTES))
+    ]
+    return [sets[first : first + BATCH] for first in range(0, SESSIONS - BATCH + 1, BATCH)]
+
+
+def _path(number: int, root: str = _ROOT) -> str:
+    return f"{root}/{number:06}"
