@@ -1,8 +1,13 @@
 """What other processes rely on: names that stand in logs, on disks and on dashboards."""
 
+from math import inf, nan
+
+import pytest
+from pydantic import ValidationError
 from quorate.plugin.catalog import Catalog
 from quorate_connector import plugin
 from quorate_connector.api import ConnectorType
+from quorate_connector.config import ConnectorConfig
 
 INTERNAL = {
     # With a definition that the service has checked against its type.
@@ -77,3 +82,10 @@ def test_the_names_that_stand_in_rows_and_definitions(catalog: Catalog) -> None:
         assert isinstance(offered, ConnectorType)
         assert offered.name == name
     assert "connector" in catalog.extensions["tenant.cascades"]
+
+
+@pytest.mark.parametrize("field", ["worker_timeout_s", "release_timeout_s"])
+def test_a_time_that_no_deadline_can_have_is_refused(field: str) -> None:
+    for wrong in (0.0, 3_601.0, inf, nan):
+        with pytest.raises(ValidationError, match=field):
+            ConnectorConfig.model_validate({field: wrong})

@@ -20,12 +20,14 @@ class ConnectorConfig(BaseModel):
     worker_timeout_s: float = Field(
         10.0,
         gt=0,
+        le=3_600,
         description="Time that a worker which was given tasks may be silent before it has said "
         "anything, in seconds; later what it says itself counts.",
     )
     release_timeout_s: float = Field(
         10.0,
         gt=0,
+        le=3_600,
         description="Time that a task has to stop in order before it is taken away, in seconds.",
     )
     releases: int = Field(

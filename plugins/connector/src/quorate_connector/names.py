@@ -1,4 +1,4 @@
-"""What may be the name of a tenant, a connector or a label; what may not is refused."""
+"""What may be the name of a tenant, a connector or a worker; what may not is refused."""
 
 import re
 from typing import Final

@@ -1,6 +1,8 @@
 """How many tasks are in each state, wait, are with each registration, and are to leave it."""
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from struct import Struct
 from typing import Final
@@ -8,6 +10,7 @@ from typing import Final
 from quorate.plugin import ColumnFamily, Reader, Txn, keys
 
 from quorate_connector.shard import GROUP, shard_key
+from quorate_connector.walking import walk
 
 #: Private: the numbers that are not zero, by what the functions below return; task after task asks
 #: them for the same keys.
@@ -15,12 +18,14 @@ TALLIES: Final = "connector.tallies"
 
 FAMILY: Final = ColumnFamily(name=TALLIES, group=GROUP, shard_key=shard_key)
 
+#: By key: what a command has changed of the numbers, and not written yet.
+Changes = Counter[bytes]
+
 _STATE: Final = "state"
 _WAITING: Final = "waiting"
 _HELD: Final = "held"
 _LEAVING: Final = "leaving"
 _COUNT: Final = Struct(">Q")
-_CHUNK: Final = 1_000
 
 
 @lru_cache(maxsize=4_096)
@@ -52,13 +57,12 @@ def read(reader: Reader, key: bytes) -> int:
     return 0 if value is None else int(_COUNT.unpack(value)[0])
 
 
-def add(txn: Txn, key: bytes, more: int) -> None:
-    """Count more tasks under a key, or with a negative number fewer."""
-    count = read(txn, key) + more
-    if count:
-        txn.put(TALLIES, key, _COUNT.pack(count))
-    else:
-        txn.delete(TALLIES, key)
+@contextmanager
+def counting(txn: Txn) -> Iterator[Changes]:
+    """Collect what is to be counted more, or with negative numbers fewer; write it at the end."""
+    changes = Changes()
+    yield changes
+    _write(txn, changes)
 
 
 def states(reader: Reader) -> Iterator[tuple[int, int]]:
@@ -90,8 +94,14 @@ def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
 
 
 def _walk(reader: Reader, group: str) -> Iterator[tuple[tuple[keys.Part, ...], int]]:
-    start, end = keys.prefix(group)
-    while rows := list(reader.scan(TALLIES, start, end, limit=_CHUNK)):
-        for row in rows:
-            yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
-        start = rows[-1].key + b"\x00"
+    for row in walk(reader, TALLIES, *keys.prefix(group)):
+        yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
+
+
+def _write(txn: Txn, changes: Changes) -> None:
+    for key, more in changes.items():
+        count = read(txn, key) + more
+        if count:
+            txn.put(TALLIES, key, _COUNT.pack(count))
+        else:
+            txn.delete(TALLIES, key)

@@ -14,6 +14,7 @@ from quorate_connector.v1.connectors_pb2 import (
     DeleteConnectors,
     DeleteConnectorsRequest,
     UpdateConnectorRequest,
+    UpdateConnectors,
     UpdateConnectorsRequest,
 )
 
@@ -68,6 +69,9 @@ async def test_many_are_made_changed_and_deleted_in_parts(bench: Any) -> None:
     assert [len(each.connectors) for each in parts] == [6] * 4 + [1]
     ends = [each for each in bench.node.proposals if isinstance(each, DeleteConnectors)]
     assert [len(each.connectors) for each in ends] == [10, 10, 6]
+    # However small they are to be: each has 150 tasks to change or delete.
+    moves = [each for each in bench.node.proposals if isinstance(each, UpdateConnectors)]
+    assert [len(each.connectors) for each in moves] == [10, 10, 5]
     assert "connector.tasks" not in bench.rows()
 
 

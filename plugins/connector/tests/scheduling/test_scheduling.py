@@ -1,7 +1,10 @@
 from collections import Counter
+from typing import Any
 
 import pytest
+from quorate.apply.txn import ShardTxn
 from quorate.v1.batch_pb2 import BatchReply
+from quorate_connector.tallies import TALLIES
 from quorate_connector.testing.fleet import SCHEDULING, ConnectorCluster
 from quorate_connector.testing.indexes import differences
 from quorate_connector.v1.connectors_pb2 import (
@@ -22,12 +25,22 @@ from quorate_connector.v1.tasks_pb2 import (
     Release,
     ReleaseTasks,
 )
+from quorate_connector.workers.brokers import BROKERS
+from quorate_connector.workers.families import WORKERS
 
 
 def places(cluster: ConnectorCluster) -> dict[tuple[str, int], tuple[str, int]]:
     return {
         (task.id.connector, task.id.number): (task.worker, task.epoch) for task in cluster.tasks()
     }
+
+
+def noting(touched: Counter[str], use: Any) -> Any:
+    def noted(txn: ShardTxn, family: str, *args: Any) -> Any:
+        touched[family] += 1
+        return use(txn, family, *args)
+
+    return noted
 
 
 async def settled(cluster: ConnectorCluster, rounds: int = 40) -> int:
@@ -279,6 +292,32 @@ async def test_what_the_scheduler_saw_must_still_hold(cluster: ConnectorCluster)
         assert len(reply.refusals) == reply.items
 
     assert cluster.tasks() == [given, other]
+
+
+async def test_a_batch_looks_at_each_worker_and_writes_each_tally_once(
+    cluster: ConnectorCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.found("ab")
+    await cluster.create(tasks=20)
+    assignments = [
+        Assignment(
+            task=task.id, expected_epoch=task.epoch, worker=name, worker_epoch=cluster.epoch(name)
+        )
+        for task, name in zip(cluster.tasks(), "ab" * 10, strict=True)
+    ]
+    touched: Counter[str] = Counter()
+    for name in ("get", "put", "delete"):
+        monkeypatch.setattr(ShardTxn, name, noting(touched, getattr(ShardTxn, name)))
+
+    reply = await cluster.node.propose(AssignTasks(assignments=assignments), BatchReply)
+
+    assert not reply.refusals
+    # As many for twenty tasks as for two: of each worker that it stands, its row, and again to
+    # count on it; and of two states, of those that wait, and of what the two have.
+    assert touched[BROKERS] == 2
+    assert touched[WORKERS] <= 2 * 4
+    assert touched[TALLIES] == 2 * 5
+    assert not differences(cluster.node)
 
 
 @pytest.mark.parametrize("why", ["gone", "replaced", "drained", "silent"])

@@ -1,10 +1,10 @@
 """A configuration is checked against its type: every fault at once, and no secret in a word."""
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from quorate.plugin import Invalid
 from quorate_connector.api import ConnectorType, SecretRef
 from quorate_connector.types.checking import LARGEST_CONFIG, checked
@@ -182,6 +182,30 @@ def test_a_reference_tells_where_the_secret_is() -> None:
 
 class Open(BaseModel):
     topic: str
+
+
+class Bucket(BaseModel):
+    kind: Literal["bucket"]
+
+
+class Table(BaseModel):
+    kind: Literal["table"]
+
+
+class Storing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    store: Annotated[Bucket | Table, Field(discriminator="kind")]
+
+
+def test_a_kind_that_is_none_is_not_repeated() -> None:
+    types = {"storing": ConnectorType(name="storing", model=Storing)}
+
+    with pytest.raises(Invalid) as refused:
+        checked(types, "storing", json.dumps({"store": {"kind": SECRET}}).encode())
+
+    assert refused.value.field == "definition.config.store"
+    assert refused.value.reason == "is of no kind that this type knows"
 
 
 class Telling(BaseModel):

@@ -8,7 +8,7 @@ from quorate.plugin import NodeApi, ShardRef, keys
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import FinishTenantCascade, Tenant
 
-from quorate_connector.connectors.parts import DELETED_AT_A_TIME
+from quorate_connector.connectors.parts import AT_A_TIME
 from quorate_connector.v1.connector_queries_pb2 import (
     ConnectorPage,
     GetTenantMarkQuery,
@@ -32,7 +32,7 @@ async def run_once(node: NodeApi, shard: ShardRef) -> None:
         if not await _is_known(node, tenant):
             # The shard's copy lags: it would still take a new connector.
             continue
-        while connectors := (await _page(node, tenant.name, limit=DELETED_AT_A_TIME)).connectors:
+        while connectors := (await _page(node, tenant.name, limit=AT_A_TIME)).connectors:
             named = [DeleteConnector(tenant=each.tenant, name=each.name) for each in connectors]
             # One that is refused has gone meanwhile.
             await node.propose(DeleteConnectors(connectors=named), BatchReply, if_leader=shard)

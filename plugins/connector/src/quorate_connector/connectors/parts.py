@@ -12,8 +12,8 @@ from quorate_connector.v1.connectors_pb2 import CreateConnector, DeleteConnector
 
 #: Connectors in one call.
 MOST_CONNECTORS: Final = 1_000
-#: What is deleted with one command: each connector may have a thousand tasks.
-DELETED_AT_A_TIME: Final = 10
+#: What is deleted or changed with one command: each connector may have a thousand tasks.
+AT_A_TIME: Final = 10
 #: The weight of a part: it makes so many tasks, or holds 128 KiB.
 _HEAVIEST: Final = 1_000
 _BYTES: Final = 128
@@ -79,6 +79,8 @@ def _parts(wanted: Sequence[C | Invalid]) -> Iterator[list[tuple[int, C]]]:
 
 
 def _weight(command: Writing) -> int:
+    """Say how heavy a command is; a connector that is there may have many tasks to move."""
+    known = 0 if isinstance(command, CreateConnector) else _HEAVIEST // AT_A_TIME
     if isinstance(command, DeleteConnector):
-        return _HEAVIEST // DELETED_AT_A_TIME
-    return command.definition.tasks_max + command.ByteSize() // _BYTES
+        return known
+    return max(known, command.definition.tasks_max + command.ByteSize() // _BYTES)

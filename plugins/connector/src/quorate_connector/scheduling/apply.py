@@ -1,10 +1,14 @@
 """The handlers: pure functions of a transaction and a command, run on every replica."""
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Final
 
 from quorate.plugin import Rejected, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_connector import tallies
+from quorate_connector.tallies import Changes
 from quorate_connector.tasks import states
 from quorate_connector.tasks.families import TASKS, key_of
 from quorate_connector.v1.tasks_pb2 import (
@@ -28,45 +32,70 @@ UNAVAILABLE: Final = "WORKER_UNAVAILABLE"
 
 def assign_tasks(txn: Txn, command: AssignTasks) -> BatchReply:
     """Give tasks that wait to workers."""
-    return answer_each(txn, command.assignments, _assign)
+    takes = cache(partial(_takes, txn))
+    with tallies.counting(txn) as counts:
+        return answer_each(
+            txn, command.assignments, lambda txn, each: _assign(txn, counts, takes, each)
+        )
 
 
 def release_tasks(txn: Txn, command: ReleaseTasks) -> BatchReply:
     """Ask workers to let go of tasks."""
-    return answer_each(txn, command.releases, _release)
+    with tallies.counting(txn) as counts:
+        return answer_each(txn, command.releases, lambda txn, each: _release(txn, counts, each))
 
 
 def reclaim_tasks(txn: Txn, command: ReclaimTasks) -> BatchReply:
     """Take tasks from workers that have left, or that are silent."""
-    return answer_each(txn, command.reclaims, _reclaim)
+    loss = cache(partial(_loss, txn))
+    with tallies.counting(txn) as counts:
+        return answer_each(
+            txn, command.reclaims, lambda txn, each: _reclaim(txn, counts, loss, each)
+        )
 
 
-def _assign(txn: Txn, assignment: Assignment) -> None:
+def _assign(
+    txn: Txn, counts: Changes, takes: Callable[[str, int, int], bool], assignment: Assignment
+) -> None:
     key, task = _seen(txn, assignment.task, assignment.expected_epoch)
     name, epoch = assignment.worker, assignment.worker_epoch
     if task.state != TASK_STATE_UNASSIGNED:
         raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} does not wait")
-    if standing.is_lost(txn, name, epoch) or standing.read(txn, name).draining:
+    if not takes(name, epoch, assignment.timeout_ms):
         raise Rejected(UNAVAILABLE, f"worker {name} takes no tasks under epoch {epoch}")
-    standing.count_on(txn, name, epoch, assignment.timeout_ms or standing.TIMEOUT_MS)
-    states.give(txn, key, task, name, epoch)
+    states.give(txn, counts, key, task, name, epoch)
 
 
-def _release(txn: Txn, release: Release) -> None:
+def _release(txn: Txn, counts: Changes, release: Release) -> None:
     key, task = _seen(txn, release.task, release.expected_epoch)
     if not task.worker or task.release_by_ms:
         raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} leaves already")
     by_ms = txn.proposed_at_ms + release.timeout_ms
-    states.order_release(txn, key, task, by_ms, release.reason)
+    states.order_release(txn, counts, key, task, by_ms, release.reason)
 
 
-def _reclaim(txn: Txn, reclaim: Reclaim) -> None:
+def _reclaim(txn: Txn, counts: Changes, loss: Callable[[str, int], str], reclaim: Reclaim) -> None:
     key, task = _seen(txn, reclaim.task, reclaim.expected_epoch)
-    if not task.worker or not standing.is_lost(txn, task.worker, task.worker_epoch):
+    reason = task.worker and loss(task.worker, task.worker_epoch)
+    if not reason:
         raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} has a live worker")
-    gone = brokers.epoch_of(txn, task.worker) != task.worker_epoch
-    reason = f"worker {task.worker} {'is gone' if gone else 'gave no sign in time'}"
-    states.take(txn, key, task, states.at_rest(task), reason)
+    states.take(txn, counts, key, task, states.at_rest(task), reason)
+
+
+def _takes(txn: Txn, name: str, epoch: int, timeout_ms: int) -> bool:
+    """Tell whether a registration can be given tasks; if so, it is to say that it is alive."""
+    if standing.is_lost(txn, name, epoch) or standing.read(txn, name).draining:
+        return False
+    standing.count_on(txn, name, epoch, timeout_ms or standing.TIMEOUT_MS)
+    return True
+
+
+def _loss(txn: Txn, name: str, epoch: int) -> str:
+    """Say why tasks are to be taken from a registration; nothing of one that keeps them."""
+    if not standing.is_lost(txn, name, epoch):
+        return ""
+    gone = brokers.epoch_of(txn, name) != epoch
+    return f"worker {name} {'is gone' if gone else 'gave no sign in time'}"
 
 
 def _seen(txn: Txn, named: TaskId, expected_epoch: int) -> tuple[bytes, Task]:

@@ -6,6 +6,8 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_connector import tallies
+from quorate_connector.tallies import Changes
 from quorate_connector.tasks import states
 from quorate_connector.tasks.failures import fail
 from quorate_connector.tasks.families import CURSORS, RELEASE, RETRY, TASKS, key_of
@@ -34,7 +36,10 @@ def report_tasks(txn: Txn, command: ReportTasks) -> BatchReply:
     worker, epoch = command.worker, command.worker_epoch
     brokers.fence(txn, worker, epoch)
     standing.hear(txn, worker, epoch, command.timeout_ms or standing.TIMEOUT_MS)
-    return answer_each(txn, command.reports, lambda txn, each: _take_report(txn, epoch, each))
+    with tallies.counting(txn) as counts:
+        return answer_each(
+            txn, command.reports, lambda txn, each: _take_report(txn, counts, epoch, each)
+        )
 
 
 def store_cursor(txn: Txn, command: StoreCursor) -> Cursor:
@@ -59,28 +64,30 @@ def store_cursors(txn: Txn, command: StoreCursors) -> BatchReply:
 
 def retry_tasks(txn: Txn, command: RetryTasks) -> BatchReply:
     """Let tasks be given out again whose wait after a failure is over."""
-    for key, task in _due(txn, RETRY, command.keys):
-        states.take(txn, key, task, states.at_rest(task), task.reason)
+    with tallies.counting(txn) as counts:
+        for key, task in _due(txn, RETRY, command.keys):
+            states.take(txn, counts, key, task, states.at_rest(task), task.reason)
     return BatchReply(items=len(command.keys))
 
 
 def take_tasks(txn: Txn, command: TakeTasks) -> BatchReply:
     """Take tasks that their workers did not let go of in time."""
-    for key, task in _due(txn, RELEASE, command.keys):
-        reason = f"{task.reason}; {task.worker} did not let go of it in time"
-        states.take(txn, key, task, states.at_rest(task), reason)
+    with tallies.counting(txn) as counts:
+        for key, task in _due(txn, RELEASE, command.keys):
+            reason = f"{task.reason}; {task.worker} did not let go of it in time"
+            states.take(txn, counts, key, task, states.at_rest(task), reason)
     return BatchReply(items=len(command.keys))
 
 
-def _take_report(txn: Txn, worker_epoch: int, report: TaskReport) -> ReportReply:
+def _take_report(txn: Txn, counts: Changes, worker_epoch: int, report: TaskReport) -> ReportReply:
     key, task = _held(txn, report.task, worker_epoch, report.epoch)
     if report.state == TASK_STATE_FAILED:
-        fail(txn, key, task, report.reason)
+        fail(txn, counts, key, task, report.reason)
     elif report.state == TASK_STATE_STOPPED:
-        states.take(txn, key, task, states.at_rest(task), report.reason or task.reason)
+        states.take(txn, counts, key, task, states.at_rest(task), report.reason or task.reason)
     elif report.state != task.state:
         ordered = task.reason if task.release_by_ms else ""
-        states.enter(txn, key, task, report.state, report.reason or ordered)
+        states.enter(txn, counts, key, task, report.state, report.reason or ordered)
     return ReportReply(task=task)
 
 

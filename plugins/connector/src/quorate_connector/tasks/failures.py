@@ -4,6 +4,7 @@ from typing import Final
 
 from quorate.plugin import Txn
 
+from quorate_connector.tallies import Changes
 from quorate_connector.tasks import states
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED
 from quorate_connector.v1.tasks_pb2 import (
@@ -21,18 +22,18 @@ LONGEST_WAIT_MS: Final = 300_000
 _MOST_DOUBLINGS: Final = 32
 
 
-def fail(txn: Txn, key: bytes, task: Task, reason: str) -> None:
+def fail(txn: Txn, counts: Changes, key: bytes, task: Task, reason: str) -> None:
     """Take a task that has failed from its worker."""
     if task.target == TARGET_STOPPED:
-        states.take(txn, key, task, TASK_STATE_STOPPED, reason)
+        states.take(txn, counts, key, task, TASK_STATE_STOPPED, reason)
         return
     sound = task.running_since_ms and txn.proposed_at_ms - task.running_since_ms >= SOUND_MS
     task.failures = 1 if sound else task.failures + 1
     if task.failures >= task.failures_max:
-        states.take(txn, key, task, TASK_STATE_FAILED, reason)
+        states.take(txn, counts, key, task, TASK_STATE_FAILED, reason)
     else:
         retry_at_ms = txn.proposed_at_ms + wait_ms(task)
-        states.take(txn, key, task, TASK_STATE_RESTARTING, reason, retry_at_ms=retry_at_ms)
+        states.take(txn, counts, key, task, TASK_STATE_RESTARTING, reason, retry_at_ms=retry_at_ms)
 
 
 def wait_ms(task: Task) -> int:

@@ -5,6 +5,8 @@ from typing import Final
 
 from quorate.plugin import Txn
 
+from quorate_connector import tallies
+from quorate_connector.tallies import Changes
 from quorate_connector.tasks import states
 from quorate_connector.tasks.families import CURSORS, TASKS, task_key
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED, Connector
@@ -22,11 +24,12 @@ RELEASE_MS: Final = 10_000
 
 def found(txn: Txn, connector: Connector, numbers: range, reason: str) -> None:
     """Make tasks that do not exist."""
-    for number in numbers:
-        key = task_key(connector.tenant, connector.name, number)
-        task = Task(id=TaskId(tenant=connector.tenant, connector=connector.name, number=number))
-        _adopt(task, connector)
-        states.settle(txn, key, task, states.at_rest(task), reason)
+    with tallies.counting(txn) as counts:
+        for number in numbers:
+            key = task_key(connector.tenant, connector.name, number)
+            task = Task(id=TaskId(tenant=connector.tenant, connector=connector.name, number=number))
+            _adopt(task, connector)
+            states.settle(txn, counts, key, task, states.at_rest(task), reason)
 
 
 def renew(
@@ -35,32 +38,35 @@ def renew(
     """Have tasks begin anew, all or some, as their connector is now."""
     if numbers is None:
         numbers = range(connector.definition.tasks_max)
-    for key, task in _there(txn, connector, numbers):
-        states.withdraw(txn, key, task)
-        _adopt(task, connector)
-        task.failures = 0
-        states.settle(txn, key, task, states.at_rest(task), reason)
+    with tallies.counting(txn) as counts:
+        for key, task in _there(txn, connector, numbers):
+            states.withdraw(txn, counts, key, task)
+            _adopt(task, connector)
+            task.failures = 0
+            states.settle(txn, counts, key, task, states.at_rest(task), reason)
 
 
 def aim(txn: Txn, connector: Connector) -> None:
     """Tell all tasks the target of their connector."""
-    for key, task in _there(txn, connector, range(connector.definition.tasks_max)):
-        if task.target == connector.target:
-            continue
-        was_stopped = task.target == TARGET_STOPPED
-        task.target = connector.target
-        if connector.target == TARGET_STOPPED:
-            _stop(txn, key, task)
-        elif was_stopped:
-            _go_on(txn, key, task)
-        else:
-            states.store(txn, key, task)
+    with tallies.counting(txn) as counts:
+        for key, task in _there(txn, connector, range(connector.definition.tasks_max)):
+            if task.target == connector.target:
+                continue
+            was_stopped = task.target == TARGET_STOPPED
+            task.target = connector.target
+            if connector.target == TARGET_STOPPED:
+                _stop(txn, counts, key, task)
+            elif was_stopped:
+                _go_on(txn, counts, key, task)
+            else:
+                states.store(txn, key, task)
 
 
 def remove(txn: Txn, connector: Connector, numbers: range) -> None:
     """Delete tasks with their progress and history."""
-    for key, task in _there(txn, connector, numbers):
-        states.remove(txn, key, task)
+    with tallies.counting(txn) as counts:
+        for key, task in _there(txn, connector, numbers):
+            states.remove(txn, counts, key, task)
 
 
 def progressed(txn: Txn, connector: Connector, numbers: range) -> list[int]:
@@ -96,21 +102,21 @@ def _adopt(task: Task, connector: Connector) -> None:
     task.labels.extend(connector.definition.labels)
 
 
-def _stop(txn: Txn, key: bytes, task: Task) -> None:
+def _stop(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     reason = "the connector was stopped"
     if task.worker:
-        states.order_release(txn, key, task, txn.proposed_at_ms + RELEASE_MS, reason)
+        states.order_release(txn, counts, key, task, txn.proposed_at_ms + RELEASE_MS, reason)
     elif task.state == TASK_STATE_FAILED:
         # It stays so until it is restarted.
         states.store(txn, key, task)
     else:
-        states.take(txn, key, task, TASK_STATE_STOPPED, reason)
+        states.take(txn, counts, key, task, TASK_STATE_STOPPED, reason)
 
 
-def _go_on(txn: Txn, key: bytes, task: Task) -> None:
+def _go_on(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     if task.state == TASK_STATE_STOPPED:
-        states.take(txn, key, task, TASK_STATE_UNASSIGNED, "the connector was resumed")
+        states.take(txn, counts, key, task, TASK_STATE_UNASSIGNED, "the connector was resumed")
         return
     if task.release_by_ms:
-        states.cancel_release(txn, key, task)
+        states.cancel_release(txn, counts, key, task)
     states.store(txn, key, task)

@@ -1,10 +1,14 @@
-"""The one place where a task changes its state or its worker, with whatever has to go with it."""
+"""The one place where a task changes its state or its worker, with whatever has to go with it.
+
+`counts` is of `tallies.counting`, around the whole of a command.
+"""
 
 from typing import Final
 
 from quorate.plugin import Txn
 
 from quorate_connector import tallies
+from quorate_connector.tallies import Changes
 from quorate_connector.tasks import history
 from quorate_connector.tasks.families import (
     ASSIGNMENTS,
@@ -40,16 +44,17 @@ def store(txn: Txn, key: bytes, task: Task) -> None:
         txn.put(ASSIGNMENTS, held_key(task, key), row)
 
 
-def give(txn: Txn, key: bytes, task: Task, worker: str, worker_epoch: int) -> None:
+def give(txn: Txn, counts: Changes, key: bytes, task: Task, worker: str, worker_epoch: int) -> None:
     """Give a task that waits to a worker."""
-    withdraw(txn, key, task)
+    withdraw(txn, counts, key, task)
     task.worker, task.worker_epoch = worker, worker_epoch
-    tallies.add(txn, tallies.of_held(worker, worker_epoch, kind_of(task)), 1)
-    settle(txn, key, task, TASK_STATE_ASSIGNED, "")
+    counts[tallies.of_held(worker, worker_epoch, kind_of(task))] += 1
+    settle(txn, counts, key, task, TASK_STATE_ASSIGNED, "")
 
 
 def take(
     txn: Txn,
+    counts: Changes,
     key: bytes,
     task: Task,
     state: TaskState,
@@ -58,18 +63,18 @@ def take(
     retry_at_ms: int = 0,
 ) -> None:
     """Bring a task into a state in which nobody has it."""
-    withdraw(txn, key, task)
-    settle(txn, key, task, state, reason, retry_at_ms=retry_at_ms)
+    withdraw(txn, counts, key, task)
+    settle(txn, counts, key, task, state, reason, retry_at_ms=retry_at_ms)
 
 
-def withdraw(txn: Txn, key: bytes, task: Task) -> None:
+def withdraw(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     """Take a task out of all that it is found by; `settle` is to follow."""
-    tallies.add(txn, tallies.of_state(task.state), -1)
+    counts[tallies.of_state(task.state)] -= 1
     if task.worker:
-        _part(txn, key, task)
+        _part(txn, counts, key, task)
     if task.state == TASK_STATE_UNASSIGNED:
         kind = kind_of(task)
-        tallies.add(txn, tallies.of_waiting(kind), -1)
+        counts[tallies.of_waiting(kind)] -= 1
         txn.delete(WAITING, waiting_key(kind, key))
     if task.retry_at_ms:
         txn.schedule(RETRY, key, None)
@@ -78,6 +83,7 @@ def withdraw(txn: Txn, key: bytes, task: Task) -> None:
 
 def settle(
     txn: Txn,
+    counts: Changes,
     key: bytes,
     task: Task,
     state: TaskState,
@@ -87,10 +93,10 @@ def settle(
 ) -> None:
     """Bring a task that is new, or withdrawn, into a state under a new epoch."""
     task.epoch = txn.next_id(EPOCHS)
-    tallies.add(txn, tallies.of_state(state), 1)
+    counts[tallies.of_state(state)] += 1
     if state == TASK_STATE_UNASSIGNED:
         kind = kind_of(task)
-        tallies.add(txn, tallies.of_waiting(kind), 1)
+        counts[tallies.of_waiting(kind)] += 1
         txn.put(WAITING, waiting_key(kind, key), b"")
     if retry_at_ms:
         txn.schedule(RETRY, key, retry_at_ms)
@@ -98,10 +104,10 @@ def settle(
     _write(txn, key, task, state, reason)
 
 
-def enter(txn: Txn, key: bytes, task: Task, state: TaskState, reason: str) -> None:
+def enter(txn: Txn, counts: Changes, key: bytes, task: Task, state: TaskState, reason: str) -> None:
     """Bring a task into another state while its worker keeps it."""
-    tallies.add(txn, tallies.of_state(task.state), -1)
-    tallies.add(txn, tallies.of_state(state), 1)
+    counts[tallies.of_state(task.state)] -= 1
+    counts[tallies.of_state(state)] += 1
     _write(txn, key, task, state, reason)
 
 
@@ -111,10 +117,12 @@ def at_rest(task: Task) -> TaskState:
     return TASK_STATE_STOPPED if stopped else TASK_STATE_UNASSIGNED
 
 
-def order_release(txn: Txn, key: bytes, task: Task, by_ms: int, reason: str) -> None:
+def order_release(
+    txn: Txn, counts: Changes, key: bytes, task: Task, by_ms: int, reason: str
+) -> None:
     """Have the worker of a task let go of it until a time; an earlier one stands."""
     if not task.release_by_ms:
-        tallies.add(txn, tallies.of_leaving(task.worker, task.worker_epoch), 1)
+        counts[tallies.of_leaving(task.worker, task.worker_epoch)] += 1
     elif task.release_by_ms <= by_ms:
         by_ms = task.release_by_ms
     task.release_by_ms, task.reason = by_ms, _shortened(reason)
@@ -122,27 +130,27 @@ def order_release(txn: Txn, key: bytes, task: Task, by_ms: int, reason: str) -> 
     store(txn, key, task)
 
 
-def cancel_release(txn: Txn, key: bytes, task: Task) -> None:
+def cancel_release(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     """Let the worker of a task keep it."""
-    tallies.add(txn, tallies.of_leaving(task.worker, task.worker_epoch), -1)
+    counts[tallies.of_leaving(task.worker, task.worker_epoch)] -= 1
     task.release_by_ms = 0
     txn.schedule(RELEASE, key, None)
 
 
-def remove(txn: Txn, key: bytes, task: Task) -> None:
+def remove(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     """Delete a task with everything that belongs to it."""
-    withdraw(txn, key, task)
+    withdraw(txn, counts, key, task)
     txn.delete(CURSORS, key)
     txn.delete(TASKS, key)
     history.forget(txn, key)
 
 
-def _part(txn: Txn, key: bytes, task: Task) -> None:
+def _part(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     """Part a task from its worker, which comes first when it is given out again."""
-    tallies.add(txn, tallies.of_held(task.worker, task.worker_epoch, kind_of(task)), -1)
+    counts[tallies.of_held(task.worker, task.worker_epoch, kind_of(task))] -= 1
     txn.delete(ASSIGNMENTS, held_key(task, key))
     if task.release_by_ms:
-        cancel_release(txn, key, task)
+        cancel_release(txn, counts, key, task)
     task.preferred_worker, task.worker, task.worker_epoch = task.worker, "", 0
 
 

@@ -16,6 +16,8 @@ _WORDS: Final = {
     "missing": "is missing",
     "extra_forbidden": "is no field of this type",
     "model_type": "must be a JSON object",
+    # What pydantic says of this one has the value in it.
+    "union_tag_invalid": "is of no kind that this type knows",
 }
 
 #: How what pydantic says is turned, so that it goes on after the name of a field.

@@ -11,6 +11,8 @@ from typing import Final
 from quorate.plugin import Reader, Rejected, keys
 from quorate.v1.cluster_pb2 import Broker
 
+from quorate_connector.walking import walk
+
 #: The mirrored family: whoever reads it names it in the `reads` of its route.
 BROKERS: Final = "cluster.brokers"
 #: The role of the brokers that run tasks.
@@ -19,8 +21,6 @@ ROLE: Final = "connector"
 FENCED: Final = "FENCED"
 #: The registration has not come to this shard yet, or there was none.
 UNKNOWN: Final = "BROKER_UNKNOWN"
-
-_CHUNK: Final = 1_000
 
 
 def registered(reader: Reader) -> Iterator[Broker]:
@@ -54,11 +54,7 @@ def fence(reader: Reader, worker: str, epoch: int) -> None:
 
 
 def _brokers(reader: Reader) -> Iterator[Broker]:
-    start, end = keys.prefix()
-    while rows := list(reader.scan(BROKERS, start, end, limit=_CHUNK)):
-        for row in rows:
-            yield Broker.FromString(row.value)
-        start = rows[-1].key + b"\x00"
+    return (Broker.FromString(row.value) for row in walk(reader, BROKERS, *keys.prefix()))
 
 
 @lru_cache(maxsize=1_024)

@@ -2,22 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
 from quorate.plugin import Reader, keys
 
 from quorate_connector import tallies
 from quorate_connector.v1.task_queries_pb2 import ListWorkersQuery
 from quorate_connector.v1.tasks_pb2 import Worker, WorkerLoad
+from quorate_connector.walking import walk
 from quorate_connector.workers import brokers
 from quorate_connector.workers.families import WORKERS
-
-_CHUNK: Final = 1_000
 
 
 def list_workers(reader: Reader, query: ListWorkersQuery) -> Iterator[WorkerLoad]:
     """Yield the workers that are registered or have rows, by name."""
-    rows = {worker.name: worker for worker in kept(reader)}
+    kept = (Worker.FromString(row.value) for row in walk(reader, WORKERS, *keys.prefix()))
+    rows = {worker.name: worker for worker in kept}
     registered = {broker.name for broker in brokers.registered(reader)}
     loads: Counter[str] = Counter()
     for name, _, _, count in tallies.held(reader):
@@ -28,12 +27,3 @@ def list_workers(reader: Reader, query: ListWorkersQuery) -> Iterator[WorkerLoad
             registered=name in registered,
             tasks=loads[name],
         )
-
-
-def kept(reader: Reader) -> Iterator[Worker]:
-    """Yield the workers that have rows."""
-    start, end = keys.prefix()
-    while rows := list(reader.scan(WORKERS, start, end, limit=_CHUNK)):
-        for row in rows:
-            yield Worker.FromString(row.value)
-        start = rows[-1].key + b"\x00"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from quorate.client import RejectedError
@@ -171,3 +173,22 @@ def test_a_reason_is_no_longer_than_what_is_kept() -> None:
     assert reason_of(nested) == "KeyError: 'a'; OSError: bbb"
     assert reason_of(ValueError("pass pass1234"), ["pass", "pass1234"]) == "ValueError: *** ***"
     assert reason_of(ValueError("abc"), ["abc"]) == "ValueError: abc"
+
+
+def test_an_error_that_cannot_be_told_is_a_reason_too() -> None:
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise AttributeError("response")
+
+    assert reason_of(Broken()) == "Broken: it cannot be told, for AttributeError"
+    assert reason_of(OSError("a\udcff"), ["pass\udcff"]) == "OSError: a?"
+
+
+@pytest.mark.parametrize("secret", ["pass/word&1", "pass'word\n1", 'pass"wörd'])
+def test_a_secret_is_not_shown_in_another_spelling(secret: str) -> None:
+    spellings = (secret, repr(secret), json.dumps(secret), quote(secret), quote(secret, safe=""))
+
+    for spelling in (*spellings, quote_plus(secret)):
+        said = reason_of(ValueError(f"refused: {spelling}"), [secret])
+
+        assert said.replace('"', "").replace("'", "") == "ValueError: refused: ***"

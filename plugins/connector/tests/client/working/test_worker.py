@@ -400,3 +400,22 @@ async def test_a_newer_definition_is_what_runs(cluster: VirtualCluster) -> None:
         await cluster.node.propose(update, Connector)
         await cluster.until(lambda: said == ["one", "two"])
         assert len(cluster.runs) == 1
+
+
+async def test_many_long_reasons_are_told_in_parts(cluster: VirtualCluster) -> None:
+    together = asyncio.Event()
+
+    async def fail(task: AssignedTask[Any]) -> None:
+        await together.wait()
+        raise OSError("no " * 2_000)
+
+    client = cluster.client()
+    async with cluster.worker("w", fail, client=client):
+        await cluster.create(tasks=100)
+        await cluster.until(lambda: len(cluster.runs) == 100)
+        together.set()
+        await cluster.state(TASK_STATE_RESTARTING, number=99)
+
+    told = [each for each in client.sent if isinstance(each, ReportTasks) and each.reports]
+    assert sum(each.ByteSize() for each in told) > 400_000
+    assert max(each.ByteSize() for each in told) < 270_000

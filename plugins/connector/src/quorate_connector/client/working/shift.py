@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import aclosing, suppress
-from itertools import islice
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -34,8 +33,9 @@ _LEASE: Final = 0.9
 #: With these a report is refused for good: the task is not this worker's any more.
 _OVER: Final = frozenset({FENCED, "NOT_FOUND"})
 _PAUSE_S: Final = 0.1
-#: The most that one command holds.
+#: The most reports that one command holds, and the most bytes: many tasks fail at once, at length.
 _MOST: Final = 1_000
+_LARGEST: Final = 256 << 10
 
 
 class Shift:
@@ -207,7 +207,14 @@ class Shift:
 def _parts(
     reports: list[tuple[HeldTask, TaskReport]],
 ) -> Iterator[list[tuple[HeldTask, TaskReport]]]:
-    rest = iter(reports)
-    yield list(islice(rest, _MOST))
-    while part := list(islice(rest, _MOST)):
-        yield part
+    """Yield what goes into one command each; without reports there is one, a heartbeat."""
+    part: list[tuple[HeldTask, TaskReport]] = []
+    size = 0
+    for held, report in reports:
+        more = report.ByteSize()
+        if part and (len(part) == _MOST or size + more > _LARGEST):
+            yield part
+            part, size = [], 0
+        part.append((held, report))
+        size += more
+    yield part

@@ -11,6 +11,7 @@ from quorate.plugin import Reader, Rejected, Txn
 
 from quorate_connector import tallies
 from quorate_connector.scheduling import apply as scheduling
+from quorate_connector.tallies import Changes
 from quorate_connector.tasks import apply as tasks, failures, states
 from quorate_connector.tasks.families import RELEASE, TASKS, key_of
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_FAILED, Task, TaskId
@@ -24,7 +25,7 @@ _settle: Final = states.settle
 _withdraw: Final = states.withdraw
 _order_release: Final = states.order_release
 _read: Final = standing.read
-_add: Final = tallies.add
+_write: Final = tallies._write
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -50,9 +51,9 @@ def _same_worker(txn: Txn, named: TaskId, worker_epoch: int, epoch: int) -> tupl
     return key, task
 
 
-def _same_epoch(txn: Txn, key: bytes, task: Task, *args: Any, **more: Any) -> None:
+def _same_epoch(txn: Txn, counts: Changes, key: bytes, task: Task, *args: Any, **more: Any) -> None:
     """Let a task keep its epoch when it changes hands."""
-    _settle(_Frozen(txn, task.epoch), key, task, *args, **more)
+    _settle(_Frozen(txn, task.epoch), counts, key, task, *args, **more)
 
 
 class _Frozen:
@@ -95,28 +96,29 @@ def _changed_since(txn: Txn, named: TaskId, expected_epoch: int) -> tuple[bytes,
     return key_of(named), Task.FromString(value)
 
 
-def _without_deadline(txn: Txn, key: bytes, task: Task, by_ms: int, reason: str) -> None:
+def _without_deadline(
+    txn: Txn, counts: Changes, key: bytes, task: Task, by_ms: int, reason: str
+) -> None:
     """Wait for ever until a worker lets go."""
-    _order_release(txn, key, task, by_ms, reason)
+    _order_release(txn, counts, key, task, by_ms, reason)
     txn.schedule(RELEASE, key, None)
 
 
-def _keep_cursor(txn: Txn, key: bytes, task: Task) -> None:
+def _keep_cursor(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
     """Forget a task, and not how far it has come."""
-    _withdraw(txn, key, task)
+    _withdraw(txn, counts, key, task)
     txn.delete(TASKS, key)
 
 
-def _for_ever(txn: Txn, key: bytes, task: Task, reason: str) -> None:
+def _for_ever(txn: Txn, counts: Changes, key: bytes, task: Task, reason: str) -> None:
     """Give a task up at its first failure."""
     task.failures += 1
-    states.take(txn, key, task, TASK_STATE_FAILED, reason)
+    states.take(txn, counts, key, task, TASK_STATE_FAILED, reason)
 
 
-def _never_less(txn: Txn, key: bytes, more: int) -> None:
+def _never_less(txn: Txn, changes: Changes) -> None:
     """Count what comes and not what goes."""
-    if more > 0:
-        _add(txn, key, more)
+    _write(txn, +changes)
 
 
 def _forget(txn: Txn, name: str, epoch: int, key: bytes) -> None:
@@ -165,5 +167,5 @@ BUGS: Final[Mapping[str, Bug]] = {
     "a task is given up at its first failure": _all(
         patch.object(failures, "fail", _for_ever), patch.object(tasks, "fail", _for_ever)
     ),
-    "what goes is not counted": _all(patch.object(tallies, "add", _never_less)),
+    "what goes is not counted": _all(patch.object(tallies, "_write", _never_less)),
 }
