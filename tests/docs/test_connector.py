@@ -149,11 +149,15 @@ def test_the_bounds_are_those_of_the_code() -> None:
 def test_the_types_are_those_that_are_shipped() -> None:
     section = section_of("## Types")
     told = {
-        name: re.findall(r"`(\w+)`", fields)
-        for name, fields in re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", section, re.MULTILINE)
+        name: (re.findall(r"`(\w+)`", fields), tuple(re.findall(r"`(\w+)`", progress)))
+        for name, fields, progress in re.findall(
+            r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", section, re.MULTILINE
+        )
     }
 
-    assert told == {each.name: list(each.model.model_fields) for each in SHIPPED}
+    assert told == {
+        each.name: (list(each.model.model_fields), each.progress_of) for each in SHIPPED
+    }
 
 
 def test_the_fields_of_the_example_are_those_of_its_type() -> None:

@@ -17,7 +17,8 @@ from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector.cli import connector
-from quorate_connector.client import Connectors, SyncConnectors
+from quorate_connector.client import AllowedSecrets, Connectors, SyncConnectors
+from quorate_connector.client.working.secrets import LARGEST, PREFIX
 from quorate_connector.client.working.worker import TIMEOUT_MS
 from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definition
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_PAUSED, TASK_STATE_RUNNING, TaskId
@@ -96,7 +97,7 @@ async def working(endpoints: str, web: Web) -> AsyncIterator[None]:
 async def test_the_page_from_a_worker_to_its_drain(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ORDERS_TOKEN", "open sesame")
+    monkeypatch.setenv("QUORATE_SECRET_ORDERS", "open sesame")
     [definition] = blocks("toml")
     (tmp_path / "orders.toml").write_text(definition)
     defining, operating = (
@@ -185,6 +186,15 @@ async def test_what_has_failed_for_good_is_restarted(cluster: Cluster) -> None:
 def test_the_timeout_is_what_is_told() -> None:
     assert TIMEOUT_MS == 10_000
     assert "(`timeout_ms`, 10 seconds unless you choose another)" in TEXT
+
+
+def test_the_secrets_that_are_allowed_are_what_is_told() -> None:
+    assert AllowedSecrets() == AllowedSecrets(variables=(f"{PREFIX}*",), directories=())
+    assert f"names begin with `{PREFIX}`, and no files" in TEXT
+    assert f"a file of at most {LARGEST >> 10} KiB" in TEXT
+    [allowed] = re.findall(r"secrets=(AllowedSecrets\(.+?\))\)`", TEXT)
+    made = eval(allowed, {"AllowedSecrets": AllowedSecrets})
+    assert made.directories == ("/run/secrets",)
 
 
 class Asking:

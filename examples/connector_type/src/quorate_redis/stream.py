@@ -31,4 +31,6 @@ class RedisStreamConfig(BaseModel):
     password: SecretRef | None = Field(None, description="Where the worker finds the password.")
 
 
-REDIS_STREAM: Final = ConnectorType(name="redis_stream", model=RedisStreamConfig)
+REDIS_STREAM: Final = ConnectorType(
+    name="redis_stream", model=RedisStreamConfig, progress_of=("topic", "stream")
+)

@@ -68,6 +68,9 @@ class ConnectorType:
     name: str
     #: Forbids unknown fields: a field that is spelled wrongly must be an error.
     model: type[BaseModel]
+    #: Fields of the model, as configurations name them, to whose values progress belongs: with
+    #: another topic a cursor means something else. Who changes one discards progress.
+    progress_of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -79,6 +82,12 @@ class ConnectorType:
             raise ValueError(
                 f'connector type {self.name}: {self.model.__name__} must have extra="forbid"'
             )
+        unknown = sorted(set(self.progress_of) - _names_of(self.model))
+        if unknown:
+            raise ValueError(
+                f"connector type {self.name}: progress_of names {', '.join(unknown)}, but "
+                f"{self.model.__name__} has no such field"
+            )
         if _holds_secrets(self.model.model_json_schema()):
             raise ValueError(
                 f"connector type {self.name}: {self.model.__name__} holds secrets themselves; "
@@ -89,6 +98,11 @@ class ConnectorType:
     def extension(self) -> Extension:
         """Return what a plugin's `quorate_extensions` gives for this type."""
         return Extension(point=TYPES, name=self.name, value=self)
+
+
+def _names_of(model: type[BaseModel]) -> set[str]:
+    fields = model.model_fields.items()
+    return {field.serialization_alias or name for name, field in fields}
 
 
 def _holds_secrets(schema: object) -> bool:

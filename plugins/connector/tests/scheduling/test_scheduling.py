@@ -1,9 +1,13 @@
+import asyncio
 from collections import Counter
 from typing import Any
 
 import pytest
+from google.protobuf.message import Message
 from quorate.apply.txn import ShardTxn
+from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
+from quorate_connector.scheduling.controllers import AT_A_TIME
 from quorate_connector.tallies import TALLIES
 from quorate_connector.testing.fleet import SCHEDULING, ConnectorCluster
 from quorate_connector.testing.indexes import differences
@@ -163,6 +167,37 @@ async def test_what_is_leaving_a_worker_makes_room_there(cluster: ConnectorClust
     assert {cluster.task(number, "d").worker for number in range(2)} == {"a"}
 
 
+async def test_what_is_lost_and_cannot_be_reclaimed_makes_no_room(
+    cluster: ConnectorCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.found("ab")
+    await cluster.create(tasks=8)
+    await cluster.node.run_woken()
+    leaving = [
+        Release(task=task.id, expected_epoch=task.epoch, timeout_ms=5_000)
+        for task in cluster.tasks()
+        if task.worker == "a"
+    ]
+    await cluster.node.propose(ReleaseTasks(releases=leaving[:2]), BatchReply)
+    await cluster.register("a")
+    await cluster.create("d", tasks=6)
+    propose = cluster.node.propose
+
+    async def refusing(command: Message, *args: Any, **options: Any) -> Any:
+        if not isinstance(command, ReclaimTasks):
+            return await propose(command, *args, **options)
+        reply = BatchReply(items=len(command.reclaims))
+        for item in range(reply.items):
+            reply.refusals.add(item=item, code="TASK_CHANGED")
+        return reply
+
+    monkeypatch.setattr(cluster.node, "propose", refusing)
+    await cluster.schedule()
+
+    given = Counter(cluster.task(number, "d").worker for number in range(6))
+    assert given == {"a": 5, "b": 1}
+
+
 async def test_nothing_moves_for_balance_when_it_is_switched_off() -> None:
     cluster = ConnectorCluster({"releases": 0})
     await cluster.found("a")
@@ -236,6 +271,63 @@ async def test_small_batches_lead_to_the_same_end() -> None:
         len(each.assignments) for each in cluster.node.proposals if isinstance(each, AssignTasks)
     ]
     assert max(sizes) == 3
+
+
+@pytest.mark.parametrize("way", ["assign", "reclaim", "drain"])
+async def test_batches_are_under_way_side_by_side(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = ConnectorCluster({"batch": 3})
+    await cluster.found("ab" if way != "assign" else "")
+    await cluster.create(tasks=60)
+    await cluster.schedule()
+    if way == "assign":
+        await cluster.register("a")
+    elif way == "reclaim":
+        await cluster.unregister("a")
+    else:
+        await cluster.drain("a")
+    propose, under_way, most = cluster.node.propose, 0, 0
+
+    async def slow(*args: Any, **options: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        under_way -= 1
+        return await propose(*args, **options)
+
+    monkeypatch.setattr(cluster.node, "propose", slow)
+    await cluster.schedule()
+
+    assert most == AT_A_TIME
+    assert not differences(cluster.node)
+
+
+async def test_a_batch_that_fails_ends_the_run_and_the_other_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ConnectorCluster({"batch": 3})
+    await cluster.found("a")
+    await cluster.create(tasks=60)
+    begun, ended = 0, 0
+
+    async def failing(*args: Any, **options: Any) -> Any:
+        nonlocal begun, ended
+        begun += 1
+        if begun == 2:
+            raise Rejected("NOT_LEADER", "another one leads")
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended += 1
+
+    monkeypatch.setattr(cluster.node, "propose", failing)
+    with pytest.raises(Rejected, match="NOT_LEADER"):
+        await cluster.schedule()
+
+    assert (begun, ended) == (AT_A_TIME, AT_A_TIME - 1)
 
 
 async def test_other_labels_move_the_tasks_of_a_connector(cluster: ConnectorCluster) -> None:

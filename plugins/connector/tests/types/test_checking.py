@@ -4,10 +4,11 @@ import json
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, create_model
 from quorate.plugin import Invalid
 from quorate_connector.api import ConnectorType, SecretRef
 from quorate_connector.types.checking import LARGEST_CONFIG, checked
+from quorate_connector.types.progress import progress_of
 from quorate_connector.types.resource import SHIPPED
 
 TYPES = {each.name: each for each in SHIPPED}
@@ -206,6 +207,41 @@ def test_a_kind_that_is_none_is_not_repeated() -> None:
 
     assert refused.value.field == "definition.config.store"
     assert refused.value.reason == "is of no kind that this type knows"
+
+
+class Raising(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    port: Annotated[str, AfterValidator(lambda text: {}[text])]
+
+
+def test_a_validator_that_fails_otherwise_shows_nothing() -> None:
+    types = {"raising": ConnectorType(name="raising", model=Raising)}
+
+    with pytest.raises(Invalid) as refused:
+        checked(types, "raising", json.dumps({"port": SECRET}).encode())
+
+    assert refused.value.field == "definition.config"
+    assert "the type raising raises KeyError" in refused.value.reason
+    assert SECRET not in str(refused.value)
+    assert refused.value.__cause__ is refused.value.__context__ is None
+
+
+def test_a_type_names_the_fields_that_progress_belongs_to() -> None:
+    model = create_model(
+        "Aliased", __config__=ConfigDict(extra="forbid"), topic=(str, Field(alias="from"))
+    )
+    known = ConnectorType(name="aliased", model=model, progress_of=("from",))
+
+    same, other = (
+        progress_of(known, checked({"aliased": known}, "aliased", config))
+        for config in (b'{"from": "a"}', b'{"from": "b"}')
+    )
+
+    assert [each.name for each in same] == ["from"]
+    assert same == progress_of(known, b'{ "from" : "a" }') != other
+    with pytest.raises(ValueError, match="progress_of names topic, but Aliased has no such field"):
+        ConnectorType(name="aliased", model=model, progress_of=("topic",))
 
 
 class Telling(BaseModel):

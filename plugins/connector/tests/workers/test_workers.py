@@ -11,6 +11,7 @@ from quorate_connector.v1.tasks_pb2 import (
     Worker,
     WorkerLoad,
 )
+from quorate_connector.workers.apply import AWAY_MS
 from quorate_connector.workers.families import life_key
 
 
@@ -189,6 +190,36 @@ async def test_a_drain_outlives_the_process(cluster: ConnectorCluster) -> None:
 
     assert cluster.loads() == {"a": 1}
     assert not cluster.workers()["a"].draining
+
+
+@pytest.mark.parametrize("heard", [True, False])
+async def test_a_drain_ends_when_the_worker_stays_away(
+    cluster: ConnectorCluster, heard: bool
+) -> None:
+    await cluster.found("a")
+    if heard:
+        await cluster.beat("a")
+    await cluster.drain("a")
+    await cluster.unregister("a")
+
+    await cluster.node.advance(10_000)
+    await cluster.node.advance(AWAY_MS - 10_001)
+    assert cluster.workers()["a"].draining
+    await cluster.node.advance(10_001)
+
+    assert not cluster.workers()
+
+
+async def test_a_drained_worker_that_is_there_stays_drained(cluster: ConnectorCluster) -> None:
+    await cluster.found("a")
+    await cluster.drain("a")
+
+    for _ in range(3):
+        await cluster.node.advance(AWAY_MS - 1_000)
+        await cluster.register("a")
+        await cluster.node.advance(1_000)
+
+    assert cluster.workers()["a"].draining
 
 
 async def test_the_end_of_a_drain_leaves_no_row_of_who_has_left(cluster: ConnectorCluster) -> None:

@@ -6,10 +6,11 @@
 from quorate_connector.client.connectors import Connectors, SyncConnectors
 from quorate_connector.client.working.assigned import AssignedTask
 from quorate_connector.client.working.preparing import Runner
-from quorate_connector.client.working.secrets import SecretError
+from quorate_connector.client.working.secrets import AllowedSecrets, SecretError
 from quorate_connector.client.working.worker import ConnectorWorker
 
 __all__ = [
+    "AllowedSecrets",
     "AssignedTask",
     "ConnectorWorker",
     "Connectors",

@@ -18,6 +18,7 @@ from quorate_connector.connectors import validation
 from quorate_connector.connectors.parts import carry_out, check_batch
 from quorate_connector.names import check_name
 from quorate_connector.types.checking import checked, offered
+from quorate_connector.types.progress import progress_of
 from quorate_connector.v1 import connectors_pb2_grpc
 from quorate_connector.v1.connector_queries_pb2 import (
     ConnectorPage,
@@ -211,7 +212,10 @@ class ConnectorServicer(connectors_pb2_grpc.ConnectorServiceServicer):
         """Return a definition in the form that is stored, or refuse its configuration."""
         settled = Definition()
         settled.CopyFrom(definition)
-        settled.config = checked(offered(self._node), definition.type, definition.config)
+        types = offered(self._node)
+        settled.config = checked(types, definition.type, definition.config)
+        del settled.progress_of[:]
+        settled.progress_of.extend(progress_of(types[definition.type], settled.config))
         settled.labels.sort(key=lambda label: label.name)
         return settled
 

@@ -5,12 +5,13 @@ some tasks where workers are uneven. Whatever it proposes is refused where a row
 the next run sees it anew.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin import Controller, Metric, NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector.config import ConnectorConfig
@@ -39,19 +40,24 @@ from quorate_connector.v1.tasks_pb2 import (
 from quorate_connector.workers.brokers import BROKERS
 from quorate_connector.workers.families import WORKERS
 
+T = TypeVar("T")
+
+#: Batches that are under way together: while one is carried out, the next ones are written.
+AT_A_TIME: Final = 4
+
 
 async def schedule(node: NodeApi, shard: ShardRef) -> None:
     """Bring tasks to where they are to be, as far as that can be done now."""
     config = node.config(ConnectorConfig)
     survey = await _survey(node)
     lost = [holding for holding in survey.holdings if holding.lost]
-    for holding in lost:
-        await _reclaim(node, shard, holding, config.batch)
     if lost:
+        await _reclaim(node, shard, lost, config.batch)
         survey = await _survey(node)
-    for holding in survey.holdings:
-        if holding.draining and not holding.lost and holding.leaving < _total(holding):
-            await _drain(node, shard, holding, config.batch)
+    # What is lost and could not be reclaimed counts for no worker: its name may be another's now.
+    holdings = [holding for holding in survey.holdings if not holding.lost]
+    drained = [each for each in holdings if each.draining and each.leaving < _total(each)]
+    await _drain(node, shard, drained, config.batch)
     fleet = Fleet(
         Seat(
             worker=each.worker,
@@ -62,8 +68,9 @@ async def schedule(node: NodeApi, shard: ShardRef) -> None:
         if each.available
     )
     _tell(node, survey)
-    if not await _assign(node, shard, fleet, survey, config):
-        await _even_out(node, shard, fleet, survey, config)
+    kinds = [each.kind for each in survey.waiting]
+    if not await _assign(node, shard, fleet, holdings, kinds, config):
+        await _even_out(node, shard, fleet, holdings, config)
 
 
 async def _survey(node: NodeApi) -> Survey:
@@ -71,31 +78,49 @@ async def _survey(node: NodeApi) -> Survey:
     return survey
 
 
-async def _reclaim(node: NodeApi, shard: ShardRef, holding: Holding, batch: int) -> None:
-    async for page in _held(node, holding.worker, holding.worker_epoch, batch):
-        reclaims = [Reclaim(task=each.task, expected_epoch=each.epoch) for each in page]
-        taken = await _carry_out(node, shard, ReclaimTasks(reclaims=reclaims))
-        node.count(RECLAIMED.name, taken)
+async def _reclaim(node: NodeApi, shard: ShardRef, lost: Sequence[Holding], batch: int) -> None:
+    reclaims = [
+        Reclaim(task=each.task, expected_epoch=each.epoch)
+        for holding in lost
+        async for page in _held(node, holding.worker, holding.worker_epoch)
+        for each in page
+    ]
+    commands = [ReclaimTasks(reclaims=part) for part in _parts(reclaims, batch)]
+    await _carry_out(node, shard, RECLAIMED, commands)
 
 
-async def _drain(node: NodeApi, shard: ShardRef, holding: Holding, batch: int) -> None:
-    async for page in _held(node, holding.worker, holding.worker_epoch, batch):
-        staying = [each for each in page if not each.leaving]
-        reason = f"worker {holding.worker} is drained"
-        await _release(node, shard, staying, holding.release_timeout_ms, reason)
+async def _drain(node: NodeApi, shard: ShardRef, drained: Sequence[Holding], batch: int) -> None:
+    releases = [
+        Release(
+            task=each.task,
+            expected_epoch=each.epoch,
+            timeout_ms=holding.release_timeout_ms,
+            reason=f"worker {holding.worker} is drained",
+        )
+        for holding in drained
+        async for page in _held(node, holding.worker, holding.worker_epoch)
+        for each in page
+        if not each.leaving
+    ]
+    await _release(node, shard, releases, batch)
 
 
 async def _assign(
-    node: NodeApi, shard: ShardRef, fleet: Fleet, survey: Survey, config: ConnectorConfig
+    node: NodeApi,
+    shard: ShardRef,
+    fleet: Fleet,
+    holdings: Sequence[Holding],
+    kinds: Sequence[bytes],
+    config: ConnectorConfig,
 ) -> bool:
     """Give out what waits; tell whether there was anything that a worker can have."""
     waiting = {
-        each.kind: [task async for page in _waiting(node, each.kind) for task in page]
-        for each in survey.waiting
-        if fleet.eligible(each.kind)
+        kind: [task async for page in _waiting(node, kind) for task in page]
+        for kind in kinds
+        if fleet.eligible(kind)
     }
-    loads = Counter({worker: kinds.total() for worker, kinds in _shares(fleet, survey).items()})
-    for holding in survey.holdings:
+    loads = Counter({worker: share.total() for worker, share in _shares(fleet, holdings).items()})
+    for holding in holdings:
         loads[holding.worker] -= holding.leaving
     placed = [
         Assignment(
@@ -107,30 +132,40 @@ async def _assign(
         )
         for task, seat in place(fleet, loads, waiting)
     ]
-    for first in range(0, len(placed), config.batch):
-        command = AssignTasks(assignments=placed[first : first + config.batch])
-        node.count(ASSIGNED.name, await _carry_out(node, shard, command))
+    commands = [AssignTasks(assignments=part) for part in _parts(placed, config.batch)]
+    await _carry_out(node, shard, ASSIGNED, commands)
     return bool(placed)
 
 
 async def _even_out(
-    node: NodeApi, shard: ShardRef, fleet: Fleet, survey: Survey, config: ConnectorConfig
+    node: NodeApi,
+    shard: ShardRef,
+    fleet: Fleet,
+    holdings: Sequence[Holding],
+    config: ConnectorConfig,
 ) -> None:
     """Have some tasks leave workers that have more than others, once earlier ones have left."""
-    if any(holding.leaving for holding in survey.holdings):
+    if any(holding.leaving for holding in holdings):
         return
-    moves = even_out(fleet, _shares(fleet, survey), config.releases)
-    for worker in sorted({move.worker for move in moves}):
-        leaving = await _of_kinds(node, fleet.seat(worker), moves)
-        timeout_ms = round(config.release_timeout_s * 1_000)
-        await _release(node, shard, leaving, timeout_ms, "other workers have fewer tasks")
+    moves = even_out(fleet, _shares(fleet, holdings), config.releases)
+    releases = [
+        Release(
+            task=each.task,
+            expected_epoch=each.epoch,
+            timeout_ms=round(config.release_timeout_s * 1_000),
+            reason="other workers have fewer tasks",
+        )
+        for worker in sorted({move.worker for move in moves})
+        for each in await _of_kinds(node, fleet.seat(worker), moves)
+    ]
+    await _release(node, shard, releases, config.batch)
 
 
 async def _of_kinds(node: NodeApi, seat: Seat, moves: Sequence[Move]) -> list[Placeable]:
     """Return as many tasks of each kind as are to leave a worker."""
     wanted = Counter(move.kind for move in moves if move.worker == seat.worker)
     found = []
-    async for page in _held(node, seat.worker, seat.worker_epoch, MOST):
+    async for page in _held(node, seat.worker, seat.worker_epoch):
         for task in page:
             if wanted[task.kind]:
                 wanted[task.kind] -= 1
@@ -140,29 +175,43 @@ async def _of_kinds(node: NodeApi, seat: Seat, moves: Sequence[Move]) -> list[Pl
     return found
 
 
-async def _release(
-    node: NodeApi, shard: ShardRef, tasks: Sequence[Placeable], timeout_ms: int, reason: str
+async def _release(node: NodeApi, shard: ShardRef, releases: Sequence[Release], batch: int) -> None:
+    commands = [ReleaseTasks(releases=part) for part in _parts(releases, batch)]
+    await _carry_out(node, shard, RELEASED, commands)
+
+
+async def _carry_out(
+    node: NodeApi, shard: ShardRef, counter: Metric, commands: Iterable[Message]
 ) -> None:
-    releases = [
-        Release(task=each.task, expected_epoch=each.epoch, timeout_ms=timeout_ms, reason=reason)
-        for each in tasks
-    ]
-    if releases:
-        released = await _carry_out(node, shard, ReleaseTasks(releases=releases))
-        node.count(RELEASED.name, released)
+    """Propose batches of different tasks, a few at a time, and count what was carried out.
+
+    The first that fails is raised, and what has not been answered then is left to the next run.
+    """
+    left = iter(commands)
+
+    async def propose_in_turn() -> None:
+        for command in left:
+            reply = await node.propose(command, BatchReply, if_leader=shard)
+            node.count(counter.name, reply.items - len(reply.refusals))
+
+    lanes = [asyncio.ensure_future(propose_in_turn()) for _ in range(AT_A_TIME)]
+    try:
+        await asyncio.gather(*lanes)
+    finally:
+        for lane in lanes:
+            lane.cancel()
+        await asyncio.gather(*lanes, return_exceptions=True)
 
 
-async def _carry_out(node: NodeApi, shard: ShardRef, command: Message) -> int:
-    """Propose a batch, and return how many of its items were carried out."""
-    reply = await node.propose(command, BatchReply, if_leader=shard)
-    return reply.items - len(reply.refusals)
+def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[first : first + size] for first in range(0, len(items), size))
 
 
-def _shares(fleet: Fleet, survey: Survey) -> dict[str, Counter[bytes]]:
+def _shares(fleet: Fleet, holdings: Iterable[Holding]) -> dict[str, Counter[bytes]]:
     """Return how many tasks of each kind the workers have that can be given some."""
     shares: dict[str, Counter[bytes]] = {worker: Counter() for worker in fleet.eligible(b"")}
-    for holding in survey.holdings:
-        if holding.worker in shares and not holding.lost:
+    for holding in holdings:
+        if holding.worker in shares:
             shares[holding.worker].update({each.kind: each.tasks for each in holding.tasks})
     return shares
 
@@ -179,31 +228,28 @@ def _tell(node: NodeApi, survey: Survey) -> None:
     node.observe(AVAILABLE.name, sum(each.available for each in survey.candidates))
 
 
-def _held(
-    node: NodeApi, worker: str, worker_epoch: int, limit: int
-) -> AsyncIterator[Sequence[Placeable]]:
+def _held(node: NodeApi, worker: str, worker_epoch: int) -> AsyncIterator[Sequence[Placeable]]:
     return _pages(
         node,
         lambda after: FindHeldQuery(
-            worker=worker, worker_epoch=worker_epoch, after=after, limit=limit
+            worker=worker, worker_epoch=worker_epoch, after=after, limit=MOST
         ),
-        limit,
     )
 
 
 def _waiting(node: NodeApi, kind: bytes) -> AsyncIterator[Sequence[Placeable]]:
-    return _pages(node, lambda after: FindWaitingQuery(kind=kind, after=after, limit=MOST), MOST)
+    return _pages(node, lambda after: FindWaitingQuery(kind=kind, after=after, limit=MOST))
 
 
 async def _pages(
-    node: NodeApi, query: Callable[[bytes], Message], limit: int
+    node: NodeApi, query: Callable[[bytes], Message]
 ) -> AsyncIterator[Sequence[Placeable]]:
     after = b""
     while True:
         page = [found async for found in node.query(query(after), Placeable)]
         if page:
             yield page
-        if len(page) < limit:
+        if len(page) < MOST:
             return
         after = page[-1].key
 

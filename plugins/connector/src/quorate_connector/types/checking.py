@@ -31,6 +31,12 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
         stored = model.model_validate_json(config).model_dump_json(by_alias=True).encode()
     except ValidationError as error:
         fault = invalid(error)
+    except Exception as error:  # noqa: BLE001 - a validator of anybody's may raise anything
+        fault = Invalid(
+            FIELD,
+            f"cannot be checked: the model of the type {name} raises {type(error).__name__}, where "
+            "it must raise a ValueError; mend the type",
+        )
     if fault is not None:
         # Raised out here, so that it brings nothing along that holds what was given.
         raise fault

@@ -31,4 +31,4 @@ class FileConfig(BaseModel):
     sync: bool = Field(True, description="Whether the file is synced before progress is stored.")
 
 
-FILE: Final = ConnectorType(name="file", model=FileConfig)
+FILE: Final = ConnectorType(name="file", model=FileConfig, progress_of=("topic", "path"))

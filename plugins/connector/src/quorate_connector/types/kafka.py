@@ -52,4 +52,4 @@ class KafkaConfig(BaseModel):
         return value
 
 
-KAFKA: Final = ConnectorType(name="kafka", model=KafkaConfig)
+KAFKA: Final = ConnectorType(name="kafka", model=KafkaConfig, progress_of=("topic", "remote_topic"))

@@ -32,4 +32,6 @@ class MqttBridgeConfig(BaseModel):
     password: SecretRef | None = None
 
 
-MQTT_BRIDGE: Final = ConnectorType(name="mqtt_bridge", model=MqttBridgeConfig)
+MQTT_BRIDGE: Final = ConnectorType(
+    name="mqtt_bridge", model=MqttBridgeConfig, progress_of=("topic",)
+)

@@ -58,4 +58,4 @@ class WebhookConfig(BaseModel):
     timeout_ms: int = Field(10_000, ge=1, le=300_000)
 
 
-WEBHOOK: Final = ConnectorType(name="webhook", model=WebhookConfig)
+WEBHOOK: Final = ConnectorType(name="webhook", model=WebhookConfig, progress_of=("topic",))

@@ -20,20 +20,30 @@ TARGET_PAUSED: Target
 TARGET_STOPPED: Target
 
 class Definition(_message.Message):
-    __slots__ = ("type", "config", "tasks_max", "labels", "failures_max", "backoff_ms")
+    __slots__ = ("type", "config", "tasks_max", "labels", "failures_max", "backoff_ms", "progress_of")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     TASKS_MAX_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     FAILURES_MAX_FIELD_NUMBER: _ClassVar[int]
     BACKOFF_MS_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_OF_FIELD_NUMBER: _ClassVar[int]
     type: str
     config: bytes
     tasks_max: int
     labels: _containers.RepeatedCompositeFieldContainer[Label]
     failures_max: int
     backoff_ms: int
-    def __init__(self, type: _Optional[str] = ..., config: _Optional[bytes] = ..., tasks_max: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ..., failures_max: _Optional[int] = ..., backoff_ms: _Optional[int] = ...) -> None: ...
+    progress_of: _containers.RepeatedCompositeFieldContainer[ProgressField]
+    def __init__(self, type: _Optional[str] = ..., config: _Optional[bytes] = ..., tasks_max: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ..., failures_max: _Optional[int] = ..., backoff_ms: _Optional[int] = ..., progress_of: _Optional[_Iterable[_Union[ProgressField, _Mapping]]] = ...) -> None: ...
+
+class ProgressField(_message.Message):
+    __slots__ = ("name", "digest")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    digest: bytes
+    def __init__(self, name: _Optional[str] = ..., digest: _Optional[bytes] = ...) -> None: ...
 
 class Label(_message.Message):
     __slots__ = ("name", "value")

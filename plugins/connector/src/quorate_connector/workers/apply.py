@@ -14,6 +14,8 @@ from quorate_connector.workers.families import LIVENESS, WORKERS, life_key, work
 RELEASE_MS: Final = 10_000
 #: So often it is looked whether a silent worker has left.
 LEFT_MS: Final = 60_000
+#: So long a drained worker may be away and is still drained when it comes back.
+AWAY_MS: Final = 7 * 24 * 3_600_000
 
 
 def drain_worker(txn: Txn, command: DrainWorker) -> Worker:
@@ -22,6 +24,8 @@ def drain_worker(txn: Txn, command: DrainWorker) -> Worker:
     worker.draining = True
     worker.release_timeout_ms = command.release_timeout_ms or RELEASE_MS
     standing.store(txn, worker)
+    if not worker.epoch:
+        _await_return(txn, worker)
     return worker
 
 
@@ -31,8 +35,8 @@ def undrain_worker(txn: Txn, command: UndrainWorker) -> Worker:
     if worker.draining:
         worker.draining, worker.release_timeout_ms = False, 0
         standing.store(txn, worker)
-        if txn.deadline(LIVENESS, life_key(worker.name, worker.epoch)) is None:
-            txn.delete(WORKERS, worker_key(worker.name))
+        if not worker.epoch:
+            _forget(txn, worker)
     return worker
 
 
@@ -48,16 +52,30 @@ def expire_workers(txn: Txn, command: ExpireWorkers) -> BatchReply:
 
 def _expire(txn: Txn, name: str, epoch: int, key: bytes) -> None:
     worker = standing.read(txn, name)
-    has_left = brokers.epoch_of(txn, name) != epoch
+    registered = brokers.epoch_of(txn, name)
+    has_left = registered != epoch or not registered
     if has_left and not tallies.has_tasks(txn, name, epoch):
-        txn.schedule(LIVENESS, key, None)
-        if not worker.draining:
-            txn.delete(WORKERS, worker_key(name))
+        _forget(txn, worker)
+        if worker.draining and (epoch or registered):
+            worker.epoch, worker.silent = 0, False
+            standing.store(txn, worker)
+            _await_return(txn, worker)
         return
     if not worker.silent:
         worker.silent = True
         standing.store(txn, worker)
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + LEFT_MS, ttl_ms=LEFT_MS)
+
+
+def _await_return(txn: Txn, worker: Worker) -> None:
+    """Keep a drained worker that has no registration that was heard of, for a time."""
+    until_ms = txn.proposed_at_ms + AWAY_MS
+    txn.schedule(LIVENESS, life_key(worker.name, 0), until_ms, ttl_ms=LEFT_MS)
+
+
+def _forget(txn: Txn, worker: Worker) -> None:
+    txn.schedule(LIVENESS, life_key(worker.name, worker.epoch), None)
+    txn.delete(WORKERS, worker_key(worker.name))
 
 
 def _known(txn: Txn, name: str) -> Worker:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 from quorate.client import RejectedError
-from quorate_connector.api import SecretRef
-from quorate_connector.client import AssignedTask, SecretError
+from quorate_connector.client import AllowedSecrets, AssignedTask
 from quorate_connector.client.working.reasons import LONGEST, reason_of
-from quorate_connector.client.working.secrets import resolve
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_RESTARTING
 
 if TYPE_CHECKING:
@@ -107,7 +104,12 @@ async def test_the_cursor_of_another_is_not_overwritten(cluster: VirtualCluster)
         await task.store_cursor(b"mine")
         # As one does whose run was cancelled while it stored.
         earlier: AssignedTask[Any] = AssignedTask(
-            cluster.q.as_client, await cluster.task(), tasks_max=1, config=None, fenced=not_called
+            cluster.q.as_client,
+            await cluster.task(),
+            tasks_max=1,
+            config=None,
+            allowed=AllowedSecrets(),
+            fenced=not_called,
         )
         await earlier.store_cursor(b"late")
         with pytest.raises(RejectedError) as raised:
@@ -128,12 +130,12 @@ async def test_a_secret_is_read_by_the_worker_and_shown_to_nobody(
     read: list[str] = []
 
     async def connect(task: AssignedTask[Any]) -> None:
-        read.append(task.secret(task.config.password))
+        read.append(await task.secret(task.config.password))
         raise PermissionError(f"nobody is let in with {read[-1]}")
 
-    monkeypatch.setenv("SINK_PASSWORD", "swordfish")
+    monkeypatch.setenv("QUORATE_SECRET_SINK", "swordfish")
     async with cluster.worker("w", connect):
-        await cluster.create(config=b'{"password": "env:SINK_PASSWORD"}')
+        await cluster.create(config=b'{"password": "env:QUORATE_SECRET_SINK"}')
         task = await cluster.state(TASK_STATE_RESTARTING)
     assert read[0] == "swordfish"
     assert task.reason == "PermissionError: nobody is let in with ***"
@@ -145,25 +147,34 @@ async def test_a_secret_that_is_not_there_is_told_by_its_reference(
     cluster: VirtualCluster,
 ) -> None:
     async def connect(task: AssignedTask[Any]) -> None:
-        task.secret(task.config.password)
+        await task.secret(task.config.password)
 
     async with cluster.worker("w", connect):
-        await cluster.create(config=b'{"password": "env:NO_SUCH_VARIABLE"}')
+        await cluster.create(config=b'{"password": "env:QUORATE_SECRET_NONE"}')
         task = await cluster.state(TASK_STATE_RESTARTING)
-    assert task.reason.startswith("SecretError: the secret env:NO_SUCH_VARIABLE is not there")
+    assert task.reason.startswith("SecretError: the secret env:QUORATE_SECRET_NONE is not there")
 
 
-def test_a_secret_of_a_file_ends_where_its_line_does(tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    file.write_text("sword fish\n")
-    assert resolve(SecretRef.of(f"file:{file}")) == "sword fish"
-    file.write_bytes(b"\xff")
-    for missing in (file, tmp_path / "none"):
-        with pytest.raises(SecretError, match="cannot be read on this worker"):
-            resolve(SecretRef.of(f"file:{missing}"))
-    file.write_text("\n")
-    with pytest.raises(SecretError, match="is empty"):
-        resolve(SecretRef.of(f"file:{file}"))
+async def test_a_connector_cannot_have_any_variable_of_its_worker(
+    cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def connect(task: AssignedTask[Any]) -> None:
+        raise PermissionError(await task.secret(task.config.password))
+
+    monkeypatch.setenv("CLUSTER_KEY", "swordfish")
+    config = b'{"password": "env:CLUSTER_KEY"}'
+    async with cluster.worker("w", connect):
+        await cluster.create(config=config)
+        refused = await cluster.state(TASK_STATE_RESTARTING)
+    assert refused.reason == (
+        "SecretError: the secret env:CLUSTER_KEY is not allowed on this worker; give "
+        "ConnectorWorker secrets=AllowedSecrets(variables=...) with CLUSTER_KEY, or refer to one "
+        "of QUORATE_SECRET_*"
+    )
+    async with cluster.worker("x", connect, secrets=AllowedSecrets(variables=("CLUSTER_KEY",))):
+        await cluster.create("d", config=config)
+        told = await cluster.state(TASK_STATE_RESTARTING, "d")
+    assert told.reason == "PermissionError: ***"
 
 
 def test_a_reason_is_no_longer_than_what_is_kept() -> None:

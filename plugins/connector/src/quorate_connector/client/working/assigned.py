@@ -10,7 +10,7 @@ from quorate.client import AsyncClient, OutcomeUnknownError, RejectedError
 
 from quorate_connector.api import SecretRef
 from quorate_connector.client.tasks import Tasks
-from quorate_connector.client.working.secrets import resolve
+from quorate_connector.client.working.secrets import AllowedSecrets
 from quorate_connector.v1.tasks_pb2 import Cursor, StoreCursor, Task
 
 C = TypeVar("C")
@@ -34,10 +34,12 @@ class AssignedTask(Generic[C]):
         *,
         tasks_max: int,
         config: C,
+        allowed: AllowedSecrets,
         fenced: Callable[[], None],
     ) -> None:
         self._q: Final = q
         self._row: Final = row
+        self._allowed: Final = allowed
         self._fenced: Final = fenced
         self._storing: Final = asyncio.Lock()
         self._cursor: Cursor | None = None
@@ -51,12 +53,13 @@ class AssignedTask(Generic[C]):
         #: As the model of the type has read it.
         self.config: Final = config
 
-    def secret(self, reference: SecretRef) -> str:
-        """Return a secret of the configuration; raises `SecretError` if it is not there.
+    async def secret(self, reference: SecretRef) -> str:
+        """Return a secret of the configuration.
 
-        The reason of a later failure of the task does not show it.
+        Raises `SecretError` if it is not there, or if the worker does not allow it. The reason of a
+        later failure of the task does not show it.
         """
-        secret = resolve(reference)
+        secret = await self._allowed.resolve(reference)
         self._secrets.add(secret)
         return secret
 

@@ -13,6 +13,7 @@ from quorate.client import AsyncClient, UnavailableError
 
 from quorate_connector.client.connectors import Connectors
 from quorate_connector.client.working.assigned import AssignedTask
+from quorate_connector.client.working.secrets import AllowedSecrets
 from quorate_connector.types.faults import invalid
 from quorate_connector.v1.connectors_pb2 import Connector
 from quorate_connector.v1.tasks_pb2 import Task
@@ -56,8 +57,11 @@ class PreparedWork:
 class Preparation:
     """Finds out what a task is to do, and whether this worker can do it."""
 
-    def __init__(self, q: AsyncClient, runners: Iterable[Runner[Any]]) -> None:
+    def __init__(
+        self, q: AsyncClient, runners: Iterable[Runner[Any]], allowed: AllowedSecrets
+    ) -> None:
         self._q: Final = q
+        self._allowed: Final = allowed
         self._connectors: Final = Connectors(q)
         self._runners: Final = {runner.name: runner for runner in runners}
         self._calls: Final = asyncio.Semaphore(_CALLS)
@@ -80,7 +84,12 @@ class Preparation:
                 f"{invalid(error)}; install the same version of the type"
             ) from None
         task = AssignedTask(
-            self._q, row, tasks_max=definition.tasks_max, config=config, fenced=fenced
+            self._q,
+            row,
+            tasks_max=definition.tasks_max,
+            config=config,
+            allowed=self._allowed,
+            fenced=fenced,
         )
         return PreparedWork(task=task, code=runner.run)
 

@@ -17,6 +17,7 @@ from quorate.client import (
 
 from quorate_connector.client.working.assigned import FENCED
 from quorate_connector.client.working.preparing import Preparation, Runner
+from quorate_connector.client.working.secrets import AllowedSecrets
 from quorate_connector.client.working.shift import Shift
 from quorate_connector.v1.tasks_pb2 import Task
 
@@ -32,6 +33,8 @@ class ConnectorWorker:
 
     A task is cancelled when the cluster takes it away, when another process has the name, and when
     the cluster was not heard of for nine tenths of `timeout_ms`: then another worker may have it.
+    `secrets` says what references of connectors may lead to here: variables that begin with
+    `QUORATE_SECRET_` unless it is given.
     """
 
     def __init__(
@@ -43,11 +46,12 @@ class ConnectorWorker:
         *,
         labels: Mapping[str, str] | None = None,
         timeout_ms: int = TIMEOUT_MS,
+        secrets: AllowedSecrets | None = None,
     ) -> None:
         self._q: Final = q
         self._name: Final = name
         self._cluster_name: Final = cluster_name
-        self._preparation: Final = Preparation(q, runners)
+        self._preparation: Final = Preparation(q, runners, secrets or AllowedSecrets())
         self._labels: Final = labels
         self._timeout_ms: Final = timeout_ms
         self._shift: Shift | None = None
