@@ -140,9 +140,7 @@ class Link:
         if call.done():
             raise _BrokenError
         while self._queue:
-            taken = self._take_frame()
-            await call.write(encode_frame(taken))
-            self.frames += 1
+            await call.write(encode_frame(self._take_frame()))
         if self._lost:
             self._lost = False
             self._remade()
@@ -157,6 +155,7 @@ class Link:
             taken.append((shard, message))
             if isinstance(message.body, Append):
                 self.entry_bytes += sum(map(weight, message.body.entries))
+        self.frames += 1
         self.messages += len(taken)
         return taken
 
