@@ -36,7 +36,7 @@ from typing import Final
 import pyarrow.parquet as pq
 from loaded_tables import MANY, TABLES, LoadedTable
 from pyspark.sql import SparkSession
-from quorate.client import Client
+from quorate.client import Client, QuorateError
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.testing.cluster import Cluster, NodeProcess
@@ -62,6 +62,7 @@ class Online:
     """What single writes took meanwhile."""
 
     writes: int
+    failed: int
     p50_ms: float
     p99_ms: float
     longest_ms: float
@@ -108,6 +109,7 @@ class OnlineWrites(threading.Thread):
         self._pause_s: Final = 1 / rate
         self._ended: Final = threading.Event()
         self._took_s: list[float] = []
+        self._failed = 0
 
     def run(self) -> None:
         """Write, each row when the one before was answered."""
@@ -116,7 +118,10 @@ class OnlineWrites(threading.Thread):
             number = 0
             while not self._ended.wait(max(0.0, due - time.perf_counter())):
                 began = time.perf_counter()
-                self._table.write(client, [f"online-{number % 1_000}"])
+                try:
+                    self._table.write(client, [f"online-{number % 1_000}"])
+                except QuorateError:
+                    self._failed += 1
                 self._took_s.append(time.perf_counter() - began)
                 due = max(due + self._pause_s, time.perf_counter())
                 number += 1
@@ -124,13 +129,16 @@ class OnlineWrites(threading.Thread):
     def taken(self) -> Online:
         """Return what the writes took since this was asked last."""
         took, self._took_s = sorted(self._took_s), []
+        failed, self._failed = self._failed, 0
         if not took:
-            return Online(writes=0, p50_ms=0, p99_ms=0, longest_ms=0)
+            return Online(writes=0, failed=0, p50_ms=0, p99_ms=0, longest_ms=0)
         p99 = took[min(len(took) - 1, len(took) * 99 // 100)]
         p50_ms, p99_ms, longest_ms = (
             round(each * 1_000, 1) for each in (statistics.median(took), p99, took[-1])
         )
-        return Online(writes=len(took), p50_ms=p50_ms, p99_ms=p99_ms, longest_ms=longest_ms)
+        return Online(
+            writes=len(took), failed=failed, p50_ms=p50_ms, p99_ms=p99_ms, longest_ms=longest_ms
+        )
 
     def end(self) -> None:
         """Stop writing."""
@@ -336,7 +344,7 @@ def show(result: Result) -> None:
     print(f"loop over the client, {MANY:,} a call: {result.loop_many_rows_per_s:,.0f} rows/s")
     for when, online in (("before", result.quiet), ("during the load", result.loading)):
         print(
-            f"single writes {when}: {online.writes}, p50 {online.p50_ms} ms, "
+            f"single writes {when}: {online.writes}, {online.failed} failed, p50 {online.p50_ms} ms, "
             f"p99 {online.p99_ms} ms, longest {online.longest_ms} ms"
         )
     for name, used in result.cpu_s.items():

@@ -13,6 +13,7 @@ from quorate.storage.engine.port import (
     StalledError,
 )
 from quorate.storage.engine.rocks import Budget, RocksEngine
+from quorate.testing.waiting import until
 
 
 def written(path: Path, rows: int) -> None:
@@ -115,3 +116,32 @@ def test_other_threads_run_while_a_family_is_flushed(tmp_path: Path) -> None:
     engine.close()
 
     assert ticks > 1_000
+
+
+def test_a_read_that_finds_nothing_in_memory_reads_little_from_disk(tmp_path: Path) -> None:
+    engine = RocksEngine(tmp_path, ["rows"], Budget(block_cache_bytes=64 << 10))
+    for first in range(4):
+        batch = Batch()
+        for number in range(first, 200_000, 4):
+            batch.put("rows", b"%d" % number, bytes(8))
+        engine.write(batch, patient=True)
+        engine.flush("rows")
+    # Four files are made one, whose filter is not kept in memory as theirs are.
+    until(lambda: engine._property("rows", "rocksdb.num-files-at-level0") == 0 or None)
+    absent = [b"%d+" % number for number in range(0, 200_000, 1_000)]
+    for key in absent:
+        engine.get("rows", key)
+
+    before = read_bytes()
+    assert not any(engine.get("rows", key) for key in absent)
+    read = read_bytes() - before
+    engine.close()
+
+    # The filter of all keys has 250 KiB, many times what the cache holds.
+    assert read / len(absent) < 16 << 10
+
+
+def read_bytes() -> int:
+    """Return how many bytes this process has read from files, cached by the system or not."""
+    counted = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(counted["rchar"])
