@@ -10,7 +10,7 @@ that they took.
 
 python benchmarks/spark_load.py [--sessions 5000000] [--table mqtt.sessions] [--shards 2]
                                 [--partitions 0] [--cores 2] [--loop-seconds 5] [--online 20]
-                                [--batch-rows 1000] [--max-in-flight 4] [--directory DIR]
+                                [--batch-rows 500] [--max-in-flight 4] [--directory DIR]
                                 [--profile] [--json]
 """
 
@@ -43,7 +43,7 @@ from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate_spark.client import Loads
 from quorate_spark.source.local import local_session
-from quorate_spark.source.options import write_options
+from quorate_spark.source.options import BATCH_ROWS, write_options
 from quorate_spark.source.sending import send
 from quorate_spark.source.writing import begun
 
@@ -344,8 +344,8 @@ def show(result: Result) -> None:
     print(f"loop over the client, {MANY:,} a call: {result.loop_many_rows_per_s:,.0f} rows/s")
     for when, online in (("before", result.quiet), ("during the load", result.loading)):
         print(
-            f"single writes {when}: {online.writes}, {online.failed} failed, p50 {online.p50_ms} ms, "
-            f"p99 {online.p99_ms} ms, longest {online.longest_ms} ms"
+            f"single writes {when}: {online.writes}, {online.failed} failed, "
+            f"p50 {online.p50_ms} ms, p99 {online.p99_ms} ms, longest {online.longest_ms} ms"
         )
     for name, used in result.cpu_s.items():
         print(f"processor of {name}: {used} s, {used / result.sessions * 1e6:.1f} us a row")
@@ -367,7 +367,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--loop-seconds", type=float, default=5.0)
     parser.add_argument("--online", type=float, default=20.0, help="single writes a second")
-    parser.add_argument("--batch-rows", type=int, default=1_000)
+    parser.add_argument("--batch-rows", type=int, default=BATCH_ROWS)
     parser.add_argument("--max-in-flight", type=int, default=4)
     parser.add_argument("--directory", type=Path)
     parser.add_argument("--profile", action="store_true", help="of what a task of Spark does")

@@ -13,8 +13,8 @@ T = TypeVar("T", int, float)
 Conflict = Literal["upsert", "insert_only"]
 BadRows = Literal["fail", "dead_letter"]
 
-#: A batch gives way to small requests on a node, and is answered in a few milliseconds.
-BATCH_ROWS: Final = 1_000
+#: Small requests wait on a node for as long as one batch is applied.
+BATCH_ROWS: Final = 500
 IN_FLIGHT: Final = 4
 MAX_BAD_ROWS: Final = 1_000
 TIMEOUT_S: Final = 120.0
@@ -45,7 +45,7 @@ class WriteOptions:
     load_id: str
     conflict: Conflict
     batch_rows: int
-    #: Batches under way to one shard from one partition.
+    #: Batches under way to one shard from one partition, at the most.
     max_in_flight: int
     bad_rows: BadRows
     #: More fail the load; with `bad_rows` = fail the first one does.

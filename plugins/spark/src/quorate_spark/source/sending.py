@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,7 @@ from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.dead_letters import BadRow
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
+from quorate_spark.source.pace import Pace
 from quorate_spark.source.shards import ShardPlan, plan_of, session_name
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
@@ -75,8 +77,9 @@ def told(error: QuorateError, load_id: str, partition: int | None = None) -> Sou
 class _Lane:
     """The way to one shard."""
 
-    def __init__(self, session: NamedSession) -> None:
+    def __init__(self, session: NamedSession, pace: Pace) -> None:
         self.session: Final = session
+        self.pace: Final = pace
         #: By the batch that it carries.
         self.under_way: Final[dict[asyncio.Task[None], Batch]] = {}
 
@@ -150,9 +153,11 @@ class _Sending:
         if lane is None:
             name = session_name(self._options.load_id, self._partition)
             session = await self._client.sessions.open(self._group, batch.shard_key, name)
-            lane = self._lanes[batch.shard] = _Lane(session)
-        while len(lane.under_way) >= self._options.max_in_flight:
+            lane = self._lanes[batch.shard] = _Lane(session, Pace(self._options.max_in_flight))
+        while len(lane.under_way) >= lane.pace.at_once:
             await self._one_ended(lane)
+        if (rest_s := lane.pace.rests_until_s - time.monotonic()) > 0:
+            await asyncio.sleep(rest_s)
         if lane.holds(batch.keys):
             # Batches overtake each other, and the later row of a key is the one that counts.
             await self._empty(lane)
@@ -172,9 +177,11 @@ class _Sending:
 
     async def _carry(self, lane: _Lane, batch: Batch) -> None:
         command = self._found.items.make(self._found.table.write(), batch.items)
+        began_s = time.monotonic()
         answer = await lane.session.execute(
             command, batch.number, lowest_unanswered=lane.lowest_unanswered()
         )
+        lane.pace.answered(began_s, time.monotonic())
         if answer.forgotten:
             # Whoever took this for an answer without refusals would lose the refused rows.
             raise SourceError(
