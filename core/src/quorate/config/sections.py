@@ -266,8 +266,9 @@ class TimingSection(Section):
         default=3,
         ge=0,
         description=(
-            "Longest time that a write waits for others to share its entry, a read for others to "
-            "share its question, and news of a commit for an entry to carry them, in ms."
+            "Longest time that a write waits for others to share its entry when none is in flight, "
+            "a read for others to share its question, and news of a commit for an entry to carry "
+            "them, in ms."
         ),
     )
     write_timeout_ms: PositiveInt = Field(

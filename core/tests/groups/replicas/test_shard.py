@@ -516,7 +516,7 @@ def test_a_disk_that_is_nearly_full_takes_no_proposals_and_recovers(
 def test_what_waits_when_the_disk_becomes_nearly_full_is_not_proposed(
     new_cluster: NewCluster, new_row: NewRow
 ) -> None:
-    cluster = new_cluster(settings=ShardSettings(linger_s=0.1))
+    cluster = new_cluster(settings=ShardSettings(behind_s=0.1))
     leader = cluster.leader
     cluster.propose(new_row("a", "1"))
     cluster.passes = lambda _: False

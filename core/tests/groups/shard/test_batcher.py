@@ -12,6 +12,8 @@ from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
 
 LINGER_S = 0.003
+BEHIND_S = 0.02
+ENOUGH_BYTES = 50
 
 
 class Pipeline:
@@ -32,6 +34,8 @@ class Bench:
             self._propose,
             self.pipeline,
             linger_s=LINGER_S,
+            behind_s=BEHIND_S,
+            enough_bytes=ENOUGH_BYTES,
             batch_bytes=batch_bytes,
             max_commands=max_commands,
         )
@@ -65,15 +69,44 @@ def test_an_idle_shard_takes_a_whole_turn_at_once(bench: Bench) -> None:
     assert bench.entries == [(0.0, [10, 10, 10])]
 
 
-def test_while_an_entry_is_in_flight_commands_linger(bench: Bench) -> None:
+def test_behind_an_entry_in_flight_commands_wait_for_a_while(bench: Bench) -> None:
     bench.pipeline.idle = False
     bench.put(10)
-    bench.world.run(LINGER_S / 2)
+    bench.world.run(BEHIND_S / 2)
     bench.put(11)
+    bench.world.run(BEHIND_S * 0.9)
     assert bench.entries == []
-    bench.world.run(LINGER_S * 1.1)
+    bench.world.run(BEHIND_S * 1.1)
 
     assert bench.sizes == [[10, 11]]
+
+
+def test_a_commit_leaves_those_that_wait_for_others_a_linger_and_no_more(bench: Bench) -> None:
+    for _ in range(3):
+        bench.put(10)
+    bench.world.run(0.0)
+    bench.put(11)
+    bench.world.run(BEHIND_S / 2)
+    bench.batcher.committed()
+    bench.batcher.committed()
+    bench.world.run(BEHIND_S / 2 + LINGER_S * 0.9)
+    assert len(bench.entries) == 1
+    bench.world.run(BEHIND_S / 2 + LINGER_S * 1.1)
+
+    assert bench.sizes[1:] == [[11]]
+
+
+def test_a_linger_that_ends_earlier_stays(bench: Bench) -> None:
+    for _ in range(3):
+        bench.put(10)
+    bench.world.run(0.0)
+    bench.pipeline.idle = True
+    bench.put(11)
+    bench.pipeline.idle = False
+    bench.put(12)
+    bench.world.run(LINGER_S * 1.1)
+
+    assert bench.sizes[1:] == [[11, 12]]
 
 
 def test_a_commit_ends_the_linger(bench: Bench) -> None:
@@ -129,11 +162,14 @@ def test_a_writer_alone_never_lingers(bench: Bench) -> None:
 
 def test_a_large_batch_does_not_linger(bench: Bench) -> None:
     bench.pipeline.idle = False
-    for _ in range(10):
+    for _ in range(4):
         bench.put(10)
     bench.world.run(0.0)
+    assert bench.entries == []
+    bench.put(10)
+    bench.world.run(0.0)
 
-    assert bench.sizes == [[10] * 5, [10] * 5]
+    assert bench.sizes == [[10] * 5]
 
 
 def test_entries_are_bounded_by_bytes_and_commands(bench: Bench) -> None:

@@ -22,8 +22,8 @@ class Pipeline(Protocol):
 
 
 class Batcher:
-    """Gives out what waits: soon when nothing is in flight, else when that commits, or after a
-    linger, or when it makes a large entry; nothing while the pipeline is full.
+    """Gives out what waits: soon when nothing is in flight, else when that commits, or when it has
+    waited for that long enough, or when it makes a large entry; nothing while the pipeline is full.
 
     `propose` gets the writes of one entry. Callers that were answered together go on together:
     what is not as many writes as the last entry held lingers, and who writes alone never does.
@@ -36,6 +36,8 @@ class Batcher:
         pipeline: Pipeline,
         *,
         linger_s: float,
+        behind_s: float,
+        enough_bytes: int,
         batch_bytes: int,
         max_commands: int = MAX_COMMANDS,
     ) -> None:
@@ -43,6 +45,8 @@ class Batcher:
         self._propose: Final = propose
         self._pipeline: Final = pipeline
         self._linger_s: Final = linger_s
+        self._behind_s: Final = behind_s
+        self._enough_bytes: Final = min(enough_bytes, batch_bytes)
         self._batch_bytes: Final = batch_bytes
         self._max_commands: Final = max_commands
         self._queue: deque[Write] = deque()
@@ -89,10 +93,18 @@ class Batcher:
         if self._soon is not None:
             return
         complete = free and len(self._queue) >= self._together
-        if complete or self._bytes >= self._batch_bytes:
+        if complete or self._bytes >= self._enough_bytes:
             self._soon = self._loop.call_soon(self._flush)
-        elif self._timer is None:
-            self._timer = self._loop.call_later(self._linger_s, self._flush)
+        else:
+            self._flush_in(self._linger_s if free else self._behind_s)
+
+    def _flush_in(self, delay_s: float) -> None:
+        due = self._loop.time() + delay_s
+        if self._timer is not None:
+            if self._timer.when() <= due:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._flush)
 
     def _flush(self) -> None:
         self._cancel()

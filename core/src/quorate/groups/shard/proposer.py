@@ -98,6 +98,8 @@ class Proposer:
             self._propose,
             self._flights,
             linger_s=settings.linger_s,
+            behind_s=settings.behind_s,
+            enough_bytes=settings.enough_bytes,
             batch_bytes=min(settings.batch_bytes, self._entry_bytes),
         )
         self._patience: Final = Alarm(loop, clock, self._lose_patience)

@@ -15,10 +15,15 @@ class ShardSettings:
     limits: Limits = field(default_factory=Limits)
     apply_limits: ApplyLimits = field(default_factory=ApplyLimits)
     log: LogPolicy = field(default_factory=LogPolicy)
-    #: How long a command waits for others while an entry is in flight.
+    #: How long a command waits for others when nothing is in flight.
     linger_s: float = 0.003
-    #: The bytes of commands that make an entry without any further wait. An entry is applied in
-    #: one piece, and nothing else runs meanwhile: a few milliseconds for so many small rows.
+    #: How long it waits at the most for the entry that is in flight. An entry costs three nodes
+    #: some milliseconds, whatever is in it: a busy shard makes few, and they are larger.
+    behind_s: float = 0.025
+    #: The bytes of commands that make an entry without any further wait.
+    enough_bytes: int = 64 << 10
+    #: The bytes of commands that share an entry, at the most. An entry is applied in one piece, and
+    #: nothing else runs meanwhile: a few milliseconds for so many small rows.
     batch_bytes: int = 256 << 10
     #: What may wait for a majority; what comes meanwhile stays in the queue, surely not proposed.
     window_entries: int = 64

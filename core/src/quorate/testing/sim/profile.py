@@ -124,6 +124,7 @@ class Profile:
             ),
             log=LogPolicy(tail_entries=self.tail * 4 // 3, flush_s=self.compaction_s),
             linger_s=0.0005,
+            behind_s=0.0005,
             batch_bytes=self.batch_bytes,
             write_timeout_s=3.0,
             read_timeout_s=3.0,
