@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+import uvloop
 from quorate.groups.shard.batcher import Batcher
 from quorate.groups.shard.writes import Write
 from quorate.testing.sim.loop import Clock, VirtualLoop
@@ -214,3 +215,32 @@ def test_what_ended_in_the_queue_is_given_back_once(bench: Bench) -> None:
     assert bench.sizes == [[20]]
     assert list(bench.batcher) == []
     assert not waits.future.done()
+
+
+def test_without_a_linger_commands_go_on_every_kind_of_loop() -> None:
+    entries: list[int] = []
+
+    async def put() -> None:
+        loop = asyncio.get_running_loop()
+        pipeline = Pipeline()
+        pipeline.idle = False
+        batcher = Batcher(
+            loop,
+            lambda writes: entries.append(len(writes)),
+            pipeline,
+            linger_s=0.0,
+            behind_s=0.0,
+            enough_bytes=ENOUGH_BYTES,
+            batch_bytes=ENOUGH_BYTES,
+        )
+        for _ in range(2):
+            future: asyncio.Future[tuple[()]] = loop.create_future()
+            batcher.put(Write(future, b"1", 1, "toy", None, 0.0, 1.0))  # type: ignore[arg-type]
+        async with asyncio.timeout(10):
+            while len(batcher):
+                await asyncio.sleep(0)
+
+    uvloop.run(put())
+    asyncio.run(put())
+
+    assert entries == [2, 2]

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Final, Protocol
 
 from quorate.apply.entries import MAX_COMMANDS
@@ -53,6 +54,8 @@ class Batcher:
         self._bytes = 0
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        #: When the timer ends.
+        self._due = inf
         #: How many writes the last entry held.
         self._together = 1
 
@@ -100,11 +103,13 @@ class Batcher:
 
     def _flush_in(self, delay_s: float) -> None:
         due = self._loop.time() + delay_s
+        if due >= self._due:
+            return
         if self._timer is not None:
-            if self._timer.when() <= due:
-                return
             self._timer.cancel()
-        self._timer = self._loop.call_at(due, self._flush)
+        # uvloop's handles do not tell when they are due where there is no delay.
+        self._due = due
+        self._timer = self._loop.call_later(delay_s, self._flush)
 
     def _flush(self) -> None:
         self._cancel()
@@ -131,3 +136,4 @@ class Batcher:
         if self._timer is not None:
             self._timer.cancel()
         self._soon = self._timer = None
+        self._due = inf
