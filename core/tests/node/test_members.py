@@ -400,7 +400,7 @@ async def test_a_removal_ends_an_addition_that_goes_on(nodes: Nodes) -> None:
             await adding
         assert ended.value.reason == "CHANGE_OVER"
         await until(partial(have, members[1], "n1", "n2", "n3"))
-        assert "n4" not in members[1].network.addresses
+        await until(lambda: "n4" not in members[1].network.addresses)
 
 
 async def test_a_node_that_the_cluster_cannot_take_changes_nothing(nodes: Nodes) -> None:

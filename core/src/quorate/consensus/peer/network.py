@@ -288,11 +288,12 @@ class PeerNetwork:
         if reason is not None:
             detail = f"{asker.peer} on {STREAMS[each]} from {context.peer()}"
             self._note_refusal(asker.peer.node, reason, detail)
-        await context.write(encode_answer(Answer(self.handshake(""), reason or "")))
-        if reason is not None:
+            await context.write(encode_answer(Answer(self.handshake(""), reason)))
             return
+        # Before the answer: whoever has it may rely on older streams not being read any more.
         stream = object()
         self._incoming[asker.peer.node, each] = stream
+        await context.write(encode_answer(Answer(self.handshake(""), "")))
         while True:
             content = await read(context)
             if content is None or self._incoming[asker.peer.node, each] is not stream:
