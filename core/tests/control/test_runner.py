@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.control.runner import Runner
+from quorate.groups.refusals import LeaderlessError
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
     from core.tests.control.conftest import Shard, Stage
@@ -266,6 +268,19 @@ def test_failures_wait_longer_each_time_and_are_told(
     assert (status.state, status.failures, status.error) == ("waiting", 0, None)
     tally = runner.tallies[NAME]
     assert (tally.runs, tally.failures) == (1, 3)
+
+
+def test_what_a_change_of_leaders_brings_is_no_warning_before_it_lasts(
+    stage: Stage, start: Start, runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs.failures = [LeaderlessError(ShardId("other", 0)) for _ in range(4)]
+    start()
+    with caplog.at_level(logging.INFO, "quorate.control"):
+        stage.pass_time(8.0)
+
+    told = [(record.levelname, bool(record.exc_info)) for record in caplog.records]
+    assert told == [("INFO", False)] * 3 + [("WARNING", True)]
+    assert "failed 4 times in a row" in caplog.text
 
 
 def test_a_change_of_a_family_wakes_it(

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from quorate.control.backoff import Backoff
 from quorate.control.fenced import FencedNode
 from quorate.control.ports import Changes, LedShard, ref_of
+from quorate.control.telling import level_of
 from quorate.groups.pause import pause
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
@@ -284,7 +285,9 @@ class _Post:
         wait_s = self._backoff.failed()
         self._tally.failures += 1
         self._error = f"{type(error).__name__}: {error}"
-        _log.warning(
+        level = level_of(error, self._backoff.failures)
+        _log.log(
+            level,
             "controller %s of shard %s/%d failed %d times in a row, and runs again in %g s: %s",
             self.controller.name,
             self.ref.group,
@@ -292,7 +295,7 @@ class _Post:
             self._backoff.failures,
             wait_s,
             self._error,
-            exc_info=error,
+            exc_info=error if level >= logging.WARNING else None,
             extra={
                 "shard": f"{self.ref.group}/{self.ref.shard}",
                 "controller": self.controller.name,

@@ -10,6 +10,7 @@ from typing import Final
 from quorate.control.backoff import Backoff
 from quorate.control.grace import Grace
 from quorate.control.ports import Propose, TimedShard, ref_of
+from quorate.control.telling import level_of
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Rejected, ShardRef, Timer
@@ -227,7 +228,8 @@ class _Term:
     def _tell(self, line: _Line, error: Exception, wait_s: float) -> None:
         # What a plugin refuses or the cluster cannot take needs no trace of the code.
         expected = isinstance(error, (NotProposedError, OutcomeUnknownError, Rejected))
-        _log.warning(
+        _log.log(
+            level_of(error, line.backoff.failures),
             "timer %s of shard %s failed %d times in a row, and tries again in %g s: %s: %s",
             line.timer.name,
             self._shard.id,

@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 _CONNECT_S: Final = 2.0
 _FOREVER: Final = float("inf")
+#: Attempts in vain after which it does not pass by itself: some seconds.
+_LASTS: Final = 20
 
 
 class NodeFeeds:
@@ -187,8 +189,9 @@ class RemoteFeed:
                     return
             if self._heard_at != heard_at:
                 pause = Pause(self._loop)
-            if pause.count == 0:
-                _log.warning("shard %s cannot be followed for now: %s", self._shard, told)
+            if pause.count in (0, _LASTS):
+                level = logging.WARNING if pause.count else logging.INFO
+                _log.log(level, "shard %s cannot be followed for now: %s", self._shard, told)
             await pause.until(_FOREVER)
 
     async def _read(self, node: str) -> None:

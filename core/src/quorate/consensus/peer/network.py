@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -318,7 +319,8 @@ class PeerNetwork:
                 continue
             self.received_messages += 1
             if not self._deliver(shard, message):
-                self._refused.note(peer.node, UNDELIVERABLE, shard)
+                # Of those that create a shard together one is always the first.
+                self._refused.note(peer.node, UNDELIVERABLE, shard, logging.INFO)
 
     async def _serve_introduction(self, content: bytes, context: Context[bytes, bytes]) -> bytes:
         try:

@@ -18,9 +18,9 @@ class Refused:
         self._is_known: Final = is_known
         self.counts: Final[Counter[tuple[str, str]]] = Counter()
 
-    def note(self, node: str, reason: str, detail: str) -> None:
+    def note(self, node: str, reason: str, detail: str, level: int = logging.WARNING) -> None:
         """Count a refusal; log it with its detail when it is the first one of its kind."""
         who = node if self._is_known(node) else STRANGER
         self.counts[who, reason] += 1
         if self.counts[who, reason] == 1:
-            _logger.warning("refused from %s: %s (%s)", who, reason, detail)
+            _logger.log(level, "refused from %s: %s (%s)", who, reason, detail)
