@@ -15,17 +15,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from figures import run, show, slices
+from figures import report, run, slices
 from quorate.client import (
     AsyncClient,
     ChangeKind,
@@ -198,7 +197,7 @@ async def stopping(workers: Iterable[BenchWorker]) -> AsyncIterator[None]:
 async def created(q: AsyncClient, connectors: int, tasks: int) -> None:
     """Create connectors, while there is nobody to run their tasks."""
     await q.execute(CreateTenant(name=TENANT), Tenant)
-    config = json.dumps({"topic": "orders", "path": "/tmp/orders"}).encode()
+    config = json.dumps({"topic": "orders", "path": "/data/orders"}).encode()
     definition = Definition(
         type="file", config=config, tasks_max=tasks, failures_max=3, backoff_ms=1_000
     )
@@ -330,11 +329,7 @@ def main() -> int:
         Cluster(Path(place), options.nodes, plugins=["connector"], settings=settings) as cluster,
     ):
         steps = run(measured(cluster.ready(), options))
-    if options.json:
-        rows = [asdict(each) for each in steps]
-        print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
-    else:
-        show(steps)
+    report(steps, as_json=options.json)
     return 0
 
 

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import platform
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import uvloop
+from figures import report, run
 from quorate.client import AsyncClient, connect
 from quorate.testing.cluster import Cluster
 from quorate_storage_engine.client import Engines, claim_of
@@ -57,8 +55,8 @@ class Step:
     #: Shards, leaderships or replicas.
     changed: int
     #: How far the engines that take part are from their mean at most.
-    replicas_off: float
-    leaderships_off: float
+    replicas_off_percent: float
+    leaderships_off_percent: float
     #: The most segments at one time that had fewer in-sync replicas than wanted.
     under_replicated: int = 0
 
@@ -197,8 +195,8 @@ async def step(
         step=name,
         seconds=seconds,
         changed=changed,
-        replicas_off=off([replicas for replicas, _ in loads]),
-        leaderships_off=off([leaderships for _, leaderships in loads]),
+        replicas_off_percent=100 * off([replicas for replicas, _ in loads]),
+        leaderships_off_percent=100 * off([leaderships for _, leaderships in loads]),
         under_replicated=under_replicated,
     )
 
@@ -207,19 +205,6 @@ def off(loads: Sequence[int]) -> float:
     """Return how far the farthest is from the mean, as a part of it."""
     mean = sum(loads) / len(loads)
     return max(abs(load - mean) for load in loads) / mean if mean else 0.0
-
-
-def show(steps: Iterable[Step]) -> None:
-    """Print a line for each step."""
-    print(
-        f"{'step':>14} {'seconds':>9} {'changed':>9} {'replicas off':>13} "
-        f"{'leaderships off':>16} {'under-replicated':>17}"
-    )
-    for each in steps:
-        print(
-            f"{each.step:>14} {each.seconds:>9.2f} {each.changed:>9,} {each.replicas_off:>13.1%} "
-            f"{each.leaderships_off:>16.1%} {each.under_replicated:>17,}"
-        )
 
 
 def main() -> int:
@@ -241,14 +226,9 @@ def main() -> int:
         Cluster(
             Path(place), options.nodes, plugins=["storage_engine"], settings=settings
         ) as cluster,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
-        steps = runner.run(measured(cluster.ready(), options))
-    if options.json:
-        rows = [asdict(each) for each in steps]
-        print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
-    else:
-        show(steps)
+        steps = run(measured(cluster.ready(), options))
+    report(steps, as_json=options.json)
     return 0
 
 

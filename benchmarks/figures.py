@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import platform
 import statistics
 import sys
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -54,6 +56,16 @@ def show(found: Sequence[DataclassInstance]) -> None:
         for row in rows:
             print("  ".join(f"{cell(value):>{widths[name]}}" for name, value in row.items()))
         print()
+
+
+def report(*parts: Sequence[DataclassInstance], as_json: bool) -> None:
+    """Print tables, or all their rows as JSON."""
+    if as_json:
+        rows = [asdict(each) for part in parts for each in part]
+        print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
+    else:
+        for part in parts:
+            show(part)
 
 
 def cell(value: Any) -> str:

@@ -20,8 +20,6 @@ import argparse
 import asyncio
 import cProfile
 import gc
-import json
-import platform
 import pstats
 import random
 import sys
@@ -29,13 +27,13 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
 import grpc.aio
-from figures import names, percentiles, resident_mb, run, show, slices
+from figures import names, percentiles, report, resident_mb, run, slices
 from nodes import founded, pids, quiet
 from quorate.apply.applier import Applier, families_of
 from quorate.apply.entries import command_bytes, join
@@ -433,13 +431,7 @@ def main() -> int:
         nodes, shards = max(options.nodes), min(options.shards)
         with founded(options.directory, nodes, "offset", shards) as cluster:
             filled.append(run(many(Nodes(cluster, shards), options, nodes, shards)))
-    if options.json:
-        rows = [asdict(each) for part in (costs, found, filled) for each in part]
-        print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
-    else:
-        show(costs)
-        show(found)
-        show(filled)
+    report(costs, found, filled, as_json=options.json)
     return 0
 
 

@@ -26,21 +26,19 @@ import argparse
 import asyncio
 import cProfile
 import gc
-import json
-import platform
 import pstats
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Final
 
 import grpc.aio
-from figures import names, percentiles, run, show
+from figures import names, percentiles, report, run
 from google.protobuf.message import Message
 from mqtt_net import (
     BROKERS,
@@ -327,12 +325,7 @@ def main() -> int:
     if "expiry" in options.only:
         with founded_for(options) as cluster:
             parts.append([run(expiry(cluster, options), options.bound)])
-    if options.json:
-        rows = [asdict(each) for part in parts for each in part]
-        print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
-    else:
-        for part in parts:
-            show(part)
+    report(*parts, as_json=options.json)
     return 0
 
 

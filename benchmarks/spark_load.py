@@ -22,7 +22,6 @@ import cProfile
 import json
 import os
 import pstats
-import statistics
 import tempfile
 import threading
 import time
@@ -34,6 +33,7 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
+from figures import percentiles
 from loaded_tables import MANY, TABLES, LoadedTable
 from pyspark.sql import SparkSession
 from quorate.client import Client, QuorateError
@@ -128,16 +128,15 @@ class OnlineWrites(threading.Thread):
 
     def taken(self) -> Online:
         """Return what the writes took since this was asked last."""
-        took, self._took_s = sorted(self._took_s), []
+        took, self._took_s = self._took_s, []
         failed, self._failed = self._failed, 0
-        if not took:
-            return Online(writes=0, failed=0, p50_ms=0, p99_ms=0, longest_ms=0)
-        p99 = took[min(len(took) - 1, len(took) * 99 // 100)]
-        p50_ms, p99_ms, longest_ms = (
-            round(each * 1_000, 1) for each in (statistics.median(took), p99, took[-1])
-        )
+        p50_ms, p99_ms = percentiles(took) if len(took) > 1 else (0.0, 0.0)
         return Online(
-            writes=len(took), failed=failed, p50_ms=p50_ms, p99_ms=p99_ms, longest_ms=longest_ms
+            writes=len(took),
+            failed=failed,
+            p50_ms=round(p50_ms, 1),
+            p99_ms=round(p99_ms, 1),
+            longest_ms=round(max(took, default=0.0) * 1_000, 1),
         )
 
     def end(self) -> None:

@@ -39,7 +39,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def known(tenant: str, connectors: SyncConnectors) -> bool | None:
     """Tell whether the shard of the connectors has heard of a tenant."""
-    definition = Definition(type="file", config=b'{"topic": "t", "path": "/tmp/t"}')
+    definition = Definition(type="file", config=b'{"topic": "t", "path": "/data/t"}')
     request = CreateConnectorRequest(tenant=tenant, name="known", definition=definition)
     try:
         connectors.create(request)

@@ -60,7 +60,7 @@ def known(tenant: str, connectors: SyncConnectors) -> bool | None:
     return True
 
 
-def definition(path: str = "/tmp/sink", tasks: int = 2) -> Definition:
+def definition(path: str = "/data/sink", tasks: int = 2) -> Definition:
     config = json.dumps({"topic": "lamps", "path": path}).encode()
     return Definition(type="file", config=config, tasks_max=tasks)
 
@@ -88,9 +88,9 @@ async def test_definitions(q: AsyncClient) -> None:
         await connectors.create(creation("a"))
     with pytest.raises(InvalidError, match="path"):
         await connectors.update(update("a", "relative"))
-    assert (await connectors.update(update("a", "/tmp/other", expected=1))).version == 2
+    assert (await connectors.update(update("a", "/data/other", expected=1))).version == 2
     with pytest.raises(RejectedError, match="VERSION_CONFLICT"):
-        await connectors.update(update("a", "/tmp/other", expected=1))
+        await connectors.update(update("a", "/data/other", expected=1))
     rolled = await connectors.roll_back("north", "a", 1)
     assert (rolled.version, rolled.definition) == (3, made.definition)
     assert [each.version for each in await connectors.versions("north", "a")] == [3, 2, 1]
@@ -109,7 +109,7 @@ async def test_many_at_once(q: AsyncClient) -> None:
     request = ListConnectorsRequest(tenant="north", page_size=2)
     assert [each.name async for each in connectors.list(request)] == ["a", "b", "c"]
     assert not request.page_token, "whoever asks keeps the request"
-    reply = await connectors.update_many(update(name, "/tmp/other") for name in ("d", "a"))
+    reply = await connectors.update_many(update(name, "/data/other") for name in ("d", "a"))
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "CONNECTOR_NOT_FOUND")]
     reply = await connectors.delete_many([("north", name) for name in ("a", "d", "b", "c")])
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "CONNECTOR_NOT_FOUND")]
