@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from quorate_spark.source.pace import LONGEST_REST_S, PROMPT_S, Pace
 
 
@@ -39,6 +40,23 @@ def test_slow_answers_bring_fewer_and_then_rests() -> None:
 
     at_s = answered(pace, at_s, 100 * PROMPT_S, 1)
     assert pace.rests_until_s - at_s == LONGEST_REST_S
+
+
+def test_a_load_never_comes_to_rest_altogether() -> None:
+    slow, slower = Pace(4), Pace(4)
+    for pace, times in ((slow, 10), (slower, 1_000)):
+        at_s = answered(pace, 0, PROMPT_S / 4, 1)
+        at_s = answered(pace, at_s, 3 * PROMPT_S, times)
+        assert pace.rests_until_s - at_s == pytest.approx(9 * PROMPT_S)
+
+
+def test_a_quick_cluster_is_not_expected_to_stay_as_quick() -> None:
+    pace = Pace(4)
+
+    at_s = answered(pace, 0, PROMPT_S / 100, 1)
+    answered(pace, at_s, PROMPT_S, 100)
+
+    assert pace.at_once == 4
 
 
 def test_batches_of_one_round_count_once() -> None:

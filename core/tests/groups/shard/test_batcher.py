@@ -22,6 +22,11 @@ class Pipeline:
     full = False
 
 
+def write_of(loop: asyncio.AbstractEventLoop, size: int, count: int = 1) -> Write:
+    future: asyncio.Future[tuple[()]] = loop.create_future()
+    return Write(future, bytes(size), count, "toy", None, 0.0, 1.0)  # type: ignore[arg-type]
+
+
 class Bench:
     """A batcher with its entries."""
 
@@ -46,8 +51,7 @@ class Bench:
         self.pipeline.idle = False
 
     def put(self, size: int, count: int = 1) -> Write:
-        future: asyncio.Future[tuple[()]] = self.loop.create_future()
-        write = Write(future, bytes(size), count, "toy", None, 0.0, 1.0)  # type: ignore[arg-type]
+        write = write_of(self.loop, size, count)
         self.batcher.put(write)
         return write
 
@@ -121,6 +125,34 @@ def test_a_commit_ends_the_linger(bench: Bench) -> None:
     bench.world.run(1.0)
 
     assert len(bench.entries) == 1
+
+
+def test_every_write_has_a_time_of_its_own(bench: Bench) -> None:
+    bench.put(10)
+    bench.put(10)
+    bench.world.run(0.0)
+    bench.put(11)
+    bench.batcher.committed()
+    bench.world.run(2 * LINGER_S)
+    bench.put(12)
+    bench.world.run(2 * LINGER_S + BEHIND_S * 0.9)
+    assert bench.sizes == [[10, 10], [11]]
+    bench.world.run(2 * LINGER_S + BEHIND_S * 1.1)
+    bench.put(13)
+    bench.world.run(1.0)
+
+    assert bench.sizes[2:] == [[12], [13]]
+
+
+def test_bytes_that_have_gone_count_no_more(bench: Bench) -> None:
+    bench.put(ENOUGH_BYTES)
+    bench.world.run(0.0)
+    bench.put(11)
+    bench.world.run(BEHIND_S * 0.9)
+    assert len(bench.entries) == 1
+    bench.world.run(BEHIND_S * 1.1)
+
+    assert bench.sizes[1:] == [[11]]
 
 
 def test_those_who_were_answered_together_go_on_together(bench: Bench) -> None:
@@ -234,8 +266,7 @@ def test_without_a_linger_commands_go_on_every_kind_of_loop() -> None:
             batch_bytes=ENOUGH_BYTES,
         )
         for _ in range(2):
-            future: asyncio.Future[tuple[()]] = loop.create_future()
-            batcher.put(Write(future, b"1", 1, "toy", None, 0.0, 1.0))  # type: ignore[arg-type]
+            batcher.put(write_of(loop, 1))
         async with asyncio.timeout(10):
             while len(batcher):
                 await asyncio.sleep(0)

@@ -54,7 +54,7 @@ class Batcher:
         self._bytes = 0
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: When the timer ends.
+        #: When the timer ends; uvloop's timers do not tell it where there is no delay.
         self._due = inf
         #: How many writes the last entry held.
         self._together = 1
@@ -107,7 +107,6 @@ class Batcher:
             return
         if self._timer is not None:
             self._timer.cancel()
-        # uvloop's handles do not tell when they are due where there is no delay.
         self._due = due
         self._timer = self._loop.call_later(delay_s, self._flush)
 
