@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.plugin import Rejected, Row, answer_each, read_each, still_due
+from quorate.plugin import Rejected, Row, answer_each, read_each, read_range, still_due
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 
@@ -71,3 +71,33 @@ def test_rows_of_many_keys_are_not_all_in_memory() -> None:
     txn.put("any.rows", b"249", b"v")
 
     assert list(found)[-1] == Row(b"249", b"v", txn.revision)
+
+
+@pytest.mark.parametrize("many", [0, 1, 99, 100, 101, 250])
+def test_all_rows_of_a_range_are_read(many: int) -> None:
+    txn = MemoryTxn()
+    for number in range(many):
+        txn.put("any.rows", b"a%03d" % number, b"v")
+    for beside in (b"a", b"b"):
+        txn.put("any.rows", beside, b"v")
+
+    found = [row.key for row in read_range(txn, "any.rows", b"a000", b"b")]
+
+    assert found == [b"a%03d" % number for number in range(many)]
+
+
+def test_a_range_that_ends_before_it_begins_has_no_rows() -> None:
+    txn = MemoryTxn()
+    txn.put("any.rows", b"a", b"v")
+
+    assert list(read_range(txn, "any.rows", b"b", b"a")) == []
+
+
+def test_rows_may_be_deleted_as_they_are_read() -> None:
+    txn = MemoryTxn()
+    for number in range(250):
+        txn.put("any.rows", b"%03d" % number, b"v")
+    for row in read_range(txn, "any.rows", b"", b"\xff"):
+        txn.delete("any.rows", row.key)
+
+    assert list(txn.scan("any.rows", b"", b"\xff", limit=1)) == []

@@ -182,3 +182,7 @@ def test_text_that_has_no_utf8_is_refused() -> None:
 )
 def test_the_format_stays_as_it_is_on_disk(sequence: tuple[Part, ...], packed: bytes) -> None:
     assert keys.pack(*sequence) == packed
+
+
+def test_nothing_lies_between_a_key_and_what_is_behind_it() -> None:
+    assert b"a" < keys.behind(b"a") <= b"a\x00"

@@ -4,7 +4,7 @@ A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`
 """
 
 from quorate.plugin import keys
-from quorate.plugin.batches import answer_each, read_each, read_values, still_due
+from quorate.plugin.batches import answer_each, read_each, read_range, read_values, still_due
 from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
@@ -42,6 +42,7 @@ from quorate.plugin.node import (
     WatchedEvent,
 )
 from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.sifting import Sifted, propose_fitting, sift
 from quorate.plugin.transaction import (
     EmittedEvent,
     Event,
@@ -87,6 +88,7 @@ __all__ = [
     "SessionRef",
     "ShardAnswers",
     "ShardRef",
+    "Sifted",
     "Table",
     "Timer",
     "Txn",
@@ -96,7 +98,10 @@ __all__ = [
     "constant_key",
     "hookimpl",
     "keys",
+    "propose_fitting",
     "read_each",
+    "read_range",
     "read_values",
+    "sift",
     "still_due",
 ]

@@ -1,10 +1,11 @@
-"""What the handlers of batch commands and of due keys share."""
+"""What handlers and queries share that work on many rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.plugin.keys import behind
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Reader, Row, Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -44,6 +45,19 @@ def still_due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[bytes]:
         deadline = txn.deadline(timer, key)
         if deadline is not None and deadline <= txn.proposed_at_ms:
             yield key
+
+
+def read_range(reader: Reader, family: str, start: bytes, end: bytes) -> Iterator[Row]:
+    """Yield all rows with `start <= key < end` in key order, with few of them in memory.
+
+    They are read a hundred at a time, so that a write shows in the rows that were not read by then.
+    """
+    while start < end:
+        rows = list(reader.scan(family, start, end, limit=_AT_A_TIME))
+        yield from rows
+        if len(rows) < _AT_A_TIME:
+            return
+        start = behind(rows[-1].key)
 
 
 def read_each(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[Row | None]:

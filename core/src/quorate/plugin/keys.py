@@ -56,6 +56,11 @@ def opening(*parts: Part) -> tuple[bytes, bytes]:
     return unended, after(unended)
 
 
+def behind(key: bytes) -> bytes:
+    """Return the smallest key that is larger than a key."""
+    return key + b"\x00"
+
+
 def after(start: bytes) -> bytes:
     """Return the smallest bytes that are larger than everything that begins with `start`."""
     trimmed = start.rstrip(b"\xff")

@@ -38,16 +38,9 @@ def shard(txn: MemoryTxn) -> MemoryTxn:
         (ListBrokers(after_name="zoe"), []),
     ],
 )
-@pytest.mark.parametrize("chunk", [1, 3, 1_000])
 def test_a_list_holds_who_fits_in_the_order_of_names(
-    shard: MemoryTxn,
-    query: ListBrokers,
-    names: list[str],
-    chunk: int,
-    monkeypatch: pytest.MonkeyPatch,
+    shard: MemoryTxn, query: ListBrokers, names: list[str]
 ) -> None:
-    monkeypatch.setattr(queries, "CHUNK", chunk)
-
     assert [broker.name for broker in queries.list_brokers(shard, query)] == names
 
 

@@ -37,16 +37,6 @@ def test_a_list_holds_the_keys_between_its_bounds(
     )
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 5, 100])
-def test_rows_are_read_chunk_by_chunk(
-    catalog: Catalog, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(queries, "CHUNK", chunk)
-    shard = shard_with(catalog, {b"a", b"a\x00", b"b", b"c", b"d"})
-
-    assert listed(shard, ListPairs()) == [b"a", b"a\x00", b"b", b"c", b"d"]
-
-
 def ends(page: Iterator[ListedPair]) -> list[tuple[bytes, bool]]:
     return [(each.pair.key, each.more) for each in page]
 

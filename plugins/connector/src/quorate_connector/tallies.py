@@ -7,10 +7,9 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import ColumnFamily, Reader, Txn, keys
+from quorate.plugin import ColumnFamily, Reader, Txn, keys, read_range
 
 from quorate_connector.shard import GROUP, shard_key
-from quorate_connector.walking import walk
 
 #: Private: the numbers that are not zero, by what the functions below return; task after task asks
 #: them for the same keys.
@@ -94,7 +93,7 @@ def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
 
 
 def _walk(reader: Reader, group: str) -> Iterator[tuple[tuple[keys.Part, ...], int]]:
-    for row in walk(reader, TALLIES, *keys.prefix(group)):
+    for row in read_range(reader, TALLIES, *keys.prefix(group)):
         yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, keys
+from quorate.plugin import Reader, Rejected, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
 #: The mirrored family: whoever reads it names it in the `reads` of its route.
@@ -20,17 +20,11 @@ FENCED: Final = "FENCED"
 #: The registration has not come to this shard yet, or there was none.
 UNKNOWN: Final = "BROKER_UNKNOWN"
 
-#: Rows that are read at a time.
-_CHUNK: Final = 1_000
-
 
 def registered(reader: Reader) -> Iterator[Broker]:
     """Yield the brokers that are alive, by name."""
-    start, end = keys.prefix()
-    while rows := list(reader.scan(BROKERS, start, end, limit=_CHUNK)):
-        for row in rows:
-            yield Broker.FromString(row.value)
-        start = rows[-1].key + b"\x00"
+    for row in read_range(reader, BROKERS, *keys.prefix()):
+        yield Broker.FromString(row.value)
 
 
 def fence(reader: Reader, name: str, epoch: int) -> None:

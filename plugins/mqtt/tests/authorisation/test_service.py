@@ -7,7 +7,6 @@ from quorate.plugin import Invalid, Rejected
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_mqtt.authorisation import queries
 from quorate_mqtt.authorisation.service import AUTHORISATION
 from quorate_mqtt.v1 import (
     acl_rules_pb2 as acl,
@@ -155,14 +154,6 @@ async def test_a_blacklist_entry_counts_until_it_ends(node: MemoryNode) -> None:
     await node.advance(1)
 
     assert (await check(node, client_id="eve", topic="clients/eve/a")).decided_by == "own"
-
-
-async def test_rules_are_read_to_the_last(
-    node: MemoryNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(queries, "_CHUNK", 1)
-
-    assert (await check(node)).decided_by == "own"
 
 
 async def test_nothing_is_decided_for_a_tenant_that_is_not_there(node: MemoryNode) -> None:

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from typing import Final, Protocol, TypeVar
 
-from quorate.plugin import Reader, Row, keys
+from quorate.plugin import Reader, Row, keys, read_range
 
 from quorate_offset.families import group_key
 from quorate_offset.v1.queries_pb2 import GroupName
 
 PAGE: Final = 100
-#: Rows that are read at a time.
-CHUNK: Final = 1_000
 
 
 class ListQuery(Protocol):
@@ -42,14 +40,9 @@ def listed_rows(reader: Reader, family: str, query: ListQuery) -> Iterator[Row]:
     else:
         start, end = keys.prefix()
     if query.after.tenant:
-        behind = group_key(query.after.tenant, query.after.group) + b"\x00"
+        behind = keys.behind(group_key(query.after.tenant, query.after.group))
         start = min(end, max(start, behind))
-    while True:
-        rows = list(reader.scan(family, start, end, limit=CHUNK))
-        yield from rows
-        if len(rows) < CHUNK:
-            return
-        start = rows[-1].key + b"\x00"
+    return read_range(reader, family, start, end)
 
 
 def group_order(answer: Named) -> bytes:

@@ -1,7 +1,7 @@
 """What the handlers of resets and deletions do to one shard."""
 
 import pytest
-from quorate.plugin import Row
+from quorate.plugin import Row, batches
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_offset.families import OFFSETS, group_key
@@ -87,7 +87,7 @@ def codes(reply: BatchReply) -> list[tuple[int, str]]:
     return [(each.item, each.code) for each in reply.refusals]
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 1_000])
+@pytest.mark.parametrize("at_a_time", [1, 2, 100])
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
@@ -102,10 +102,10 @@ def test_a_reset_sets_what_it_names(
     committed: MemoryTxn,
     asked: OffsetReset,
     left: Stored,
-    chunk: int,
+    at_a_time: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rows, "CHUNK", chunk)
+    monkeypatch.setattr(batches, "_AT_A_TIME", at_a_time)
     before = stored(committed)
 
     reply = reset(committed, asked)

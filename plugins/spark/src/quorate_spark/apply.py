@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin import Rejected, Txn, keys, read_range
 
 from quorate_spark.families import LOADS, PARTITIONS, load_key, partition_key
 from quorate_spark.v1.commands_pb2 import (
@@ -17,8 +17,6 @@ from quorate_spark.v1.rows_pb2 import Load, LoadPartition
 
 ABORTED: Final = "LOAD_ABORTED"
 OTHER: Final = "OTHER_LOAD"
-#: Rows that are read at a time.
-CHUNK: Final = 1_000
 
 
 def begin_load(txn: Txn, command: BeginLoadCommand) -> Load:
@@ -103,10 +101,8 @@ def end_abort(txn: Txn, command: EndAbortCommand) -> Load:
 
 def forget_load(txn: Txn, command: ForgetLoadCommand) -> None:
     """Forget a load and its parts."""
-    start, end = keys.prefix(command.load_id)
-    while rows := list(txn.scan(PARTITIONS, start, end, limit=CHUNK)):
-        for row in rows:
-            txn.delete(PARTITIONS, row.key)
+    for row in read_range(txn, PARTITIONS, *keys.prefix(command.load_id)):
+        txn.delete(PARTITIONS, row.key)
     txn.delete(LOADS, load_key(command.load_id))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from quorate.plugin import Reader, Row, keys
+from quorate.plugin import Reader, Row, keys, read_range
 
 from quorate_spark.families import LOADS, PARTITIONS, load_key
 from quorate_spark.v1.queries_pb2 import GetLoadQuery, ListLoadsQuery, LoadView
@@ -23,7 +23,7 @@ def list_loads(reader: Reader, query: ListLoadsQuery) -> Iterator[LoadView]:
     """Yield loads in the order of their ids."""
     start, end = keys.prefix()
     if query.after:
-        start = load_key(query.after) + b"\x00"
+        start = keys.behind(load_key(query.after))
     for row in reader.scan(LOADS, start, end, limit=min(query.limit or CHUNK, CHUNK)):
         yield _view(reader, row, with_parts=False)
 
@@ -42,8 +42,5 @@ def _view(reader: Reader, row: Row, *, with_parts: bool) -> LoadView:
 
 
 def _parts(reader: Reader, load_id: str) -> Iterator[LoadPartition]:
-    start, end = keys.prefix(load_id)
-    while rows := list(reader.scan(PARTITIONS, start, end, limit=CHUNK)):
-        for row in rows:
-            yield LoadPartition.FromString(row.value)
-        start = rows[-1].key + b"\x00"
+    for row in read_range(reader, PARTITIONS, *keys.prefix(load_id)):
+        yield LoadPartition.FromString(row.value)

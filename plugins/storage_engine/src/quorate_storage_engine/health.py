@@ -4,24 +4,23 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Query, Reader, constant_key, keys
+from quorate.plugin import Query, Reader, constant_key, keys, read_range
 
 from quorate_storage_engine.families import DROPS, GROUP, THIN, UNAVAILABLE
 from quorate_storage_engine.v1.queries_pb2 import GetHealthQuery, Health, OverdueDrops
 from quorate_storage_engine.v1.rows_pb2 import Drop
-from quorate_storage_engine.walking import walk
 
 
 def get_health(reader: Reader, query: GetHealthQuery) -> Iterator[Health]:
     """Yield how many segments and drops somebody has to look at."""
     until_ms = reader.now_ms - query.overdue_after_ms
     overdue: Counter[str] = Counter()
-    for row in walk(reader, DROPS, *keys.prefix()):
+    for row in read_range(reader, DROPS, *keys.prefix()):
         drop = Drop.FromString(row.value)
         overdue[drop.engine] += drop.requested_at_ms <= until_ms
     yield Health(
-        unavailable_segments=sum(1 for _ in walk(reader, UNAVAILABLE, *keys.prefix())),
-        thin_segments=sum(1 for _ in walk(reader, THIN, *keys.prefix())),
+        unavailable_segments=sum(1 for _ in read_range(reader, UNAVAILABLE, *keys.prefix())),
+        thin_segments=sum(1 for _ in read_range(reader, THIN, *keys.prefix())),
         overdue_drops=[
             OverdueDrops(engine=engine, drops=drops) for engine, drops in sorted(overdue.items())
         ],

@@ -1,14 +1,13 @@
 """The reads: they run where the rows are."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from quorate.builtin.cluster.families import BROKERS, broker_key
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 from quorate.v1.cluster_pb2 import Broker, GetBroker, ListBrokers
 
-#: Rows that are read at a time.
-CHUNK: Final = 1_000
 #: Brokers that a list yields at most: a largest page, and one that tells that there are more.
 LONGEST_LIST: Final = 1_001
 
@@ -25,16 +24,9 @@ def list_brokers(reader: Reader, query: ListBrokers) -> Iterator[Broker]:
     wanted = min(query.limit or LONGEST_LIST, LONGEST_LIST)
     start, end = keys.prefix()
     if query.after_name:
-        start = _behind(broker_key(query.after_name))
-    while rows := list(reader.scan(BROKERS, start, end, limit=CHUNK)):
-        for row in rows:
-            broker = Broker.FromString(row.value)
-            if _fits(broker, query):
-                yield broker
-                wanted -= 1
-                if wanted == 0:
-                    return
-        start = _behind(rows[-1].key)
+        start = keys.behind(broker_key(query.after_name))
+    brokers = (Broker.FromString(row.value) for row in read_range(reader, BROKERS, start, end))
+    yield from islice((broker for broker in brokers if _fits(broker, query)), wanted)
 
 
 def _fits(broker: Broker, query: ListBrokers) -> bool:
@@ -43,7 +35,3 @@ def _fits(broker: Broker, query: ListBrokers) -> bool:
         and (not query.role or query.role in broker.roles)
         and all(broker.labels.get(label) == value for label, value in query.labels.items())
     )
-
-
-def _behind(key: bytes) -> bytes:
-    return key + b"\x00"

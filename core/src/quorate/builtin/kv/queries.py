@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quorate.builtin.kv.families import LAST, PAIRS
-from quorate.plugin import Reader, Row, keys, read_each
+from quorate.plugin import Reader, Row, keys, read_each, read_range
 from quorate.v1.kv_pb2 import GetPair, GetPairs, KeyedPair, ListedPair, ListPairs
 
 #: The most pairs of a page.
 LARGEST_PAGE: Final = 1_000
 #: A page ends behind the pair that fills it.
 PAGE_BYTES: Final = 1 << 20
-#: Rows that are read at a time: values are large at times.
-CHUNK: Final = 100
 
 
 def get_pair(reader: Reader, query: GetPair) -> Iterator[KeyedPair]:
@@ -34,7 +32,7 @@ def list_pairs(reader: Reader, query: ListPairs) -> Sequence[ListedPair]:
     limit = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
     page: list[ListedPair] = []
     room = PAGE_BYTES
-    for row in _rows(reader, *_bounds(query)):
+    for row in read_range(reader, PAIRS, *_bounds(query)):
         if len(page) == limit or room <= 0:
             page[-1].more = True
             break
@@ -57,24 +55,11 @@ def listed_key(listed: ListedPair) -> bytes:
 def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
     start, end = max(query.start, query.prefix), query.end or LAST
     if query.after:
-        start = max(start, _behind(query.after))
+        start = max(start, keys.behind(query.after))
     # Nothing but longer keys of the same bytes is larger than a prefix of 0xff alone.
     if query.prefix.rstrip(b"\xff"):
         end = min(end, keys.after(query.prefix))
     return start, end
-
-
-def _rows(reader: Reader, start: bytes, end: bytes) -> Iterator[Row]:
-    while start < end:
-        rows = list(reader.scan(PAIRS, start, end, limit=CHUNK))
-        yield from rows
-        if len(rows) < CHUNK:
-            return
-        start = _behind(rows[-1].key)
-
-
-def _behind(key: bytes) -> bytes:
-    return key + b"\x00"
 
 
 def _keyed(row: Row, *, keys_only: bool) -> KeyedPair:

@@ -29,7 +29,7 @@ def list_resources(reader: Reader, query: ListResources) -> Iterator[ResourcePag
     """Yield one page of the resources whose paths begin with the prefix."""
     start, end = keys.opening(query.prefix)
     if query.after:
-        start = min(end, max(start, resource_key(query.after) + b"\x00"))
+        start = min(end, max(start, keys.behind(resource_key(query.after))))
     limit = query.limit or PAGE
     page, size = ResourcePage(), 0
     for row in reader.scan(RESOURCES, start, end, limit=limit + 1):

@@ -41,7 +41,7 @@ def list_schemas(reader: Reader, query: ListSchemas) -> Iterator[SchemaPage]:
     """Yield one page of the schemas of a tenant whose names begin with the prefix."""
     start, end = keys.opening(query.tenant, query.prefix)
     if query.after:
-        start = min(end, max(start, schema_key(query.tenant, query.after) + b"\x00"))
+        start = min(end, max(start, keys.behind(schema_key(query.tenant, query.after))))
     limit = query.limit or PAGE
     rows = list(reader.scan(SCHEMAS, start, end, limit=limit + 1))
     page = SchemaPage(schemas=[Schema.FromString(row.value) for row in rows[:limit]])
@@ -56,7 +56,7 @@ def list_bindings(reader: Reader, query: ListSchemaBindings) -> Iterator[SchemaB
     start, end = keys.prefix(*named)
     if query.HasField("after"):
         after = binding_key(query.tenant, query.after.resource, query.after.name)
-        start = min(end, max(start, after + b"\x00"))
+        start = min(end, max(start, keys.behind(after)))
     limit = query.limit or PAGE
     rows = list(reader.scan(BINDINGS, start, end, limit=limit + 1))
     page = SchemaBindingPage(bindings=[SchemaBinding.FromString(row.value) for row in rows[:limit]])

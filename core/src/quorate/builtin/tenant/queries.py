@@ -22,7 +22,7 @@ def list_tenants(reader: Reader, query: ListTenants) -> Iterator[TenantPage]:
     """Yield one page of the tenants whose names begin with the prefix."""
     start, end = keys.opening(query.prefix)
     if query.after:
-        start = min(end, max(start, tenant_key(query.after) + b"\x00"))
+        start = min(end, max(start, keys.behind(tenant_key(query.after))))
     limit = query.limit or PAGE
     page, size = TenantPage(), 0
     for row in reader.scan(TENANTS, start, end, limit=limit + 1):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi, keys
+from quorate.plugin import Invalid, NodeApi, Sifted, keys
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector.connectors.validation import Named
@@ -40,39 +40,40 @@ async def carry_out(
 
     What is `Invalid` is refused in its place.
     """
-    answer = BatchReply(items=len(wanted))
-    replies = [b""] * len(wanted)
-    refusals = {}
+    sifted = Sifted[C](total=len(wanted), good={}, refusals={})
     for position, each in enumerate(wanted):
         if isinstance(each, Invalid):
-            refusals[position] = ("INVALID_ARGUMENT", f"connectors[{position}].{each}")
-    for part in _parts(wanted):
-        reply = await node.propose(make([command for _, command in part]), BatchReply)
-        for (position, _), encoded in zip(part, reply.replies, strict=True):
-            replies[position] = encoded
-        for refusal in reply.refusals:
-            refusals[part[refusal.item][0]] = (refusal.code, refusal.message)
-        # All is in one shard: the newest revision counts.
-        del answer.revisions[:]
-        answer.revisions.extend(reply.revisions)
-    answer.replies.extend(replies)
-    for position in sorted(refusals):
-        code, message = refusals[position]
-        answer.refusals.add(item=position, code=code, message=message)
-    return answer
+            fault = Invalid(f"connectors[{position}].{each.field}", each.reason)
+            sifted.refusals[position] = fault
+        else:
+            sifted.good[position] = each
+
+    async def propose(fitting: Sequence[C]) -> BatchReply:
+        whole = BatchReply()
+        for part in _parts(fitting):
+            reply = await node.propose(make(part), BatchReply)
+            for refusal in reply.refusals:
+                refusal.item += whole.items
+            whole.refusals.extend(reply.refusals)
+            whole.replies.extend(reply.replies)
+            whole.items += len(part)
+            # All is in one shard: the newest revision counts.
+            del whole.revisions[:]
+            whole.revisions.extend(reply.revisions)
+        return whole
+
+    return await sifted.carried_out(propose)
 
 
-def _parts(wanted: Sequence[C | Invalid]) -> Iterator[list[tuple[int, C]]]:
-    part: list[tuple[int, C]] = []
+def _parts(commands: Sequence[C]) -> Iterator[Sequence[C]]:
+    part: list[C] = []
     weight = 0
-    for position, each in enumerate(wanted):
-        if isinstance(each, Invalid):
-            continue
+    for each in commands:
         more = _weight(each)
         if part and weight + more > _HEAVIEST:
             yield part
             part, weight = [], 0
-        part.append((position, each))
+        part.append(each)
         weight += more
     if part:
         yield part

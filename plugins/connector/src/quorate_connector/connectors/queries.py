@@ -50,7 +50,7 @@ def list_connectors(reader: Reader, query: ListConnectorsQuery) -> Iterator[Conn
         if len(found) < _CHUNK:
             yield page
             return
-        start = found[-1].key + b"\x00"
+        start = keys.behind(found[-1].key)
     page.next_start = start
     yield page
 

@@ -43,7 +43,7 @@ def survey(reader: Reader, query: SurveyQuery) -> Iterator[Survey]:
 def find_waiting(reader: Reader, query: FindWaitingQuery) -> Iterator[Placeable]:
     """Yield tasks of a kind that wait for a worker."""
     opening = waiting_key(query.kind, b"")
-    start = opening + query.after + b"\x00" if query.after else opening
+    start = keys.behind(opening + query.after) if query.after else opening
     rows = reader.scan(WAITING, start, opening + b"\xff", limit=query.limit or MOST)
     found = [row.key[len(opening) :] for row in rows]
     for key, row in zip(found, reader.get_rows(TASKS, found), strict=True):
@@ -54,7 +54,7 @@ def find_waiting(reader: Reader, query: FindWaitingQuery) -> Iterator[Placeable]
 def find_held(reader: Reader, query: FindHeldQuery) -> Iterator[Placeable]:
     """Yield tasks that a registration has."""
     opening = keys.pack(query.worker, query.worker_epoch)
-    start = opening + query.after + b"\x00" if query.after else opening
+    start = keys.behind(opening + query.after) if query.after else opening
     for row in reader.scan(ASSIGNMENTS, start, opening + b"\xff", limit=query.limit or MOST):
         yield _placeable(row.key[len(opening) :], row.value)
 

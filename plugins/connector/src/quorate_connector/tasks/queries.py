@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Reader
+from quorate.plugin import Reader, keys
 
 from quorate_connector.tasks import history
 from quorate_connector.tasks.families import CURSORS, TASKS, key_of
@@ -39,11 +39,11 @@ def list_tasks(reader: Reader, query: ListTasksQuery) -> Iterator[TaskPage]:
         if query.worker in ("", task.worker) and query.state in (0, task.state):
             page.tasks.append(task)
         if len(page.tasks) == query.limit:
-            page.next_start = row.key + b"\x00"
+            page.next_start = keys.behind(row.key)
             break
     else:
         if len(rows) == LARGEST_PAGE:
-            page.next_start = rows[-1].key + b"\x00"
+            page.next_start = keys.behind(rows[-1].key)
     yield page
 
 

@@ -6,13 +6,12 @@
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys
+from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector.names import check_identity, check_name
-from quorate_connector.tasks.fitting import store_fitting
 from quorate_connector.tasks.queries import LARGEST_PAGE
-from quorate_connector.tasks.validation import check_task
+from quorate_connector.tasks.validation import check_cursor, check_task
 from quorate_connector.v1 import tasks_pb2_grpc
 from quorate_connector.v1.task_queries_pb2 import (
     GetCursorQuery,
@@ -101,7 +100,7 @@ class TaskServicer(tasks_pb2_grpc.TaskServiceServicer):
 
     async def StoreCursorBatch(self, request: StoreCursors, context: object) -> BatchReply:
         """Keep how far many tasks have come, in one proposal."""
-        return await store_fitting(self._node, request)
+        return await propose_fitting(self._node, request, "cursors", check_cursor)
 
     async def GetCursor(self, request: GetCursorRequest, context: object) -> Cursor:
         """Read how far one task has come."""

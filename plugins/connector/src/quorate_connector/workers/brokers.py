@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, keys
+from quorate.plugin import Reader, Rejected, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
-
-from quorate_connector.walking import walk
 
 #: The mirrored family: whoever reads it names it in the `reads` of its route.
 BROKERS: Final = "cluster.brokers"
@@ -54,7 +52,7 @@ def fence(reader: Reader, worker: str, epoch: int) -> None:
 
 
 def _brokers(reader: Reader) -> Iterator[Broker]:
-    return (Broker.FromString(row.value) for row in walk(reader, BROKERS, *keys.prefix()))
+    return (Broker.FromString(row.value) for row in read_range(reader, BROKERS, *keys.prefix()))
 
 
 @lru_cache(maxsize=1_024)

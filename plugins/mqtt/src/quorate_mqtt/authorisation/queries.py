@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 
 from quorate_mqtt.acl_rules.families import ACL_RULES
 from quorate_mqtt.authorisation.bans import ban_of
@@ -19,9 +18,6 @@ from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision, CheckAccessQuery
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
 from quorate_mqtt.v1.users_pb2 import User
-
-#: Rows that are read at a time.
-_CHUNK: Final = 1_000
 
 
 def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDecision]:
@@ -43,7 +39,4 @@ def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDeci
 
 
 def _rows_of(reader: Reader, family: str, tenant: str) -> Iterator[bytes]:
-    start, end = keys.prefix(tenant)
-    while rows := list(reader.scan(family, start, end, limit=_CHUNK)):
-        yield from (row.value for row in rows)
-        start = rows[-1].key + b"\x00"
+    return (row.value for row in read_range(reader, family, *keys.prefix(tenant)))

@@ -6,14 +6,13 @@ from typing import Generic
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
-from quorate.plugin import NodeApi, Rejected
+from quorate.plugin import NodeApi, Rejected, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import Batch, only_reply
 from quorate_mqtt.definitions.kind import D, Kind, key_of
 from quorate_mqtt.definitions.vocabulary import Writes
 from quorate_mqtt.rows.reading import check_lookups
-from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import GrpcService, NodeApi, Rejected
+from quorate.plugin import GrpcService, NodeApi, Rejected, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import only_reply
@@ -15,7 +15,6 @@ from quorate_mqtt.names import check_topic_filter
 from quorate_mqtt.retained_messages.families import DELETION, PUT, SHELF, key_of
 from quorate_mqtt.retained_messages.validation import check_named, check_put
 from quorate_mqtt.rows.reading import Range, check_lookups
-from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.v1 import retained_messages_pb2_grpc
 from quorate_mqtt.v1.retained_messages_pb2 import (

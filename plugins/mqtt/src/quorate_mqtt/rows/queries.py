@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Reader, Row, read_each
+from quorate.plugin import Reader, Row, read_each, read_range
 
 from quorate_mqtt.v1.rows_pb2 import (
     GetRowQuery,
@@ -17,8 +17,6 @@ from quorate_mqtt.v1.rows_pb2 import (
 LARGEST_PAGE: Final = 1_000
 #: A page ends behind the row that fills it.
 PAGE_BYTES: Final = 1 << 20
-#: Rows that are read at a time: values are large at times.
-_CHUNK: Final = 100
 
 
 def get_row(reader: Reader, query: GetRowQuery) -> Iterator[StoredRow]:
@@ -40,7 +38,7 @@ def list_rows(reader: Reader, query: ListRowsQuery | ListAllRowsQuery) -> Sequen
     limit = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
     page: list[StoredRow] = []
     room = PAGE_BYTES
-    for row in _scanned(reader, query.family, query.start, query.end):
+    for row in read_range(reader, query.family, query.start, query.end):
         if len(page) == limit or room <= 0:
             page[-1].more = True
             break
@@ -52,15 +50,6 @@ def list_rows(reader: Reader, query: ListRowsQuery | ListAllRowsQuery) -> Sequen
 def order(row: StoredRow) -> bytes:
     """Return the key by which the rows of several shards are merged."""
     return row.key
-
-
-def _scanned(reader: Reader, family: str, start: bytes, end: bytes) -> Iterator[Row]:
-    while start < end:
-        rows = list(reader.scan(family, start, end, limit=_CHUNK))
-        yield from rows
-        if len(rows) < _CHUNK:
-            return
-        start = rows[-1].key + b"\x00"
 
 
 def _stored(row: Row, *, keys_only: bool = False) -> StoredRow:

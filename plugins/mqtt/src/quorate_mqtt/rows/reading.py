@@ -99,7 +99,7 @@ class Range:
         else:
             start, end = keys.prefix(*self.names) if self.names else _ALL
         if self.page_token:
-            start = max(start, self.page_token + b"\x00")
+            start = max(start, keys.behind(self.page_token))
         return start, end
 
 
@@ -177,7 +177,7 @@ class Shelf(Generic[R]):
                     page.append(shown)
                 if len(page) == size or looked_at == MOST_LOOKED_AT:
                     return page, row.key if more or row is not rows[-1] else b""
-                start = row.key + b"\x00"
+                start = keys.behind(row.key)
         return page, b""
 
     async def pages(
@@ -215,7 +215,7 @@ async def keys_of(node: NodeApi, family: str, tenant: str) -> AsyncIterator[list
         found, more = _complete(await _read(node, query, _FRESH))
         if found:
             yield [row.key for row in found]
-            start = found[-1].key + b"\x00"
+            start = keys.behind(found[-1].key)
 
 
 def check_lookups(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> None:

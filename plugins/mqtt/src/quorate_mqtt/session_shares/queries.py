@@ -1,9 +1,8 @@
 """The reads that the controller decides by."""
 
 from collections.abc import Iterator
-from typing import Final
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 from quorate.v1.tenant_pb2 import Tenant
 
 from quorate_mqtt.session_shares import tallies
@@ -11,9 +10,6 @@ from quorate_mqtt.session_shares.families import LIMIT
 from quorate_mqtt.session_shares.room import seat_of, share_of
 from quorate_mqtt.tenants.rows import TENANTS, limit_of
 from quorate_mqtt.v1.shares_pb2 import ListSeats, ListSessionTallies, Seat, SessionTally
-
-#: Rows that are read at a time.
-_CHUNK: Final = 1_000
 
 
 def list_seats(reader: Reader, _: ListSeats) -> Iterator[Seat]:
@@ -31,21 +27,18 @@ def seat_order(seat: Seat) -> bytes:
 def list_session_tallies(reader: Reader, _: ListSessionTallies) -> Iterator[SessionTally]:
     """Yield what this shard has, and may have, of each tenant with a limit."""
     seat = seat_of(reader)
-    start, end = keys.prefix()
-    while rows := list(reader.scan(TENANTS, start, end, limit=_CHUNK)):
-        for row in rows:
-            tenant = Tenant.FromString(row.value)
-            limit = limit_of(tenant, LIMIT)
-            if limit is not None:
-                yield SessionTally(
-                    tenant=tenant.name,
-                    shard=seat.shard,
-                    probe=seat.probe,
-                    sessions=tallies.sessions_of(reader, tenant.name),
-                    limit=limit,
-                    share=share_of(reader, tenant.name, limit, seat),
-                )
-        start = rows[-1].key + b"\x00"
+    for row in read_range(reader, TENANTS, *keys.prefix()):
+        tenant = Tenant.FromString(row.value)
+        limit = limit_of(tenant, LIMIT)
+        if limit is not None:
+            yield SessionTally(
+                tenant=tenant.name,
+                shard=seat.shard,
+                probe=seat.probe,
+                sessions=tallies.sessions_of(reader, tenant.name),
+                limit=limit,
+                share=share_of(reader, tenant.name, limit, seat),
+            )
 
 
 def tally_order(tally: SessionTally) -> bytes:

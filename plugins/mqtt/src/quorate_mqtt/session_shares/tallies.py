@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys
+from quorate.plugin import Reader, Txn, keys, read_range
 
 from quorate_mqtt.session_shares.families import TALLIES
 
 _COUNT: Final = Struct(">Q")
-#: Rows that are read at a time.
-_CHUNK: Final = 1_000
 
 
 def sessions_of(reader: Reader, tenant: str) -> int:
@@ -30,8 +28,5 @@ def add(txn: Txn, tenant: str, more: int) -> None:
 
 def tenants(reader: Reader) -> Iterator[str]:
     """Yield the tenants that have sessions here, by name."""
-    start, end = keys.prefix()
-    while rows := list(reader.scan(TALLIES, start, end, limit=_CHUNK)):
-        for row in rows:
-            yield str(keys.unpack(row.key)[0])
-        start = rows[-1].key + b"\x00"
+    for row in read_range(reader, TALLIES, *keys.prefix()):
+        yield str(keys.unpack(row.key)[0])

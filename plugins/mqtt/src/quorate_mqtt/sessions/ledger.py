@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys
+from quorate.plugin import Reader, Txn, keys, read_range
 
 from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.session_shares.room import Room, room_of
@@ -13,8 +13,6 @@ from quorate_mqtt.session_shares.tallies import add
 from quorate_mqtt.sessions.families import CONNECTIONS
 
 _COUNT: Final = Struct(">Q")
-#: Rows that are read at a time.
-_CHUNK: Final = 1_000
 
 
 class Ledger:
@@ -73,13 +71,10 @@ class Ledger:
 
 def connections(reader: Reader) -> Iterator[tuple[int, int]]:
     """Yield the registrations that have connected clients here, each with how many they are."""
-    start, end = keys.prefix()
-    while rows := list(reader.scan(CONNECTIONS, start, end, limit=_CHUNK)):
-        for row in rows:
-            epoch = keys.unpack(row.key)[0]
-            assert isinstance(epoch, int)
-            yield epoch, int(_COUNT.unpack(row.value)[0])
-        start = rows[-1].key + b"\x00"
+    for row in read_range(reader, CONNECTIONS, *keys.prefix()):
+        epoch = keys.unpack(row.key)[0]
+        assert isinstance(epoch, int)
+        yield epoch, int(_COUNT.unpack(row.value)[0])
 
 
 def _count(txn: Txn, epoch: int, more: int) -> None:

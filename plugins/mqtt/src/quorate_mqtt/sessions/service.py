@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected
+from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.names import check_identity, check_name
@@ -16,7 +16,6 @@ from quorate_mqtt.sessions import validation
 from quorate_mqtt.sessions.families import SESSIONS, shard_of
 from quorate_mqtt.sessions.shown import shown_session
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1 import sessions_pb2_grpc
 from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_CONNECTED,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Txn, keys
+from quorate.plugin import Txn, keys, read_range
 
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
@@ -12,8 +12,6 @@ from quorate_mqtt.shared_groups.families import GROUPS, LEADERSHIPS, MEMBERS
 from quorate_mqtt.v1.shared_groups_pb2 import SharedGroup, SharedGroupMember
 
 _COUNT: Final = Struct(">Q")
-#: Members that are read at a time.
-_CHUNK: Final = 1_000
 
 
 def group_of(value: bytes) -> SharedGroup:
@@ -59,11 +57,7 @@ def dismiss(txn: Txn, key: bytes) -> None:
 
 
 def _members(txn: Txn, group: bytes) -> Iterator[bytes]:
-    start, end = group, group + b"\xff"
-    while rows := list(txn.scan(MEMBERS, start, end, limit=_CHUNK)):
-        for row in rows:
-            yield row.key
-        start = rows[-1].key + b"\x00"
+    return (row.key for row in read_range(txn, MEMBERS, group, group + b"\xff"))
 
 
 def _resign(txn: Txn, key: bytes, group: SharedGroup) -> None:

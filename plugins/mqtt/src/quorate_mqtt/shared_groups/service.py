@@ -6,7 +6,7 @@
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys
+from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.names import check_identity, check_name
@@ -14,7 +14,6 @@ from quorate_mqtt.rows.reading import Range, Shelf, check_lookups
 from quorate_mqtt.shards import tenant_shard_of
 from quorate_mqtt.shared_groups import validation
 from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS, group_key
-from quorate_mqtt.sifting import propose_fitting
 from quorate_mqtt.v1 import shared_groups_pb2_grpc
 from quorate_mqtt.v1.rows_pb2 import StoredRow
 from quorate_mqtt.v1.shared_groups_pb2 import (

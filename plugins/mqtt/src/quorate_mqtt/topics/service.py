@@ -6,13 +6,12 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
-from quorate.plugin import GrpcService, NodeApi, Rejected
+from quorate.plugin import GrpcService, NodeApi, Rejected, propose_fitting, sift
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import only_reply
 from quorate_mqtt.names import check_choice, check_topic_filter
 from quorate_mqtt.rows.reading import Range, check_lookups
-from quorate_mqtt.sifting import propose_fitting, sift
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.topics.families import CREATION, GROWTH, MARK, REPLACEMENT, SHELF, key_of
 from quorate_mqtt.topics.marking import name_finalizers

@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import GrpcService, Invalid, NodeApi, keys
+from quorate.plugin import GrpcService, Invalid, NodeApi, keys, sift
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import only_reply
 from quorate_mqtt.definitions.service import Named
 from quorate_mqtt.rows.reading import Range, Shelf, value_as
 from quorate_mqtt.shards import tenant_shard_of
-from quorate_mqtt.sifting import sift
 from quorate_mqtt.users.families import CHANGE, CREATION, CREDENTIALS, USERS
 from quorate_mqtt.users.passwords import Passwords
 from quorate_mqtt.users.validation import (

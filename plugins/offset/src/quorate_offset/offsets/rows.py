@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Row, keys
+from quorate.plugin import Reader, Row, keys, read_range
 
 from quorate_offset.families import OFFSETS
 from quorate_offset.v1.queries_pb2 import CommittedOffset
 from quorate_offset.v1.rows_pb2 import Offset
-
-#: Rows that are read at a time.
-CHUNK: Final = 1_000
 
 # Both fields of `Offset` that are always there have a fixed size, and stand first.
 _OFFSET: Final = Struct("<Bq")
@@ -40,13 +37,7 @@ def offset_in(row: bytes) -> int:
 
 def rows_under(reader: Reader, prefix: bytes) -> Iterator[Row]:
     """Yield the offsets whose keys begin with a packed prefix, as many as there are."""
-    start, end = prefix, prefix + b"\xff"
-    while True:
-        rows = list(reader.scan(OFFSETS, start, end, limit=CHUNK))
-        yield from rows
-        if len(rows) < CHUNK:
-            return
-        start = rows[-1].key + b"\x00"
+    return read_range(reader, OFFSETS, prefix, prefix + b"\xff")
 
 
 def committed_offset(row: Row) -> CommittedOffset:

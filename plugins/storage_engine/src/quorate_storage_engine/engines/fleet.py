@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Reader, Txn, answer_each, keys
+from quorate.plugin import Reader, Txn, answer_each, keys, read_range
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
@@ -16,7 +16,6 @@ from quorate_storage_engine.v1.rows_pb2 import Engine, Segment
 ROLE: Final = "engine"
 #: The label of a broker that says where it stands.
 RACK: Final = "rack"
-_CHUNK: Final = 1_000
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -86,13 +85,10 @@ class Fleet:
 
     def registered(self) -> Iterator[Broker]:
         """Yield the brokers that are engines, by name."""
-        start, end = keys.prefix()
-        while rows := list(self._reader.scan(BROKERS, start, end, limit=_CHUNK)):
-            for row in rows:
-                broker = Broker.FromString(row.value)
-                if self._note(broker):
-                    yield broker
-            start = rows[-1].key + b"\x00"
+        for row in read_range(self._reader, BROKERS, *keys.prefix()):
+            broker = Broker.FromString(row.value)
+            if self._note(broker):
+                yield broker
 
     def count(self, name: str, *, replicas: int = 0, leaderships: int = 0) -> None:
         """Add to what an engine carries."""

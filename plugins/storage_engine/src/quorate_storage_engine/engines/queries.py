@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 
+from quorate_storage_engine.bounds import FOUND, LONGEST_LIST
 from quorate_storage_engine.engines.fleet import RACK, Fleet
 from quorate_storage_engine.engines.moves import additions, next_step, shortage
 from quorate_storage_engine.families import ENGINES, REPLICAS, THIN, replica_key
@@ -18,7 +19,6 @@ from quorate_storage_engine.v1.queries_pb2 import (
     ListEnginesQuery,
 )
 from quorate_storage_engine.v1.rows_pb2 import Engine
-from quorate_storage_engine.walking import FOUND, LONGEST_LIST, behind, walk
 
 
 def list_engines(reader: Reader, query: ListEnginesQuery) -> Iterator[EngineState]:
@@ -28,7 +28,7 @@ def list_engines(reader: Reader, query: ListEnginesQuery) -> Iterator[EngineStat
         broker.name: EngineState(broker_epoch=broker.epoch, rack=broker.labels.get(RACK, ""))
         for broker in fleet.registered()
     }
-    for row in walk(reader, ENGINES, *keys.prefix()):
+    for row in read_range(reader, ENGINES, *keys.prefix()):
         states.setdefault(Engine.FromString(row.value).name, EngineState())
     wanted = sorted(name for name in states if name > query.after_name)
     for name in wanted[: min(query.limit or LONGEST_LIST, LONGEST_LIST)]:
@@ -54,14 +54,16 @@ def find_departures(reader: Reader, query: FindDeparturesQuery) -> Iterator[Depa
 
 def _departures(reader: Reader, after: Departure) -> Iterator[Departure]:
     fleet = Fleet(reader)
-    for row in walk(reader, ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"):
+    for row in read_range(
+        reader, ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"
+    ):
         engine = Engine.FromString(row.value)
         if not engine.decommissioned_at_ms or not engine.replicas:
             continue
         start, end = keys.prefix(engine.name)
         if engine.name == after.engine:
-            start = behind(replica_key(engine.name, after.seen.shard, after.seen.segment))
-        for entry in walk(reader, REPLICAS, start, end):
+            start = keys.behind(replica_key(engine.name, after.seen.shard, after.seen.segment))
+        for entry in read_range(reader, REPLICAS, start, end):
             _, shard, number = keys.unpack(entry.key)
             segment = read_segment(reader, str(shard), int(number))
             if segment is not None and next_step(segment, engine.name, fleet) is not None:

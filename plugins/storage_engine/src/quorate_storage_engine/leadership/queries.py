@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
+from quorate_storage_engine.bounds import FOUND
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
     BROKERS,
@@ -29,7 +30,6 @@ from quorate_storage_engine.v1.queries_pb2 import (
     RecoverableSegment,
 )
 from quorate_storage_engine.v1.rows_pb2 import Engine
-from quorate_storage_engine.walking import FOUND, walk
 
 #: The listener under which an engine registers where its StorageNode is.
 ADDRESS: Final = "storage"
@@ -52,7 +52,7 @@ def find_displaced(reader: Reader, query: FindDisplacedQuery) -> Iterator[Leader
 
 def _orphans(reader: Reader) -> Iterator[SeenSegment]:
     fleet = Fleet(reader)
-    for row in walk(reader, ENGINES, *keys.prefix()):
+    for row in read_range(reader, ENGINES, *keys.prefix()):
         engine = Engine.FromString(row.value)
         if not engine.leaderships:
             continue
@@ -60,7 +60,7 @@ def _orphans(reader: Reader) -> Iterator[SeenSegment]:
         if fleet.is_registered(engine.name):
             # What it leads as the process that is registered now comes last.
             end = keys.pack(engine.name, fleet.broker_epoch(engine.name))
-        for entry in walk(reader, LEADERSHIPS, start, end):
+        for entry in read_range(reader, LEADERSHIPS, start, end):
             _, _, shard, number = keys.unpack(entry.key)
             segment = read_segment(reader, str(shard), int(number))
             if segment is not None:

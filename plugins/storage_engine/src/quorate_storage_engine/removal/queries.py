@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 
+from quorate_storage_engine.bounds import FOUND, LONGEST_LIST
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
     DELETIONS,
@@ -25,7 +26,6 @@ from quorate_storage_engine.v1.queries_pb2 import (
     SegmentId,
 )
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Drop, Segment
-from quorate_storage_engine.walking import FOUND, LONGEST_LIST, behind, walk
 
 
 def list_drops(reader: Reader, query: ListDropsQuery) -> Iterator[Drop]:
@@ -33,9 +33,9 @@ def list_drops(reader: Reader, query: ListDropsQuery) -> Iterator[Drop]:
     start, end = keys.prefix(query.engine) if query.engine else keys.prefix()
     after = query.after
     if after.engine:
-        start = max(start, behind(drop_key(after.engine, after.shard_uid, after.segment)))
+        start = max(start, keys.behind(drop_key(after.engine, after.shard_uid, after.segment)))
     until_ms = reader.now_ms - query.older_than_ms
-    drops = (Drop.FromString(row.value) for row in walk(reader, DROPS, start, max(start, end)))
+    drops = (Drop.FromString(row.value) for row in read_range(reader, DROPS, start, end))
     fitting = (drop for drop in drops if drop.requested_at_ms <= until_ms)
     return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
@@ -59,17 +59,19 @@ def find_abandoned(reader: Reader, query: FindAbandonedQuery) -> Iterator[SeenSe
 def find_lost_drops(reader: Reader, query: FindLostDropsQuery) -> Iterator[Drop]:
     """Yield what decommissioned engines without a registration were asked to drop."""
     fleet = Fleet(reader)
-    drops = (Drop.FromString(row.value) for row in walk(reader, DROPS, *keys.prefix()))
+    drops = (Drop.FromString(row.value) for row in read_range(reader, DROPS, *keys.prefix()))
     return islice((drop for drop in drops if fleet.is_lost(drop.engine)), query.limit or FOUND)
 
 
 def _removable(reader: Reader, after: SegmentId) -> Iterator[SeenSegment]:
-    for entry in walk(reader, DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"):
+    for entry in read_range(
+        reader, DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"
+    ):
         [name] = keys.unpack(entry.key)
         start, end = keys.prefix(name)
         if name == after.shard:
-            start = behind(segment_key(after.shard, after.segment))
-        for row in walk(reader, SEGMENTS, start, end):
+            start = keys.behind(segment_key(after.shard, after.segment))
+        for row in read_range(reader, SEGMENTS, start, end):
             segment = Segment.FromString(row.value)
             if segment.status != SEGMENT_STATUS_DELETING:
                 yield seen(segment)

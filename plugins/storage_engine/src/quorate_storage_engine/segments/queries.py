@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 
+from quorate_storage_engine.bounds import LONGEST_LIST
 from quorate_storage_engine.families import REPLICAS, SEGMENTS, UNAVAILABLE, replica_key
 from quorate_storage_engine.segments.indexed import indexed, start_behind
 from quorate_storage_engine.segments.rows import read_segment
 from quorate_storage_engine.v1.queries_pb2 import GetSegmentsQuery, ListSegmentsQuery, SegmentId
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
-from quorate_storage_engine.walking import LONGEST_LIST, behind, walk
 
 
 def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:
@@ -34,15 +34,15 @@ def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
     if query.unavailable:
         return indexed(reader, UNAVAILABLE, query.after)
     start, end = keys.prefix(query.shard) if query.shard else keys.prefix()
-    rows = walk(reader, SEGMENTS, max(start, start_behind(query.after)), end)
+    rows = read_range(reader, SEGMENTS, max(start, start_behind(query.after)), end)
     return (Segment.FromString(row.value) for row in rows)
 
 
 def _held(reader: Reader, engine: str, after: SegmentId) -> Iterator[Segment]:
     start, end = keys.prefix(engine)
     if after.shard:
-        start = behind(replica_key(engine, after.shard, after.segment))
-    for entry in walk(reader, REPLICAS, start, end):
+        start = keys.behind(replica_key(engine, after.shard, after.segment))
+    for entry in read_range(reader, REPLICAS, start, end):
         _, shard, number = keys.unpack(entry.key)
         segment = read_segment(reader, str(shard), int(number))
         if segment is not None:

@@ -7,26 +7,25 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi
+from quorate.plugin import Invalid, NodeApi, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
-from quorate_mqtt.sifting import propose_fitting
-from quorate_mqtt.v1.sessions_pb2 import ConnectSessions, SessionConnect
+from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 
 
 class Node:
-    """Refuses commands with wrong items as a node does, and clients whose name is `taken`."""
+    """Refuses commands with wrong items as a node does, and rows whose key is `taken`."""
 
     def __init__(self, *, replies: bool) -> None:
         self._replies = replies
         self.proposed: list[Message] = []
 
-    async def propose(self, command: ConnectSessions, reply: type[Message]) -> BatchReply:
+    async def propose(self, command: AdoptMirror, reply: type[Message]) -> BatchReply:
         self.proposed.append(command)
-        names = [each.client_id for each in command.connections]
-        if not command.broker:
-            raise Invalid("broker", "must not be empty")
+        names = [each.key.decode() for each in command.rows]
+        if not command.family:
+            raise Invalid("family", "must not be empty")
         if "" in names or not names:
-            raise Invalid("connections", "is wrong")
+            raise Invalid("rows", "is wrong")
         return BatchReply(
             items=len(names),
             replies=[name.encode() for name in names] if self._replies else (),
@@ -40,32 +39,32 @@ class Node:
 
 
 class Checks:
-    """Refuses clients without a name, and counts its looks."""
+    """Refuses rows without a key, and counts its looks."""
 
     def __init__(self) -> None:
         self.looks = 0
 
     def check(self, item: Any, path: str) -> None:
         self.looks += 1
-        if not item.client_id:
-            raise Invalid(f"{path}client_id", "must not be empty")
+        if not item.key:
+            raise Invalid(f"{path}key", "must not be empty")
 
 
-def connects(*names: str, broker: str = "north") -> ConnectSessions:
-    return ConnectSessions(
-        broker=broker,
-        broker_epoch=7,
-        connections=[SessionConnect(client_id=each) for each in names],
+def adopts(*names: str, family: str = "north") -> AdoptMirror:
+    return AdoptMirror(
+        family=family,
+        revision=7,
+        rows=[MirroredRow(key=each.encode()) for each in names],
     )
 
 
-def proposed(node: Node, command: ConnectSessions, checks: Checks) -> BatchReply:
-    return run(propose_fitting(cast(NodeApi, node), command, "connections", checks.check))
+def proposed(node: Node, command: AdoptMirror, checks: Checks) -> BatchReply:
+    return run(propose_fitting(cast(NodeApi, node), command, "rows", checks.check))
 
 
 def test_a_batch_that_is_right_is_proposed_as_it_is() -> None:
     node, checks = Node(replies=True), Checks()
-    command = connects("a", "taken", "b")
+    command = adopts("a", "taken", "b")
 
     reply = proposed(node, command, checks)
 
@@ -78,16 +77,16 @@ def test_a_batch_that_is_right_is_proposed_as_it_is() -> None:
 def test_what_is_wrong_is_refused_in_its_place(replies: bool) -> None:
     node, checks = Node(replies=replies), Checks()
 
-    reply = proposed(node, connects("", "a", "", "taken", "b"), checks)
+    reply = proposed(node, adopts("", "a", "", "taken", "b"), checks)
 
-    assert node.proposed[1:] == [connects("a", "taken", "b")]
+    assert node.proposed[1:] == [adopts("a", "taken", "b")]
     assert reply.items == 5
     assert [(each.item, each.code) for each in reply.refusals] == [
         (0, "INVALID_ARGUMENT"),
         (2, "INVALID_ARGUMENT"),
         (3, "TAKEN"),
     ]
-    assert "connections[2].client_id" in reply.refusals[1].message
+    assert "rows[2].key" in reply.refusals[1].message
     assert list(reply.replies) == ([b"", b"a", b"", b"taken", b"b"] if replies else [])
     assert list(reply.revisions) == [ShardRevision(shard=1, revision=9)]
 
@@ -95,7 +94,7 @@ def test_what_is_wrong_is_refused_in_its_place(replies: bool) -> None:
 def test_where_all_is_wrong_nothing_more_is_proposed() -> None:
     node, checks = Node(replies=True), Checks()
 
-    reply = proposed(node, connects("", ""), checks)
+    reply = proposed(node, adopts("", ""), checks)
 
     assert len(node.proposed) == 1
     assert (reply.items, [each.item for each in reply.refusals]) == (2, [0, 1])
@@ -105,13 +104,13 @@ def test_where_all_is_wrong_nothing_more_is_proposed() -> None:
 @pytest.mark.parametrize(
     ("command", "field"),
     [
-        (connects("a", broker=""), "broker"),
-        (connects("a", "", broker=""), "broker"),
-        (connects(), "connections"),
-        (connects(broker=""), "broker"),
+        (adopts("a", family=""), "family"),
+        (adopts("a", "", family=""), "family"),
+        (adopts(), "rows"),
+        (adopts(family=""), "family"),
     ],
 )
-def test_what_is_wrong_with_the_command_is_raised(command: ConnectSessions, field: str) -> None:
+def test_what_is_wrong_with_the_command_is_raised(command: AdoptMirror, field: str) -> None:
     with pytest.raises(Invalid) as refused:
         proposed(Node(replies=True), command, Checks())
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi
+
+from quorate.plugin.node import NodeApi
+from quorate.plugin.outcomes import Invalid
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
