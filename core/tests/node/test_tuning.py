@@ -21,6 +21,7 @@ def test_times_of_the_file_are_milliseconds(tmp_path: Path) -> None:
         election_min_ms = 90
         election_max_ms = 170
         max_linger_ms = 7
+        max_behind_ms = 30
         write_timeout_ms = 4000
         slow_write_ms = 250
     """
@@ -28,7 +29,8 @@ def test_times_of_the_file_are_milliseconds(tmp_path: Path) -> None:
 
     assert (found.timing.heartbeat_s, found.timing.election_min_s) == (0.02, 0.09)
     assert (found.timing.election_max_s, found.timing.news_s) == (0.17, 0.007)
-    assert (found.linger_s, found.write_timeout_s, found.slow_write_s) == (0.007, 4.0, 0.25)
+    assert (found.linger_s, found.behind_s) == (0.007, 0.03)
+    assert (found.write_timeout_s, found.slow_write_s) == (4.0, 0.25)
 
 
 def test_a_log_keeps_the_tail_that_the_file_says(tmp_path: Path) -> None:

@@ -271,6 +271,15 @@ class TimingSection(Section):
             "them, in ms."
         ),
     )
+    max_behind_ms: int = Field(
+        default=25,
+        ge=0,
+        description=(
+            "Longest time that a write waits for the entry in flight before its own is made, in "
+            "ms. A busy shard then makes few entries; more helps where messages between nodes take "
+            "longer than that."
+        ),
+    )
     write_timeout_ms: PositiveInt = Field(
         default=30_000, description="Time after which a write is given up, in milliseconds."
     )

@@ -31,6 +31,7 @@ def shard_settings(settings: Settings) -> ShardSettings:
         limits=Limits(entry_bytes=entry_bytes(settings.limits)),
         log=LogPolicy(tail_entries=storage.log_tail_entries, tail_bytes=storage.log_tail_bytes),
         linger_s=timing.max_linger_ms * _S,
+        behind_s=timing.max_behind_ms * _S,
         write_timeout_s=timing.write_timeout_ms * _S,
         slow_write_s=timing.slow_write_ms * _S,
     )
