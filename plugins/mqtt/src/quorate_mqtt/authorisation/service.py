@@ -43,7 +43,10 @@ class AuthorisationService(authorisation_pb2_grpc.AuthorisationServiceServicer):
         async for decision in self._node.query(query, AccessDecision):
             self._node.count(DECISIONS.name, allowed=str(decision.allowed).lower())
             return decision
-        raise Rejected("NOT_FOUND", f"there is no tenant {request.tenant}: create it first")
+        raise Rejected(
+            "NOT_FOUND",
+            f"there is no tenant {request.tenant}: create it, or try again if it is new",
+        )
 
 
 AUTHORISATION: Final = GrpcService(
