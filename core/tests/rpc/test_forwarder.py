@@ -11,6 +11,7 @@ import pytest
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import (
+    ExhaustedError,
     NotProposedInTimeError,
     OutcomeUnknownError,
     UnansweredInTimeError,
@@ -19,6 +20,7 @@ from quorate.groups.routing.forwarding import ForwardedCommand
 from quorate.groups.routing.proposing import Result
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
+from quorate.rpc import bundles
 from quorate.rpc.forwarder import CALLS
 from quorate.v1 import node_pb2
 
@@ -109,6 +111,28 @@ async def test_a_call_is_bounded_in_bytes(
 
     assert sum(calls) == 6
     assert max(calls) == 3
+
+
+async def test_what_is_under_way_is_bounded(
+    nodes: dict[str, Node],
+    leader: FakeReplica,
+    forwarded: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bundles, "ROOM_COMMANDS", 3)
+    leader.waits = asyncio.Event()
+    taken = [begin(nodes, forwarded("a"), forwarded("b")), begin(nodes, forwarded("c"))]
+    await settled()
+
+    with pytest.raises(ExhaustedError, match="the queue to a for shard sample/0 is full: 3 comm"):
+        await begin(nodes, forwarded("d"))
+    taken[1].cancel()
+    await settled()
+    taken.append(begin(nodes, forwarded("e")))
+    leader.waits.set()
+
+    assert [len(await each) for each in (taken[0], taken[2])] == [2, 1]
+    assert len(await begin(nodes, *map(forwarded, "fgh"))) == 3
 
 
 async def test_each_keeps_its_deadline(

@@ -10,9 +10,15 @@ from typing import Final
 from quorate.groups.refusals import NotProposedInTimeError, UnansweredInTimeError
 from quorate.groups.routing.forwarding import ForwardedCommand, weight
 from quorate.groups.routing.proposing import Result
+from quorate.groups.shard.admission import Admission
+from quorate.groups.shard.settings import ShardSettings
+from quorate.plugin.shard_id import ShardId
 
 #: How much longer than a command its call may take: the other node says best why it is late.
 GRACE_S: Final = 0.2
+#: What may be on its way to one node for one shard, or wait for that: as much as the shard takes.
+ROOM_BYTES: Final = ShardSettings().queue_bytes
+ROOM_COMMANDS: Final = ShardSettings().queue_commands
 
 
 class Bundle:
@@ -76,8 +82,13 @@ class Bundle:
 class Lane:
     """What goes to one node for one shard."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: str, shard: ShardId) -> None:
         self.waiting: Final = deque[Bundle]()
+        self.room: Final = Admission(
+            f"the queue to {node} for shard {shard}",
+            max_bytes=ROOM_BYTES,
+            max_count=ROOM_COMMANDS,
+        )
         #: What shares each of the calls that go on.
         self.under_way: Final[list[list[Bundle]]] = []
         #: What begins the next calls in a turn of its own.

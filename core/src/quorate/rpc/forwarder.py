@@ -53,7 +53,8 @@ class NodeForwarder:
     """Implements `Forwarder` over the channels to the nodes.
 
     At most `CALLS` calls to one node for one shard are under way: the first commands go at once,
-    and those that come meanwhile share the next call. Nothing is sent twice.
+    and those that come meanwhile share the next call. Nothing is sent twice. What is too much for
+    a shard's queue is not taken here either.
     """
 
     def __init__(
@@ -71,15 +72,20 @@ class NodeForwarder:
         key = (node, requests[0].shard)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane()
+            lane = self._lanes[key] = Lane(*key)
         bundle = Bundle(requests, self._loop.time(), self._loop.create_future())
+        weight = bundle.weight
+        lane.room.admit(weight, len(requests))
         lane.waiting.append(bundle)
         if bundle.due < self._patience.due:
             self._patience.by(bundle.due)
         if lane.soon is None and len(lane.under_way) < CALLS:
             # The commands of a whole turn of the loop share a call.
             lane.soon = self._loop.call_soon(self._flush, key)
-        await bundle.answer
+        try:
+            await bundle.answer
+        finally:
+            lane.room.release(weight, len(requests))
         return [each for each in bundle.results if each is not None]
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
