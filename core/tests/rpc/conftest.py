@@ -161,7 +161,7 @@ class Node:
         self.take_step: Callable[[AskedStep], Awaitable[StepTaken]] = self._take_step
         self.step: StepTaken | Exception = StepTaken("learner")
         self.groups = Groups(
-            name, catalog, self, self.forwarder, loop=self.loop, limits=LIMITS, write_timeout_s=5
+            name, catalog, self, self.forwarder, loop=self.loop, limits=LIMITS, write_timeout_s=60
         )
         self.server = RpcServer(LIMITS)
         CommandService(self.groups, catalog, LIMITS).add_to(self.server)

@@ -95,10 +95,10 @@ async def test_a_stamp_and_a_deadline_come_to_the_leader(
     command = note("a")
     command.stamp.CopyFrom(entry_pb2.Stamp(session=9, sequence=2, lowest_unanswered=1))
 
-    await stub.Execute(ExecuteRequest(commands=[command]), timeout=3)
+    await stub.Execute(ExecuteRequest(commands=[command]), timeout=25)
 
     assert leader.proposed[0].stamp == Stamp(9, 2, 1)
-    assert 1 < leader.timeouts[0] < 4
+    assert leader.timeouts == [pytest.approx(25, abs=5)]
 
 
 async def test_an_operation_whose_answer_is_not_kept_is_told(
@@ -186,11 +186,11 @@ async def test_each_command_may_have_less_time_than_the_call(
     stub: Any, leader: FakeReplica, note: Callable[[str], Command]
 ) -> None:
     hasty, patient, plain = note("a"), note("b"), note("c")
-    hasty.timeout_ms, patient.timeout_ms = 1_000, 60_000
+    hasty.timeout_ms, patient.timeout_ms = 10_000, 60_000
 
-    await stub.Execute(ExecuteRequest(commands=[hasty, patient, plain]), timeout=3)
+    await stub.Execute(ExecuteRequest(commands=[hasty, patient, plain]), timeout=25)
 
-    assert [pytest.approx(each, abs=0.5) for each in leader.timeouts] == [1, 3]
+    assert [pytest.approx(each, abs=5) for each in leader.timeouts] == [10, 25]
     assert leader.calls == [1, 2]
 
 
@@ -200,7 +200,7 @@ async def test_without_any_deadline_the_nodes_own_holds(
     await stub.Execute(ExecuteRequest(commands=[note("a")]))
     await stub.Execute(ExecuteRequest(commands=[note("a")]), timeout=100)
 
-    assert [pytest.approx(each, abs=0.5) for each in leader.timeouts] == [5, 5]
+    assert [pytest.approx(each, abs=5) for each in leader.timeouts] == [60, 60]
 
 
 async def test_a_session_is_opened_and_closed(stub: Any, leader: FakeReplica) -> None:

@@ -192,18 +192,18 @@ async def test_a_command_has_its_own_time(
     stub: Any, leader: FakeReplica, note: Callable[[str], Command]
 ) -> None:
     command = note("a")
-    command.timeout_ms = 2_000
-    call = stub.Stream(timeout=3.5)
+    command.timeout_ms = 10_000
+    call = stub.Stream(timeout=25)
     await call.write(StreamRequest(commands=[command, note("b")]))
     await answers_of(call, 2)
     await call.done_writing()
-    assert [pytest.approx(each, abs=0.5) for each in leader.timeouts] == [2, 3.5]
+    assert [pytest.approx(each, abs=5) for each in leader.timeouts] == [10, 25]
 
     call = stub.Stream()
     await call.write(StreamRequest(commands=[note("c")]))
     await answers_of(call, 1)
     await call.done_writing()
-    assert leader.timeouts[-1] == pytest.approx(5, abs=0.5)
+    assert leader.timeouts[-1] == pytest.approx(60, abs=5)
 
 
 async def test_refusals_stand_in_their_places(

@@ -261,7 +261,7 @@ async def test_a_channel_that_is_closed_under_a_command_leaves_no_one_waiting(
     await nodes["b"].channels.close()
 
     with pytest.raises(OutcomeUnknownError):
-        await asyncio.wait_for(proposing, 3)
+        await asyncio.wait_for(proposing, 10)
 
 
 async def test_a_late_answer_is_told_from_a_command_that_never_left(
