@@ -98,7 +98,7 @@ def flood(address: str, in_flight: int, tally: MutableSequence[int], stop: Event
     async def send(batch: bytes) -> None:
         options = [("grpc.use_local_subchannel_pool", 1)]
         async with grpc.aio.insecure_channel(address, options=options) as channel:
-            say = channel.unary_unary(_FLOOD)
+            say = channel.unary_unary(_FLOOD, None, None)
             while not stop.is_set():
                 try:
                     await say(batch, timeout=60)

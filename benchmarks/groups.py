@@ -27,10 +27,10 @@ from typing import Any, Final
 import uvloop
 from apply import MESSAGES, catalog, pairs
 from quorate.apply.applier import families_of
+from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message, Peer
-from quorate.groups.routing.slot_map import METADATA
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard, ShardSettings
 from quorate.storage.data.home import DiskHome

@@ -225,7 +225,7 @@ class Nodes:
 
     def calls(self) -> Iterator[Any]:
         """Return the method that commits, of one node after the other, for bytes."""
-        return cycle([each.unary_unary(_COMMIT) for each in self._channels])
+        return cycle([each.unary_unary(_COMMIT, None, None) for each in self._channels])
 
     def stub(self) -> Any:
         """Return the methods of one node."""

@@ -269,7 +269,7 @@ async def rate(
             answers.append(await method(request, timeout=60))
             took.append(time.perf_counter() - began)
 
-    methods: Any = cycle([each.unary_unary(_METHODS[kind]) for each in channels])
+    methods: Any = cycle([each.unary_unary(_METHODS[kind], None, None) for each in channels])
     await asyncio.gather(*map(call, [each.SerializeToString() for each in requests], methods))
     for answer in map(BatchReply.FromString, answers):
         checked(answer)

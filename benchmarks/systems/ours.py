@@ -137,9 +137,9 @@ class Quorate:
                 ]
                 return calls(self._leader.GetBatch, many, pairs=READS_A_CALL)
             case "sessions":
-                requests = self._connects()
+                connects = self._connects()
                 return closed_loop(
-                    lambda number: _carried_out(self._sessions.ConnectBatch, requests, number),
+                    lambda number: _carried_out(self._sessions.ConnectBatch, connects, number),
                     pairs=BATCH,
                 )
             case "conditional":

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 #: How long anything may take that a test waits for.
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 60.0
 _POLL_S: Final = 0.005
 
 T = TypeVar("T")
