@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import feed_serving
+from quorate.rpc import feed_serving, feeds
 
 if TYPE_CHECKING:
     from core.tests.rpc.watching.conftest import Node, Replica
@@ -179,6 +180,25 @@ async def test_it_goes_on_when_the_node_comes_back(nodes: Nodes, replica: Replic
     await nodes["a"].revive()
 
     assert await reader.keys(1) == [b"meanwhile"]
+
+
+async def test_who_cannot_follow_a_shard_warns_of_it_only_when_that_lasts(
+    nodes: Nodes,
+    replica: Replica,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(feeds, "_LASTS", 3)
+    reader = Reader(nodes["b"])
+    assert await reader.listed() == []
+
+    with caplog.at_level(logging.INFO, feeds.__name__):
+        await nodes["a"].kill()
+        await until(lambda: "WARNING" in [each.levelname for each in caplog.records])
+
+    told = [each for each in caplog.records if each.name == feeds.__name__]
+    assert [each.levelname for each in told] == ["INFO", "WARNING"]
+    assert "shard toy/0 cannot be followed for now: " in told[1].getMessage()
 
 
 async def test_it_goes_on_when_the_node_gets_another_address(
