@@ -41,7 +41,7 @@ class Changes:
         self.waiting: dict[str, asyncio.Event] = {}
         self.opened: list[str] = []
         self.closed: list[str] = []
-        self.fails = False
+        self.fails: Exception | None = None
 
     async def __call__(self, family: str) -> AsyncIterator[None]:
         self.opened.append(family)
@@ -50,8 +50,8 @@ class Changes:
             while True:
                 await event.wait()
                 event.clear()
-                if self.fails:
-                    raise OSError("the way is broken")
+                if self.fails is not None:
+                    raise self.fails
                 yield
         finally:
             self.closed.append(family)
@@ -312,12 +312,34 @@ def test_a_watch_that_breaks_is_opened_anew_and_wakes(
 ) -> None:
     start(interval_s=60.0, wake_on=("toy.rows",))
     stage.pass_time(1.0)
-    changes.fails = True
+    changes.fails = OSError("the way is broken")
     stage.run(changes.waiting["toy.rows"].set)
     stage.pass_time(2.0)
 
     assert len(changes.opened) == 2
     assert runs.times == [0.0, 2.0]
+
+
+def test_a_watch_that_breaks_is_a_warning_when_it_breaks_again_and_again(
+    stage: Stage, start: Start, changes: Changes, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(interval_s=60.0, wake_on=("toy.rows",))
+    stage.pass_time(1.0)
+
+    def breaks(times: int) -> list[str]:
+        caplog.clear()
+        changes.fails = LeaderlessError(ShardId("toy", 0))
+        with caplog.at_level(logging.INFO, "quorate.control"):
+            for _ in range(times):
+                stage.run(changes.waiting["toy.rows"].set)
+                stage.pass_time(2.0)
+        return [record.levelname for record in caplog.records]
+
+    assert breaks(4) == ["INFO", "INFO", "INFO", "WARNING"]
+    changes.fails = None
+    stage.run(changes.waiting["toy.rows"].set)
+    stage.pass_time(2.0)
+    assert breaks(1) == ["INFO"]
 
 
 def test_families_are_watched_only_while_a_controller_is_at_work(

@@ -174,12 +174,16 @@ class Runner:
             self._followed[family] = self._loop.create_task(self._follow(family))
 
     async def _follow(self, family: str) -> None:
+        failures = 0
         while True:
             try:
                 async for _ in self._changes(family):
+                    failures = 0
                     self._wake(family)
             except Exception as error:  # noqa: BLE001 - it is watched anew whatever it was
-                _log.warning(
+                failures += 1
+                _log.log(
+                    level_of(error, failures),
                     "family %s, which wakes controllers, cannot be watched: %s: %s; trying again",
                     family,
                     type(error).__name__,
