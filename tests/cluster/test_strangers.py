@@ -12,6 +12,7 @@ from quorate.consensus.peer.network import (
     OTHER_CLUSTER,
     OTHER_REPLICA,
     OTHER_TOKEN,
+    UNDELIVERABLE,
     UNKNOWN_NODE,
     token_hash,
 )
@@ -110,9 +111,7 @@ def test_what_a_member_sends_is_checked_before_it_is_believed(cluster: Cluster) 
     bad = {
         "a frame that cannot be read": pickle.dumps({"type": "append_entries", "term": 9}),
         "a frame over the limit": bytes(StreamLimits().received_bytes + 1),
-        "a message for a shard that is not here": encode_frame(
-            [("none", Message(source, target, 1, 1, Heartbeat(1, 1)))]
-        ),
+        UNDELIVERABLE: encode_frame([("none", Message(source, target, 1, 1, Heartbeat(1, 1)))]),
         "entries ahead of their sender's term": frame(
             Message(source, target, 1, 1, Append(1, 5, (), 1))
         ),
@@ -129,7 +128,8 @@ def test_what_a_member_sends_is_checked_before_it_is_believed(cluster: Cluster) 
             key.partition(": ")[2]: n for key, n in stranger.refused().items()
         } == dict.fromkeys(bad, 2)
     for reason in bad:
-        assert follower.said.count(reason) == 1
+        # A shard that is not here may come yet: no warning.
+        assert follower.said.count(reason) == (reason != UNDELIVERABLE)
     cluster.note(b"after")
     assert {"before", "after"} <= set(cluster.read())
     assert follower.status()["term"] == status["term"]
