@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from google.protobuf.message import Message as Proto
 from google.protobuf.wrappers_pb2 import BytesValue, Int64Value, StringValue
+from quorate.apply.applier import ApplyLimits
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.membership import Configuration, Member
@@ -258,7 +260,10 @@ class Cluster:
         settled: bool = True,
     ) -> None:
         self.world = World(seed)
-        self.settings = settings or ShardSettings(timing=TIMING)
+        #: Turns of applying end by size alone: how busy the machine is changes nothing here.
+        self.settings = replace(
+            settings or ShardSettings(timing=TIMING), apply_limits=ApplyLimits(turn_s=float("inf"))
+        )
         self.catalog = catalog or plugin(group)
         self.rng = self.world.rng("network")
         #: Links on which everything is lost.

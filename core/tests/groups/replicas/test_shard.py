@@ -51,8 +51,14 @@ TIMING = Timing(heartbeat_s=0.05, election_min_s=0.2, election_max_s=0.4)
 
 
 def caught_up(cluster: Cluster) -> None:
+    """Wait until all have applied what the leader has, and as much as each other."""
     index = cluster.leader.metadata.applied
-    cluster.until(lambda: all(n.metadata.applied >= index for n in cluster.nodes.values()))
+
+    def even() -> bool:
+        [first, *others] = {node.metadata.applied for node in cluster.nodes.values()}
+        return first >= index and not others
+
+    cluster.until(even)
 
 
 def digests(cluster: Cluster) -> set[str]:
