@@ -375,6 +375,18 @@ def test_deadlines_are_found_in_the_order_of_time(machine: Machine) -> None:
     assert len(machine.rows("core.deadlines")) == len(machine.rows("core.deadline_keys")) == 3
 
 
+def test_a_deadline_that_no_time_can_be_is_the_first_or_the_last(machine: Machine) -> None:
+    machine.do(["at", "late", (1 << 64) - 1], ["at", "early", -(1 << 64)])
+    applier = machine.applier
+
+    assert applier.due("tested.bell", 20, 9) == [(b"early", -(1 << 63))]
+    machine.do(["at", "early", None])
+    assert applier.next_due("tested.bell") == (1 << 63) - 2
+    machine.do(["at", "late", 30])
+    assert applier.due("tested.bell", 30, 9) == [(b"late", 30)]
+    assert len(machine.rows("core.deadlines")) == len(machine.rows("core.deadline_keys")) == 1
+
+
 _KEY = st.sampled_from(["a", "b", "c"])
 _STEPS = st.one_of(
     st.tuples(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
+from quorate.apply.deadlines import Deadline, deadline_of, schedule
 from quorate.apply.layers import Layer
 from quorate.apply.scope import UNLIMITED, Scope
 from quorate.apply.txn import NOTHING, ShardTxn
@@ -40,6 +41,13 @@ def test_writes_of_the_batch_are_visible_to_later_commands(machine: Machine) -> 
     outcomes = machine.apply(*entries)
 
     assert [machine.answers(outcome) for outcome in outcomes] == [[], ["1"], [""]]
+
+
+def test_a_renewal_is_good_for_no_longer_than_there_is_time() -> None:
+    layer = Layer(NOTHING)
+    schedule(layer, "bell", b"k", Deadline(7, 1 << 64))
+
+    assert deadline_of(layer, "bell", b"k") == Deadline(7, (1 << 63) - 2)
 
 
 def test_a_row_carries_the_revision_of_its_command_and_a_private_one_none() -> None:

@@ -34,12 +34,18 @@ def deadline_of(rows: Rows, timer: str, key: bytes) -> Deadline | None:
 
 
 def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) -> None:
-    """Set the deadline of a key, or cancel it with None."""
+    """Set the deadline of a key, or cancel it with None.
+
+    What no deadline can hold becomes the first or the last that one can.
+    """
     start = _start(timer)
     old = layer.get(DEADLINE_KEYS, start + key)
     value = None
     if deadline is not None:
         ttl_ms = _NO_TTL if deadline.ttl_ms is None else deadline.ttl_ms
+        if not NEVER_BEFORE <= deadline.at_ms <= EVER_AFTER or ttl_ms > EVER_AFTER:
+            deadline = Deadline(max(NEVER_BEFORE, min(deadline.at_ms, EVER_AFTER)), deadline.ttl_ms)
+            ttl_ms = min(ttl_ms, EVER_AFTER)
         value = _DEADLINE.pack(deadline.at_ms, ttl_ms)
     if value == old:
         return

@@ -94,6 +94,18 @@ def test_an_entry_that_has_ended_is_refused(service: Any, ends_at_ms: int) -> No
     assert names(service) == []
 
 
+def test_an_end_is_of_a_year_that_calendars_can_show(service: Any) -> None:
+    create(service, "last", 253_402_300_799_999)
+
+    for later in (253_402_300_800_000, (1 << 64) - 1):
+        with pytest.raises(Invalid, match=r"definition\.ends_at_ms: must be at most .* leave"):
+            create(service, "later", later)
+        items = CreateBlacklistEntriesCommand(entries=[entry("later", later)])
+        [refusal] = run(service.CreateBatch(items, None)).refusals
+        assert refusal.message.startswith("entries[0].ends_at_ms: must be at most")
+    assert names(service) == ["last"]
+
+
 def test_an_ended_item_does_not_keep_the_others_out(service: Any) -> None:
     items = [entry("a", 5), entry("b", 5_000)]
 

@@ -96,6 +96,9 @@ def test_the_blacklist(console: Asking) -> None:
     [made] = console.run("blacklist", "add", "north", "an-hour", "ip", "10.0.0.1", "--for", "3600")
     assert made["kind"] == "ip"
     assert int(str(made["ends_at_ms"])) >= before_ms + 3_599_000
+    for never in ("inf", "nan", "1e300", "0"):
+        refused = ("blacklist", "add", "north", "never", "ip", "10.0.0.1", "--for", never)
+        console.run(*refused, exit_code=2)
     listed = console.run("blacklist", "list", "north")
     assert column(listed, "kind") == ["ip", "client-id-pattern"]
     assert listed[1]["ends_at_ms"] == 0

@@ -15,6 +15,8 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     BlacklistKind,
 )
 
+#: The last millisecond that calendars can show.
+LATEST_END_MS: Final = 253_402_300_799_999
 #: What the subject of a kind must be, and what reads it.
 _READ_AS: Final[Mapping[int, tuple[str, Callable[[str], object]]]] = {
     BLACKLIST_KIND_IP: ("an address", ip_address),
@@ -28,6 +30,12 @@ def check_entry(entry: BlacklistEntry, path: str = "") -> None:
     check_description(f"{path}description", entry.description)
     check_choice(f"{path}kind", entry.kind, BlacklistKind)
     check_identity(f"{path}subject", entry.subject)
+    if entry.ends_at_ms > LATEST_END_MS:
+        reason = (
+            f"must be at most {LATEST_END_MS}, the last millisecond of the year 9999, not "
+            f"{entry.ends_at_ms}: leave it out for an entry that stays"
+        )
+        raise Invalid(f"{path}ends_at_ms", reason)
     if entry.kind in _READ_AS:
         wanted, read = _READ_AS[entry.kind]
         try:

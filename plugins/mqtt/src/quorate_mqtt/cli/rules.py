@@ -21,6 +21,8 @@ _ACTIONS: Final = words_of(acl_rules_pb2.DESCRIPTOR.enum_types_by_name["AclActio
 _PERMISSIONS: Final = words_of(acl_rules_pb2.DESCRIPTOR.enum_types_by_name["AclPermission"])
 _KINDS: Final = words_of(blacklist_pb2.DESCRIPTOR.enum_types_by_name["BlacklistKind"])
 _REWRITES: Final = words_of(rewrite_rules_pb2.DESCRIPTOR.enum_types_by_name["RewriteAction"])
+#: A hundred years: what is to last longer has no end.
+_LONGEST_S: Final = 100 * 365 * 86_400
 
 _tenant = click.argument("tenant")
 _any_tenant = click.argument("tenant", default="")
@@ -119,7 +121,7 @@ def list_blacklist(console: Console, tenant: str, prefix: str, limit: int) -> No
 @click.option(
     "--for",
     "seconds",
-    type=click.FloatRange(min=0.001),
+    type=click.IntRange(1, _LONGEST_S),
     metavar="S",
     help="For how many seconds; default: until the entry is deleted.",
 )
@@ -131,7 +133,7 @@ def add_blacklist(
     name: str,
     kind: str,
     subject: str,
-    seconds: float | None,
+    seconds: int | None,
     description: str,
 ) -> None:
     """Keep whom KIND and SUBJECT name from all that is TENANT's, under the entry NAME."""
