@@ -157,6 +157,11 @@ def write_backwards(txn: Txn, command: Any) -> None:
     txn.put("sample.notes", keys.pack(command.owner), encoded)
 
 
+def write_the_end(txn: Txn, command: Any) -> None:
+    end_ms = txn.proposed_at_ms + command.ttl_ms
+    txn.put("sample.sizes", keys.pack(command.owner), end_ms.to_bytes(8, "big", signed=True))
+
+
 def write_the_time(txn: Txn, command: Any) -> None:
     txn.put("sample.sizes", keys.pack(command.owner), str(time.perf_counter_ns()).encode())
 
@@ -283,6 +288,16 @@ BREACHES: list[tuple[str, Break, str]] = [
         "test_examples_meet_no_bug",
         handled("EraseNote", lambda txn, _: vars(Memory)["owner"]),
         "command kit_sample.v1.EraseNote failed at index 4 with KeyError: 'owner'",
+    ),
+    (
+        "test_the_largest_numbers_meet_no_bug",
+        handled("WriteNote", write_the_end),
+        "ttl_ms = 9223372036854775807 of kit_sample.v1.WriteNote is for validate to refuse: ",
+    ),
+    (
+        "test_the_largest_numbers_meet_no_bug",
+        handled("WriteNotes", lambda txn, command: write_the_end(txn, command.notes[-1])),
+        "notes[6].ttl_ms = 9223372036854775807 of kit_sample.v1.WriteNotes is for validate to",
     ),
     (
         "test_only_declared_families_are_touched",

@@ -22,7 +22,11 @@ def test_what_is_right_passes() -> None:
         (hello(town=""), "town: must not be empty"),
         (hello(name=" "), "name: must not be empty"),
         (hello(salutation=""), "salutation: must not be empty"),
-        (hello(ttl_ms=0), "ttl_ms: must be at least 1"),
+        (hello(ttl_ms=0), "ttl_ms: must be from 1 to 31536000000, not 0"),
+        (
+            hello(ttl_ms=31_536_000_001),
+            "ttl_ms: must be from 1 to 31536000000, not 31536000001",
+        ),
         (hello(name="a" * 101), "name: must have at most 100 characters, not 101"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from quorate.plugin import Rejected
 from quorate.plugin.checks import problems_of
 from quorate.plugin.wire import breaking_changes, golden_of
 from quorate.testing import batches, caches, controllers, logs, processes, reading, vocabulary
+from quorate.testing.extremes import extremes
 from quorate.testing.node import MemoryNode
 from quorate.testing.probes import raising
 from quorate.testing.replica_checks import ReplicaChecks
@@ -89,6 +91,24 @@ class PluginConformance(ReplicaChecks):
         for group, entries in self._entries().items():
             for outcome in logs.apply_each(self._shard(group), entries):
                 assert not isinstance(outcome.failure, InternalError), str(outcome.failure)
+
+    def test_the_largest_numbers_meet_no_bug(self) -> None:
+        """What `validate` lets pass, a handler takes or refuses, however large a number is."""
+        own = {each.message.DESCRIPTOR.full_name: each for each in self._declared().commands}
+        for group, entries in self._entries().items():
+            shard = self._shard(group)
+            for entry in entries:
+                state = shard.export()
+                [command] = entry.commands
+                for number, extreme in (
+                    extremes(own[command.type], command.payload) if command.type in own else ()
+                ):
+                    other = self._shard(group, state)
+                    [outcome] = other.apply([replace(entry, commands=(extreme,))])
+                    assert not isinstance(outcome.failure, InternalError), (
+                        f"{number} of {command.type} is for validate to refuse: {outcome.failure}"
+                    )
+                shard.apply([entry])
 
     def test_only_declared_families_are_touched(self) -> None:
         """Handlers name families of their own group, or those that the route `reads`."""

@@ -7,6 +7,7 @@ from quorate.plugin import Invalid
 from quorate_greeting.v1.commands_pb2 import ForgetCommand, SayHelloBatchCommand, SayHelloCommand
 
 LONGEST_NAME: Final = 100
+LONGEST_TTL_S: Final = 365 * 86_400
 
 
 def check_hello(command: SayHelloCommand, path: str = "") -> None:
@@ -14,8 +15,9 @@ def check_hello(command: SayHelloCommand, path: str = "") -> None:
     _check_name(f"{path}town", command.town)
     _check_name(f"{path}name", command.name)
     _check_name(f"{path}salutation", command.salutation)
-    if command.ttl_ms == 0:
-        raise Invalid(f"{path}ttl_ms", "must be at least 1")
+    longest_ms = LONGEST_TTL_S * 1_000
+    if not 0 < command.ttl_ms <= longest_ms:
+        raise Invalid(f"{path}ttl_ms", f"must be from 1 to {longest_ms}, not {command.ttl_ms}")
 
 
 def check_hellos(command: SayHelloBatchCommand) -> None:
