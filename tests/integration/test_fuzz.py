@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +31,7 @@ from quorate.v1.command_pb2 import (
     StreamResponse,
 )
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, PutPair
+from quorate.v1.tenant_pb2 import CreateTenant
 
 if TYPE_CHECKING:
     from quorate.groups.shard.shard import Shard
@@ -50,6 +51,8 @@ CALL_S: Final = 0.5
 #: How a call of commands ends whose answers are all there.
 ANSWERED: Final = (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
 
+#: Those of the examples: most of what plugins keep is a tenant's.
+TENANTS: Final = ("acme", "globex")
 #: Names and numbers that lead further in than chance would.
 TEXTS: Final = [
     "",
@@ -86,11 +89,28 @@ MOST_REPEATED: Final = 4
 
 
 class Thrower:
-    """Makes up what is thrown, the same with the same seed."""
+    """Makes up what is thrown, the same with the same seed.
 
-    def __init__(self, rng: Random, commands: Sequence[type[Message]]) -> None:
+    What comes as far as a handler is mostly an example with one field that is made up.
+    """
+
+    def __init__(
+        self, rng: Random, commands: Sequence[type[Message]], examples: Iterable[Message]
+    ) -> None:
         self.rng: Final = rng
         self._commands: Final = commands
+        #: By type: the examples, and the messages within them.
+        self._examples: Final = defaultdict[str, list[Message]](list)
+        for example in examples:
+            self._keep(example)
+
+    def _keep(self, example: Message) -> None:
+        self._examples[example.DESCRIPTOR.full_name].append(example)
+        for field, value in example.ListFields():
+            if field.message_type is None or field.message_type.GetOptions().map_entry:
+                continue
+            for part in value if hasattr(value, "append") else [value]:
+                self._keep(part)
 
     def requests(self, method: MethodDescriptor, name: str) -> list[bytes]:
         """Return what is sent in one call."""
@@ -129,6 +149,11 @@ class Thrower:
     def message(self, kind: type[Message], depth: int = 0) -> Message:
         """Return a message whose fields are made up, too."""
         made = kind()
+        examples = self._examples.get(kind.DESCRIPTOR.full_name)
+        if examples and kind.DESCRIPTOR.fields and self.rng.random() < 0.6:
+            made.CopyFrom(self.rng.choice(examples))
+            self._fill(made, self.rng.choice(kind.DESCRIPTOR.fields), depth)
+            return made
         for field in kind.DESCRIPTOR.fields:
             if self.rng.random() < 0.2:
                 continue
@@ -218,10 +243,14 @@ class Accepted:
 
     def _add(self, name: str, content: bytes) -> None:
         # What it is when read: that is what is logged.
-        [message] = readable(self._commands[name], [content]) or [None]
-        if message is not None:
-            self.count += 1
-            self._seen.add((name, message.SerializeToString(deterministic=True)))
+        for message in readable(self._commands[name], [content]):
+            self.add(message)
+
+    def add(self, command: Message) -> None:
+        """Note a command that was sent, and not refused."""
+        self.count += 1
+        content = command.SerializeToString(deterministic=True)
+        self._seen.add((command.DESCRIPTOR.full_name, content))
 
     def knows(self, name: str, payload: bytes) -> bool:
         """Tell whether a command of the log was accepted."""
@@ -269,12 +298,18 @@ async def throw(served: Served, seed: int, calls: int) -> Counter[str]:
     print(f"\nQUORATE_FUZZ_SEED={seed}")
     public = {name: each.message for name, each in served.catalog.commands.items() if each.public}
     rng = Random(seed)
-    thrower = Thrower(rng, [public[name] for name in sorted(public)])
+    commands = [command for _, command in sorted(served.catalog.commands.items())]
+    examples = [example for command in commands for example in command.examples]
+    thrower = Thrower(rng, [public[name] for name in sorted(public)], examples)
     methods = await served.methods()
     accepted = Accepted(public)
     # Services of plugins make commands of what they are asked; those of core are asked for them.
     requested = {name for name in public if name.startswith("quorate.v1.")}
     codes: Counter[str] = Counter()
+    for tenant in TENANTS:
+        made = CreateTenant(name=tenant)
+        await served.call("/quorate.v1.TenantService/Create", made.SerializeToString())
+        accepted.add(made)
     for number in range(calls):
         name = rng.choice(list(methods))
         requests = thrower.requests(methods[name], name)
