@@ -83,7 +83,7 @@ def leader_of(nodes: list[Node], shard: str) -> int:
 
 
 async def test_a_node_tells_where_everything_is(nodes: Nodes) -> None:
-    paths = nodes.files(3)
+    paths = nodes.files(3, election_ms=1_000)
     async with nodes.started(*paths) as started:
         for path in paths:
             found = await topology(path)
@@ -102,7 +102,7 @@ async def test_a_node_tells_where_everything_is(nodes: Nodes) -> None:
 
 
 async def test_a_node_tells_what_it_does(nodes: Nodes) -> None:
-    paths = nodes.files(3)
+    paths = nodes.files(3, election_ms=1_000)
     async with nodes.started(*paths) as started:
         await nodes.say(started[0].api, "a=1")
         at = leader_of(started, "metadata/0")
@@ -195,7 +195,7 @@ async def test_nodes_that_declare_different_shards_are_an_alarm(nodes: Nodes) ->
 
 
 async def test_a_leader_goes_where_it_is_sent(nodes: Nodes) -> None:
-    paths = nodes.files(3)
+    paths = nodes.files(3, election_ms=1_000)
     async with nodes.started(*paths) as started:
         at = leader_of(started, "toy/0")
         heir = (at + 1) % 3
@@ -241,7 +241,7 @@ async def test_a_transfer_that_cannot_be_says_why(nodes: Nodes) -> None:
 async def test_leaders_are_spread(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spreading, "QUIET_S", 0.3)
     monkeypatch.setattr(spreading, "_TICK_S", 0.05)
-    paths = nodes.files(3)
+    paths = nodes.files(3, election_ms=1_000)
     async with nodes.started(*paths) as started:
 
         def led() -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -311,8 +311,8 @@ async def test_restarted_nodes_know_the_nodes_that_came_later(nodes: Nodes) -> N
 
 @pytest.mark.parametrize("left_at", [0, 1, 2, 4, 6])
 async def test_a_call_that_was_lost_is_finished_by_another_one(nodes: Nodes, left_at: int) -> None:
-    there = nodes.files(3)
-    path = nodes.joining("n4", *there)
+    there = nodes.files(3, election_ms=1_000)
+    path = nodes.joining("n4", *there, election_ms=1_000)
     async with nodes.started(*there) as members, nodes.running(path) as newcomer:
         async with admin(members[0]) as stub:
             request = admin_pb2.AddMemberRequest(node="n4", address=address_of(newcomer))
@@ -337,6 +337,39 @@ async def test_a_call_that_was_lost_is_finished_by_another_one(nodes: Nodes, lef
             call.cancel()
         await remove(members[1], "n4")
         await until(partial(have, members[1], "n1", "n2", "n3"))
+
+
+async def test_answers_that_are_lost_change_nothing(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[str] = []
+
+    def losing(call: Callable[..., Awaitable[Any]], name: Callable[..., str]) -> Any:
+        async def made(*arguments: Any, **options: Any) -> Any:
+            answer = await call(*arguments, **options)
+            if name(*arguments) not in lost:
+                lost.append(name(*arguments))
+                raise OutcomeUnknownError("the answer was lost")
+            return answer
+
+        return made
+
+    there = nodes.files(3)
+    path = nodes.joining("n4", *there)
+    async with nodes.started(*there) as members, nodes.running(path) as newcomer:
+        changing: Any = members[1].administration.service._members
+        for port, of, name in [
+            (changing._groups, "propose_control", lambda _, sent: type(sent).__name__),
+            (changing, "_attempt", lambda asked, *_: f"{asked.shard} to {asked.goal.replica}"),
+        ]:
+            monkeypatch.setattr(port, of, losing(getattr(port, of), name))
+        await add(members[1], "n4", address_of(newcomer))
+        assert have(members[1], "n1", "n2", "n3", "n4")
+        added = len(lost)
+        await remove(members[1], "n4")
+        assert have(members[1], "n1", "n2", "n3")
+    assert {"BeginMemberChange", "FinishMemberChange"} < {*lost[:added]}
+    assert "metadata/0 to None" in lost[added:]
 
 
 @pytest.mark.parametrize("falls", ["the node that serves the call", "a leader"])

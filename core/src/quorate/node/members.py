@@ -10,12 +10,13 @@ from google.protobuf.message import DecodeError
 from pydantic import TypeAdapter, ValidationError
 
 from quorate.apply.control import METADATA
+from quorate.apply.members import OVER
 from quorate.config.sections import Name, split_address
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.groups.founding import difference_of
-from quorate.groups.groups import Groups
+from quorate.groups.groups import Answer, Groups
 from quorate.groups.members import (
     NO_MAJORITY,
     SILENT,
@@ -90,8 +91,8 @@ class Members:
             raise Invalid("address", str(error)) from None
         newcomer = await self._meet(node, address)
         goal = Goal(node, newcomer.replica)
-        for shard in self._left(goal, frozenset()):
-            await self._preview(shard, goal)
+        # It raises for what no shard may do.
+        await self._reached(goal)
         number = await self._begin(
             BeginMemberChange(
                 node=node,
@@ -102,14 +103,12 @@ class Members:
         )
         async for progress in self._go(goal, number):
             yield progress
-        await self._groups.propose_control(METADATA, FinishMemberChange(node=node, number=number))
 
     async def remove(self, node: str) -> AsyncIterator[MemberProgress]:
         """Take a node out of every shard, metadata/0 last, whose leader forgets it then."""
         _check_name(node)
         goal = Goal(node, None)
-        gone = [(await self._preview(each, goal)).done for each in self._left(goal, frozenset())]
-        if all(gone) and not self._is_known(node):
+        if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
         number = await self._begin(BeginMemberChange(node=node, change=MEMBER_CHANGE_REMOVE))
         async for progress in self._go(goal, number):
@@ -174,29 +173,51 @@ class Members:
         )
 
     async def _begin(self, change: BeginMemberChange) -> int:
-        answer = await self._groups.propose_control(METADATA, change)
+        answer = await self._record(change)
         return BeginMemberChangeReply.FromString(answer.reply).number
+
+    async def _record(self, command: BeginMemberChange | FinishMemberChange) -> Answer:
+        """Have metadata/0 carry out a command, which may be carried out twice."""
+        waiting = Pause(self._loop)
+        deadline = self._loop.time() + _PATIENCE_S
+        while True:
+            try:
+                return await self._groups.propose_control(METADATA, command)
+            except (NotProposedError, OutcomeUnknownError):
+                if not await waiting.until(deadline):
+                    raise
 
     # Changing.
 
     async def _go(self, goal: Goal, number: int) -> AsyncIterator[MemberProgress]:
         done: frozenset[ShardId] = frozenset()
-        # Looked at again each time: shards may have been created meanwhile.
-        while left := self._left(goal, done):
-            shard, total = left[0], len(done) + len(left)
-            told = ""
-            while True:
-                taken = await self._carry(shard, goal, number)
-                if taken.done:
-                    done |= {shard}
-                if taken.told != told:
-                    told = taken.told
-                    yield MemberProgress(
-                        shard=str(shard), step=told, shards_done=len(done), shards_total=total
-                    )
-                if taken.done:
-                    break
-                await pause(self._loop, _LOOK_S)
+        try:
+            # Looked at again each time: shards may have been created meanwhile.
+            while left := self._left(goal, done):
+                shard, total = left[0], len(done) + len(left)
+                told = ""
+                while True:
+                    taken = await self._carry(shard, goal, number)
+                    if taken.done:
+                        done |= {shard}
+                    if taken.told != told:
+                        told = taken.told
+                        yield MemberProgress(
+                            shard=str(shard), step=told, shards_done=len(done), shards_total=total
+                        )
+                    if taken.done:
+                        break
+                    await pause(self._loop, _LOOK_S)
+            if goal.replica is not None:
+                await self._record(FinishMemberChange(node=goal.node, number=number))
+        except Rejected as refusal:
+            # An attempt whose answer was lost may have ended it, or another call.
+            if refusal.code != OVER or not all(await self._reached(goal)):
+                raise
+
+    async def _reached(self, goal: Goal) -> list[bool]:
+        """Return whether each shard is as a change wants it."""
+        return [(await self._preview(each, goal)).done for each in self._left(goal, frozenset())]
 
     def _left(self, goal: Goal, done: frozenset[ShardId]) -> list[ShardId]:
         """Return the shards that are not done in the order in which they change."""
