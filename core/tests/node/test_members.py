@@ -376,8 +376,8 @@ async def test_answers_that_are_lost_change_nothing(
 async def test_a_node_that_falls_in_the_middle_leaves_what_can_be_finished(
     nodes: Nodes, falls: str
 ) -> None:
-    there = nodes.files(3)
-    path = nodes.joining("n4", *there)
+    there = nodes.files(3, election_ms=500)
+    path = nodes.joining("n4", *there, election_ms=500)
     async with nodes.started(*there) as members, nodes.running(path) as newcomer:
         for shard in SHARDS:
             await lead(members, shard, members[2])

@@ -63,19 +63,22 @@ class NodeFeeds:
         """Return a mark of a shard; raises `UnreadableError`."""
         deadline = self._loop.time() + timeout_s
         pause = Pause(self._loop)
-        failure = f"no node is known to have a replica of shard {shard}"
+        reason = ""
         while True:
             for node in self._replicas(shard):
                 try:
                     return await self._mark_on(node, shard, deadline - self._loop.time())
                 except NoWayError as error:
-                    failure = str(error)
+                    reason = str(error)
                 except grpc.aio.AioRpcError as error:
-                    failure = f"{node} gave no answer: {error.details()}"
+                    # That the time is over says less than what came before it.
+                    if not reason or error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                        reason = f"{node} gave no answer: {error.details()}"
             if not await pause.until(deadline):
                 raise ReadTimeoutError(
                     f"the deadline passed before the newest revision of shard {shard} was known; "
-                    f"the last reason was: {failure}"
+                    "the last reason was: "
+                    + (reason or f"no node is known to have a replica of shard {shard}")
                 )
 
     async def stop(self) -> None:

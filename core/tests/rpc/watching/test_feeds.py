@@ -7,6 +7,8 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
+import grpc
+import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.groups.refusals import ReadTimeoutError
@@ -14,6 +16,7 @@ from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import feed_serving, feeds
+from quorate.rpc.channels import NoWayError
 
 if TYPE_CHECKING:
     from core.tests.rpc.watching.conftest import Node, Replica
@@ -374,4 +377,24 @@ async def test_a_mark_is_had_from_any_node_with_a_replica(
 
 async def test_a_mark_that_nobody_has_is_told_with_its_reason(nodes: Nodes) -> None:
     with pytest.raises(ReadTimeoutError, match="this node has no replica of shard toy/0"):
+        await nodes["b"].feeds.mark(SHARD, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("before", "told"), [(True, "a is not known"), (False, "gave no answer: too late")]
+)
+async def test_that_the_time_is_over_is_the_reason_only_where_there_is_no_other(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, before: bool, told: str
+) -> None:
+    nothing = grpc.aio.Metadata()
+    late = grpc.aio.AioRpcError(
+        grpc.StatusCode.DEADLINE_EXCEEDED, nothing, nothing, "too late", "too late"
+    )
+    failures: list[Exception] = [NoWayError("a is not known")] if before else []
+
+    async def fail(*_: object) -> None:
+        raise failures.pop(0) if failures else late
+
+    monkeypatch.setattr(nodes["b"].feeds, "_mark_on", fail)
+    with pytest.raises(ReadTimeoutError, match=told):
         await nodes["b"].feeds.mark(SHARD, 0.3)
