@@ -42,11 +42,9 @@ def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) ->
     old = layer.get(DEADLINE_KEYS, start + key)
     value = None
     if deadline is not None:
-        ttl_ms = _NO_TTL if deadline.ttl_ms is None else deadline.ttl_ms
-        if not NEVER_BEFORE <= deadline.at_ms <= EVER_AFTER or ttl_ms > EVER_AFTER:
-            deadline = Deadline(max(NEVER_BEFORE, min(deadline.at_ms, EVER_AFTER)), deadline.ttl_ms)
-            ttl_ms = min(ttl_ms, EVER_AFTER)
-        value = _DEADLINE.pack(deadline.at_ms, ttl_ms)
+        ttl_ms = _NO_TTL if deadline.ttl_ms is None else _bounded(deadline.ttl_ms)
+        deadline = Deadline(_bounded(deadline.at_ms), ttl_ms)
+        value = _DEADLINE.pack(*deadline)
     if value == old:
         return
     if old is not None:
@@ -100,6 +98,10 @@ EVER_AFTER: Final = _OFFSET - 2
 
 def _start(timer: str) -> bytes:
     return timer.encode() + b"\x00"
+
+
+def _bounded(time_ms: int) -> int:
+    return max(NEVER_BEFORE, min(time_ms, EVER_AFTER))
 
 
 def _due_key(start: bytes, at_ms: int, key: bytes) -> bytes:

@@ -98,15 +98,15 @@ class PluginConformance(ReplicaChecks):
         for group, entries in self._entries().items():
             shard = self._shard(group)
             for entry in entries:
-                state = shard.export()
-                [command] = entry.commands
-                for number, extreme in (
-                    extremes(own[command.type], command.payload) if command.type in own else ()
-                ):
+                [logged] = entry.commands
+                command = own.get(logged.type)
+                # What comes before it in the log makes room for it.
+                state = None if command is None else shard.export()
+                for number, extreme in extremes(command, logged.payload) if command else ():
                     other = self._shard(group, state)
                     [outcome] = other.apply([replace(entry, commands=(extreme,))])
                     assert not isinstance(outcome.failure, InternalError), (
-                        f"{number} of {command.type} is for validate to refuse: {outcome.failure}"
+                        f"{number} of {logged.type} is for validate to refuse: {outcome.failure}"
                     )
                 shard.apply([entry])
 
