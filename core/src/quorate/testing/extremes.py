@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -41,7 +42,7 @@ def _at_the_ends(message: Message) -> Iterator[tuple[str, Message]]:
     for field in message.DESCRIPTOR.fields:
         if isinstance(getattr(message, field.name), int | float):
             for end in _ENDS.get(field.cpp_type, ()):
-                changed = _copy_of(message)
+                changed = deepcopy(message)
                 setattr(changed, field.name, end)
                 yield f"{field.name} = {end}", changed
     for field, value in message.ListFields():
@@ -51,13 +52,7 @@ def _at_the_ends(message: Message) -> Iterator[tuple[str, Message]]:
         for position, part in enumerate(value if repeated else [value]):
             where = f"{field.name}[{position}]" if repeated else field.name
             for number, of_part in _at_the_ends(part):
-                changed = _copy_of(message)
+                changed = deepcopy(message)
                 held = getattr(changed, field.name)
                 (held[position] if repeated else held).CopyFrom(of_part)
                 yield f"{where}.{number}", changed
-
-
-def _copy_of(message: Message) -> Message:
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy
