@@ -2,13 +2,14 @@
 default:
     @just --list
 
-# What a change must pass.
+# Lint, and the tests that tell most in the least time.
 test *args:
     tox {{args}}
 
-# The unit tests, lint and types.
-quick:
-    tox -m quick
+# What a change must pass.
+ci:
+    tox
+    tox -m ci
 
 # Read only: says what is wrong and changes nothing.
 verify:
@@ -22,7 +23,8 @@ fix:
 # Writes: regenerates the protobuf code (needs the extra `dev`).
 protos:
     quorate plugin protos core
+    python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tests/support/*/v1/*.proto
 
-# Builds the documentation and runs its tests.
+# Runs the tests of the documentation, whatever their marks.
 docs:
-    tox -e docs
+    tox -e quick -- tests/docs

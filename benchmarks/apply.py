@@ -1,7 +1,7 @@
-"""What applying costs: items per second of batch commands, from the entry's bytes to RocksDB.
+"""What evaluating and storing costs: items per second of batch commands, from bytes to RocksDB.
 
-Each entry holds one command of `--items` items; an entry is decoded, its command parsed, applied by
-its handler, and its rows and its event row are written. The log and its sync are not part of it. In
+Each entry holds one command of `--items` items; it is parsed and evaluated by its handler, as the
+leader does, and its effects are stored, as every replica does. The log is not part of it. In
 the case `singles` an entry holds that many commands of one item each; `pairs` is a `PutPairs` of
 the built-in domain kv. The bare loop puts the same rows through rocksdict alone: the floor of this
 machine at that moment.
@@ -31,10 +31,9 @@ from google.protobuf.descriptor_pb2 import (
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from quorate.apply.applier import Applier, families_of
-from quorate.apply.entries import LoggedCommand, command_bytes, join
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.program import families_of
 from quorate.builtin.kv import plugin as kv
-from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin import ColumnFamily, Command, DataRoute, Txn, hookimpl, keys
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.declarations import Items
@@ -44,6 +43,7 @@ from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.v1.control_pb2 import AdoptSlots
 from quorate.v1.kv_pb2 import PutPair, PutPairs
+from replica import Replica, command_of
 from rocksdict import Options, Rdict, WriteBatch
 
 VALUE_BYTES: Final = 128
@@ -143,19 +143,12 @@ def pairs(number: int, items: int) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def payload(case: str, rows: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return an entry of one case."""
-    message = MESSAGES[case]
-    command: Any = message()
+def command(case: str, rows: Sequence[tuple[bytes, bytes]]) -> LoggedCommand:
+    """Return the command of one case."""
+    message: Any = MESSAGES[case]()
     for key, value in rows:
-        command.items.add(key=key, value=value)
-    return entry_of(command)
-
-
-def entry_of(command: Message) -> bytes:
-    """Return an entry of one command."""
-    logged = LoggedCommand(command.DESCRIPTOR.full_name, command.SerializeToString())
-    return join(1_000, [command_bytes(logged)])
+        message.items.add(key=key, value=value)
+    return command_of(message)
 
 
 def bare(directory: Path, items: int, seconds: float) -> dict[str, float]:
@@ -173,57 +166,62 @@ def bare(directory: Path, items: int, seconds: float) -> dict[str, float]:
 
 
 def applied(directory: Path, case: str, items: int, seconds: float) -> dict[str, float]:
-    """Apply entries of one case for some time."""
+    """Evaluate and store entries of one case for some time."""
     rows = [pairs(number, items) for number in range(64)]
     if case == PAIRS:
         declared = build([Plugin(name="kv", distribution="quorate", version="0", module=kv)])
-        payloads = [
-            entry_of(PutPairs(pairs=[PutPair(key=key, value=value) for key, value in batch]))
+        commands = [
+            command_of(PutPairs(pairs=[PutPair(key=key, value=value) for key, value in batch]))
             for batch in rows
         ]
     else:
-        declared, payloads = catalog(), [payload(case, batch) for batch in rows]
-    shard = ShardId("metadata", 0)
-    home = DiskHome(directory / case)
-    data = ShardData.open(home, families_of(declared, shard.group))
-    applier = Applier(declared, shard, data)
-    done, began, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - began < seconds:
-        entry = Entry(done + 1, 1, EntryKind.COMMAND, payloads[done % 64])
-        [result] = applier.apply([entry])
-        assert result.outcomes[0].refusal is None, result.outcomes[0]
-        done += 1
-    figures = _figures(case.lower(), done * items, began, cpu)
-    data.close()
-    return {**figures, "aim_items_per_s": AIMS[case]}
+        declared, commands = catalog(), [command(case, batch) for batch in rows]
+    entries = [[command] for command in commands]
+    return {
+        **_run(directory, case, declared, entries, items, seconds),
+        "aim_items_per_s": AIMS[case],
+    }
 
 
 def singles(directory: Path, items: int, seconds: float) -> dict[str, float]:
-    """Apply entries of as many commands, each of one item."""
-    declared = catalog()
-    shard = ShardId("metadata", 0)
-    data = ShardData.open(DiskHome(directory / "singles"), families_of(declared, shard.group))
-    applier = Applier(declared, shard, data)
+    """Evaluate and store entries of as many commands, each of one item."""
     message: Any = MESSAGES["Tight"]
-    name = message.DESCRIPTOR.full_name
-    payloads = []
+    entries = []
     for number in range(16):
-        frames = []
+        commands = []
         for key, value in pairs(number, items):
-            command = message()
-            command.items.add(key=key, value=value)
-            frames.append(command_bytes(LoggedCommand(name, command.SerializeToString(), [7])))
-        payloads.append(join(1_000, frames))
-    slots = AdoptSlots(version=1, slots=b"\xff" * 128)
-    owned = LoggedCommand(slots.DESCRIPTOR.full_name, slots.SerializeToString())
-    applier.apply([Entry(1, 1, EntryKind.COMMAND, join(0, [command_bytes(owned)]))])
+            made = message()
+            made.items.add(key=key, value=value)
+            commands.append(command_of(made, [7]))
+        entries.append(commands)
+    return _run(directory, "singles", catalog(), entries, items, seconds)
+
+
+def _run(
+    directory: Path,
+    case: str,
+    declared: Catalog,
+    entries: Sequence[Sequence[LoggedCommand]],
+    items: int,
+    seconds: float,
+) -> dict[str, Any]:
+    shard = ShardId("metadata", 0)
+    data = ShardData.open(DiskHome(directory / case), families_of(declared, shard.group))
+    replica = Replica(declared, shard, data)
+    replica.apply([command_of(AdoptSlots(version=1, slots=b"\xff" * 128))])
+    replica.evaluating_s = replica.storing_s = 0.0
     done, began, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - began < seconds:
-        applier.apply([Entry(done + 2, 1, EntryKind.COMMAND, payloads[done % 16])])
+        replica.apply(entries[done % len(entries)])
         done += 1
-    figures = _figures("singles", done * items, began, cpu)
+    figures = _figures(case.lower(), done * items, began, cpu)
     data.close()
-    return figures
+    per_item = 1e6 / (done * items)
+    return {
+        **figures,
+        "evaluate_us": round(replica.evaluating_s * per_item, 2),
+        "store_us": round(replica.storing_s * per_item, 2),
+    }
 
 
 def _figures(case: str, items: int, began: float, cpu: float) -> dict[str, Any]:
@@ -262,9 +260,12 @@ def main() -> None:
         return
     for each in results:
         aim = f", aim {each['aim_items_per_s']:,}" if "aim_items_per_s" in each else ""
+        parts = ""
+        if "store_us" in each:
+            parts = f" (evaluated {each['evaluate_us']}, stored {each['store_us']})"
         print(
             f"{each['case']:<8} {each['items_per_s']:>9,} items/s,"
-            f" {each['cpu_us_per_item']:>6} us of CPU per item{aim}"
+            f" {each['cpu_us_per_item']:>6} us of CPU per item{parts}{aim}"
         )
 
 

@@ -29,9 +29,9 @@ from quorate.client import AsyncClient, connect
 from quorate.testing.cluster import Cluster
 from quorate_storage_engine.client import Engines, claim_of
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateShardCommand,
+    CreateShard,
     IsrMember,
-    UpdateSegmentIsrCommand,
+    UpdateSegmentIsr,
 )
 from quorate_storage_engine.v1.rows_pb2 import Segment, ShardConfig
 from quorate_storage_engine.v1.service_pb2 import ListSegmentsRequest
@@ -82,9 +82,7 @@ async def registered(q: AsyncClient, name: str) -> int:
 
 async def created(q: AsyncClient, shards: int, batch: int) -> Step:
     """Create shards, one batch after the other."""
-    commands = [
-        CreateShardCommand(name=f"shard-{number:06}", config=CONFIG) for number in range(shards)
-    ]
+    commands = [CreateShard(name=f"shard-{number:06}", config=CONFIG) for number in range(shards)]
     began = time.perf_counter()
     for first in range(0, shards, batch):
         reply = await Engines(q).create_shards(commands[first : first + batch])
@@ -148,7 +146,7 @@ async def catching_up(q: AsyncClient, epochs: Mapping[str, int]) -> AsyncIterato
 async def caught_up(q: AsyncClient, epochs: Mapping[str, int]) -> None:
     """Have the leaders of all segments take every replica in sync that is not."""
     updates = [
-        UpdateSegmentIsrCommand(
+        UpdateSegmentIsr(
             shard=segment.shard,
             segment=segment.number,
             claim=claim_of(segment),

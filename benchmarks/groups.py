@@ -26,9 +26,9 @@ from typing import Any, Final
 
 import uvloop
 from apply import MESSAGES, catalog, pairs
-from quorate.apply.applier import families_of
 from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message, Peer
 from quorate.groups.shard.log_keeper import open_journal
@@ -145,7 +145,7 @@ async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]
         me,
         made,
         data,
-        open_journal(log, METADATA, data),
+        open_journal(log, str(METADATA), data),
         peers=alone,
         syncs=syncs,
         snapshots=alone,

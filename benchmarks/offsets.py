@@ -35,20 +35,18 @@ from typing import Any, Final
 import grpc.aio
 from figures import names, percentiles, report, resident_mb, run, slices
 from nodes import founded, pids, quiet
-from quorate.apply.applier import Applier, families_of
-from quorate.apply.entries import command_bytes, join
-from quorate.consensus.messages import Entry, EntryKind
-from quorate.plugin import keys
+from quorate.apply.program import families_of
+from quorate.plugin import Stub, keys
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.testing.cluster import Cluster
 from quorate.testing.installed import catalog_of
-from quorate.testing.shard import command_of
+from quorate.v1 import tenant_pb2
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate.v1.tenant_pb2_grpc import TenantServiceStub
+from quorate_offset.v1 import service_pb2
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
     CommitOffsetsCommand,
@@ -61,7 +59,7 @@ from quorate_offset.v1.service_pb2 import (
     FetchOffsetsRequest,
     ListChangesRequest,
 )
-from quorate_offset.v1.service_pb2_grpc import OffsetServiceStub
+from replica import Replica, command_of
 from systems.closed_loop import channel
 from systems.system import server_cpu_s
 
@@ -154,25 +152,22 @@ def applied(directory: Path | None, mode: str, requests: int) -> Cost:
     ]
     tenant = MirroredRow(key=keys.pack(TENANT), value=Tenant(name=TENANT).SerializeToString())
     copied = AdoptMirror(family="tenant.tenants", revision=1, rows=[tenant], reset=True)
-    first, *entries = (
-        Entry(index, 1, EntryKind.COMMAND, join(index, [command_bytes(command_of(command))]))
-        for index, command in enumerate([copied, *commands], start=1)
-    )
+    first, *entries = [[command_of(command)] for command in (copied, *commands)]
     with tempfile.TemporaryDirectory(dir=directory) as place:
         data = ShardData.open(DiskHome(Path(place) / "data"), families_of(catalog, "offset"))
-        applier = Applier(catalog, ShardId("offset", 0), data)
-        applier.apply([first])
+        replica = Replica(catalog, ShardId("offset", 0), data)
+        replica.apply(first)
         # As a node does when it has started.
         gc.collect()
         gc.freeze()
         began, cpu = time.perf_counter(), time.process_time()
-        outcomes = [applier.apply([entry])[0].outcomes[0] for entry in entries]
+        outcomes = [replica.apply(entry)[0] for entry in entries]
         took, used = time.perf_counter() - began, time.process_time() - cpu
         data.close()
     for outcome in outcomes:
         reply = BatchReply.FromString(outcome.reply)
-        if outcome.refusal or reply.refusals or any(reply.replies):
-            raise RuntimeError(f"offsets were refused: {outcome.refusal or reply.refusals[:1]}")
+        if reply.refusals or any(reply.replies):
+            raise RuntimeError(f"offsets were refused: {reply.refusals[:1]}")
     return Cost(
         mode=mode,
         offsets_per_s=requests * OFFSETS / took,
@@ -213,7 +208,9 @@ class Nodes:
 
     async def prepare(self) -> None:
         """Create the tenant, and wait until every shard knows it."""
-        await TenantServiceStub(self._channels[0]).Create(CreateTenant(name=TENANT), timeout=30)
+        await Stub(
+            self._channels[0], tenant_pb2.DESCRIPTOR.services_by_name["TenantService"]
+        ).Create(CreateTenant(name=TENANT), timeout=30)
         request = commits("", [f"first-{number}" for number in range(64)], 1)
         while (await self.stub().CommitOffsets(request, timeout=30)).refusals:
             await asyncio.sleep(0.05)
@@ -229,7 +226,7 @@ class Nodes:
 
     def stub(self) -> Any:
         """Return the methods of one node."""
-        return OffsetServiceStub(self._channels[0])
+        return Stub(self._channels[0], service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
 
 
 async def send(

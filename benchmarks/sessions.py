@@ -53,16 +53,13 @@ from mqtt_net import (
     netted,
 )
 from nodes import founded
-from quorate.apply.applier import Applier, families_of
-from quorate.apply.entries import command_bytes, join
-from quorate.consensus.messages import Entry, EntryKind
+from quorate.apply.program import families_of
 from quorate.plugin import keys
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.testing.cluster import Cluster
 from quorate.testing.installed import catalog_of
-from quorate.testing.shard import command_of
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
@@ -73,6 +70,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     UpdateSession,
     UpdateSessions,
 )
+from replica import Replica, command_of
 from session_scale import Expiry, Filled, Load, Storm, expiry, memory, storm
 from systems.closed_loop import channel
 from systems.system import server_cpu_s
@@ -124,12 +122,11 @@ def updates(clients: Sequence[str], generations: Sequence[int]) -> UpdateSession
     )
 
 
-class Replica:
-    """One replica to which entries of one command each, or of many, are given."""
+class Brokers:
+    """A shard that knows the tenant and the broker."""
 
     def __init__(self, data: ShardData) -> None:
-        self._applier: Final = Applier(catalog_of(["cluster", "mqtt", "tenant"]), _SHARD, data)
-        self._index: int = 0
+        self._replica: Final = Replica(catalog_of(["cluster", "mqtt", "tenant"]), _SHARD, data)
         for family, key, row in (
             ("tenant.tenants", TENANT, Tenant(name=TENANT)),
             ("cluster.brokers", BROKERS[0], Broker(name=BROKERS[0], epoch=1, roles=["mqtt"])),
@@ -138,21 +135,8 @@ class Replica:
             self.apply(AdoptMirror(family=family, revision=1, rows=[copied], reset=True))
 
     def apply(self, *commands: Message) -> list[bytes]:
-        """Apply commands as one entry, and return their replies."""
-        return self.apply_entry(self.entry(*commands))
-
-    def entry(self, *commands: Message) -> Entry:
-        """Return the next entry."""
-        self._index += 1
-        logged = [command_bytes(command_of(command)) for command in commands]
-        return Entry(self._index, 1, EntryKind.COMMAND, join(self._index, logged))
-
-    def apply_entry(self, entry: Entry) -> list[bytes]:
-        """Apply an entry, and return the replies to its commands."""
-        outcomes = self._applier.apply([entry])[0].outcomes
-        for outcome in outcomes:
-            if outcome.refusal:
-                raise RuntimeError(f"a command was refused: {outcome.refusal}")
+        """Evaluate and store commands as one entry, and return their replies."""
+        outcomes = self._replica.apply(list(map(command_of, commands)))
         return [outcome.reply for outcome in outcomes]
 
 
@@ -164,7 +148,7 @@ def applied(directory: Path | None, kind: str, requests: int) -> Cost:
     with tempfile.TemporaryDirectory(dir=directory) as place:
         families = families_of(catalog_of(["cluster", "mqtt", "tenant"]), "mqtt")
         data = ShardData.open(DiskHome(Path(place) / "data"), families)
-        replica = Replica(data)
+        replica = Brokers(data)
         commands: list[Sequence[Message]] = []
         for caller in range(CALLERS):
             clients = clients_of(caller)
@@ -182,12 +166,12 @@ def applied(directory: Path | None, kind: str, requests: int) -> Cost:
                 )
             else:
                 commands.append([connects])
-        entries = [replica.entry(*each) for each in islice(cycle(commands), requests)]
+        entries = list(islice(cycle(commands), requests))
         # As a node does when it has started.
         gc.collect()
         gc.freeze()
         began, cpu = time.perf_counter(), time.process_time()
-        replies = [replica.apply_entry(entry) for entry in entries]
+        replies = [replica.apply(*entry) for entry in entries]
         took, used = time.perf_counter() - began, time.process_time() - cpu
         data.close()
     for [reply] in replies if kind != "single" else []:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from include_code import shown
 from quorate.plugin import hookspecs
 
 DOCS: Final = Path(__file__).parent
@@ -29,7 +30,7 @@ def render() -> str:
 def _reference() -> Iterator[str]:
     source = inspect.getsource(hookspecs)
     lines = source.splitlines()
-    shown = {node.name for node in _functions(EXAMPLE.read_text())}
+    implemented = {node.name for node in _functions(EXAMPLE.read_text())}
     at = 0
     for hook in _functions(source):
         for line in lines[at : hook.lineno]:
@@ -37,10 +38,10 @@ def _reference() -> Iterator[str]:
                 what = section["what"]
                 yield f"\n## {section['title']}\n\n{what[0].upper()}{what[1:]}"
         at = hook.lineno
-        yield from _entry(hook, hook.name in shown)
+        yield from _entry(hook, hook.name in implemented)
 
 
-def _entry(hook: ast.FunctionDef, shown: bool) -> Iterator[str]:
+def _entry(hook: ast.FunctionDef, with_example: bool) -> Iterator[str]:
     names = ", ".join(argument.arg for argument in hook.args.args)
     assert hook.returns is not None
     yield f"\n### `{hook.name}({names})`\n"
@@ -48,9 +49,9 @@ def _entry(hook: ast.FunctionDef, shown: bool) -> Iterator[str]:
     yield f"def {hook.name}({ast.unparse(hook.args)}) -> {ast.unparse(hook.returns)}"
     yield "```\n"
     yield inspect.cleandoc(ast.get_docstring(hook) or "")
-    if shown:
-        yield f"\n```{{literalinclude}} {_relative(EXAMPLE)}"
-        yield f":language: python\n:pyobject: {hook.name}\n```"
+    if with_example:
+        code = shown(PAGE, _relative(EXAMPLE), {"pyobject": hook.name})
+        yield f"\n{code.rstrip()}"
 
 
 def _relative(path: Path) -> str:

@@ -11,7 +11,7 @@ async def main() -> None:
         await q.kv.put("greeting", b"hello")
         row = await q.kv.get("greeting")  # row.value, row.revision; None when there is none
         print(row)
-        async for event in q.watch("kv", prefix="gre"):  # what is there, then every change
+        async for event in q.watch("kv", prefix="gre"):  # current rows first, then every change
             print(event.kind, event.key, event.value)
 
 

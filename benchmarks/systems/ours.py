@@ -14,12 +14,13 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 from quorate.client import AsyncClient, connect
+from quorate.plugin import Stub
 from quorate.testing.cluster import Cluster
-from quorate.v1 import kv_pb2, kv_pb2_grpc
+from quorate.v1 import kv_pb2
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
-from quorate_mqtt.v1 import sessions_pb2, sessions_pb2_grpc
+from quorate_mqtt.v1 import sessions_pb2
 
 from systems.closed_loop import calls, channel, closed_loop
 from systems.system import (
@@ -92,11 +93,14 @@ class Quorate:
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`."""
         leader = await asyncio.to_thread(self.leader)
-        self._leader = kv_pb2_grpc.KvServiceStub(self._channel(self._cluster.nodes[leader].address))
+        self._leader = Stub(
+            self._channel(self._cluster.nodes[leader].address),
+            kv_pb2.DESCRIPTOR.services_by_name["KvService"],
+        )
         self._client = connect(self._cluster.endpoints)
         self._writers = cycle(
             [
-                kv_pb2_grpc.KvServiceStub(self._channel(node.address))
+                Stub(self._channel(node.address), kv_pb2.DESCRIPTOR.services_by_name["KvService"])
                 for node in self._cluster.nodes.values()
             ]
         )
@@ -158,7 +162,10 @@ class Quorate:
     async def _register(self, client: AsyncClient) -> None:
         """Connect to the leader of the sessions, and connect each of them through a broker."""
         leader = await asyncio.to_thread(self._cluster.leader, "mqtt/0")
-        self._sessions = sessions_pb2_grpc.SessionServiceStub(self._channel(leader.address))
+        self._sessions = Stub(
+            self._channel(leader.address),
+            sessions_pb2.DESCRIPTOR.services_by_name["SessionService"],
+        )
         await client.execute(CreateTenant(name=_TENANT), Tenant)
         registering = client.brokers.registered(_BROKER, "peers", roles=["mqtt"])
         registration = await self._connected.enter_async_context(registering)

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from quorate.apply import sessions
-from quorate.apply.entries import EntryBatch, LoggedCommand, Stamp, decode, encode
-from quorate.apply.layers import Layer
+from quorate.apply import effects, sessions
+from quorate.apply.effects import EffectsError, Head
+from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.layers import Layer, Table
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import NOTHING
@@ -15,19 +16,9 @@ from quorate.storage.events import EventRow, Kind
 
 GOLDEN: dict[str, str] = json.loads((Path(__file__).parent / "golden" / "apply.json").read_text())
 
-ENTRIES = {
-    "empty": EntryBatch(0, 0, 0, []),
-    "full": EntryBatch(
-        2**41,
-        2**40,
-        2**32 - 1,
-        [
-            LoggedCommand("quorate.v1.OpenSession", b"\x10\x01", slotless=True),
-            LoggedCommand(
-                "mqtt.v1.CreateTopicCommand", bytes(range(256)), [0, 1_023], Stamp(2**60, 7, 3)
-            ),
-        ],
-    ),
+HEADS = {
+    "empty": Head(0, 0, 0, 0, 0),
+    "full": Head(2**41, 3, 2**40, 2**32 - 1, 2),
 }
 OUTCOMES = {
     "reply": Outcome(2**40, b"reply"),
@@ -67,15 +58,37 @@ def session_rows() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+def effects_of(name: str) -> tuple[EventRow, dict[str, Table]]:
+    happened, tables = EventRow(), {}
+    if name == "full":
+        happened.begin("mqtt.topics", Kind.PUT)
+        happened.parts.extend([b"k", (2**40).to_bytes(8) + b"v"])
+        tables = {"core.sequences": Table(), "mqtt.ids": Table()}
+        tables["core.sequences"].rows = {b"a": bytes(range(256)), b"b": None, b"": b""}
+        tables["mqtt.ids"].delete_range(b"a", b"z")
+        tables["mqtt.ids"].rows = {b"k": b"v"}
+    return happened, tables
+
+
+@pytest.mark.parametrize("name", HEADS)
 def test_entries(name: str) -> None:
     stored = bytes.fromhex(GOLDEN[f"entry: {name}"])
-    read = decode(stored)
+    happened, tables = effects_of(name)
+    read = effects.decode(stored)
 
-    assert encode(ENTRIES[name]) == stored
-    commands = [each._replace(slots=tuple(each.slots)) for each in read.commands]
-    expected = [each._replace(slots=tuple(each.slots)) for each in ENTRIES[name].commands]
-    assert read._replace(commands=commands) == ENTRIES[name]._replace(commands=expected)
+    assert effects.encode(HEADS[name], happened, tables.items()) == stored
+    assert read.head == HEADS[name]
+    assert read.events == (happened.encode(2**41) if happened.parts else b"")
+    assert {family: (table.ranges, table.rows) for family, table in read.tables.items()} == {
+        family: (table.ranges, table.rows) for family, table in tables.items()
+    }
+
+
+@pytest.mark.parametrize("name", ["empty", "full"])
+def test_entries_of_commands_are_refused_with_what_to_do(name: str) -> None:
+    """The log of versions before 0.2: nothing of it is stored."""
+    with pytest.raises(EffectsError, match=r"as versions before 0\.2 logged them"):
+        effects.decode(bytes.fromhex(GOLDEN[f"entry of commands: {name}"]))
 
 
 def test_event_rows() -> None:

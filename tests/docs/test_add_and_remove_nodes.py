@@ -12,10 +12,11 @@ import grpc.aio
 import pytest
 from quorate.config import Settings, load
 from quorate.node.node import Node
+from quorate.plugin import Stub
 from quorate.testing.installed import catalog_of
 from quorate.testing.ports import free_ports
+from quorate.v1 import admin_pb2
 from quorate.v1.admin_pb2 import AddMemberRequest, RemoveMemberRequest
-from quorate.v1.admin_pb2_grpc import AdminServiceStub
 from quorate_greeting.v1.commands_pb2 import SayHelloCommand
 from quorate_greeting.v1.queries_pb2 import ListGreetingsQuery
 from quorate_greeting.v1.rows_pb2 import Greeting
@@ -27,13 +28,17 @@ ENOUGH_S = 30
 async def add(asked: str, node: str, address: str) -> None:
     async with grpc.aio.insecure_channel(asked) as channel:
         request = AddMemberRequest(node=node, address=address)
-        async for each in AdminServiceStub(channel).AddMember(request):
+        async for each in Stub(
+            channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
+        ).AddMember(request):
             print(f"{each.shard}: {each.step} ({each.shards_done} of {each.shards_total} done)")
 
 
-async def remove(asked: str, node: str) -> None:
+async def remove(asked: str, node: str, *, force: bool = False) -> None:
     async with grpc.aio.insecure_channel(asked) as channel:
-        async for each in AdminServiceStub(channel).RemoveMember(RemoveMemberRequest(node=node)):
+        admin = Stub(channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"])
+        request = RemoveMemberRequest(node=node, force=force)
+        async for each in admin.RemoveMember(request):
             print(f"{each.shard}: {each.step} ({each.shards_done} of {each.shards_total} done)")
 
 
@@ -87,7 +92,7 @@ def test_a_node_is_added_and_the_first_one_removed(
             await say(first, "ada")
             await add(asked, "node4", address)
             await newcomer.ready()
-            await remove(address, "node1")
+            await remove(address, "node1", force=True)
             await say(newcomer, "ben")
             found = newcomer.api.query(ListGreetingsQuery(town="oslo"), Greeting)
             assert [each.name async for each in found] == ["ada", "ben"]

@@ -16,9 +16,10 @@ from quorate.groups.snapshots.backup import Backup, read
 from quorate.groups.snapshots.parts import BackupError, BackupTarget, Part
 from quorate.node.node import Node
 from quorate.node.restore import restore
+from quorate.plugin import Stub
 from quorate.testing.installed import catalog_of
+from quorate.v1 import admin_pb2
 from quorate.v1.admin_pb2 import BackupRequest
-from quorate.v1.admin_pb2_grpc import AdminServiceStub
 from quorate_greeting.v1.commands_pb2 import SayHelloCommand
 from quorate_greeting.v1.queries_pb2 import ListGreetingsQuery
 from quorate_greeting.v1.rows_pb2 import Greeting
@@ -27,7 +28,9 @@ from quorate_greeting.v1.rows_pb2 import Greeting
 async def save(address: str, directory: Path) -> None:
     target = BackupTarget(directory)
     async with grpc.aio.insecure_channel(address) as channel:
-        async for each in AdminServiceStub(channel).Backup(BackupRequest()):
+        async for each in Stub(
+            channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
+        ).Backup(BackupRequest()):
             part = Part(path=each.path, offset=each.offset, content=each.content, size=each.size)
             await asyncio.to_thread(target.take, part)
 

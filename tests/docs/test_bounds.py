@@ -25,7 +25,7 @@ def named(path: str) -> object:
 
 
 def test_there_are_tables() -> None:
-    assert len(CLASSES) == 6
+    assert len(CLASSES) == 7
     assert len(rows(TABLES["Fixed"])) == 11
 
 

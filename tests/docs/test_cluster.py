@@ -8,15 +8,21 @@ import re
 from inspect import CO_COROUTINE
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
+import pytest
+from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.empty_pb2 import Empty
 from quorate.builtin.cluster import plugin, validation
+from quorate.builtin.cluster.coordinators import validation as coordinators
 from quorate.builtin.cluster.families import BROKERS
-from quorate.plugin import Rejected
+from quorate.client import connect
+from quorate.plugin import Rejected, keys
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode
-from quorate.v1 import cluster_pb2
+from quorate.testing.cluster import Cluster
+from quorate.v1 import cluster_pb2, coordinator_pb2
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, SendHeartbeat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cluster.md").read_text(encoding="utf-8")
@@ -24,7 +30,7 @@ HOOKS = Plugin(name="cluster", distribution="quorate", version="0", module=plugi
 
 
 def test_the_example_runs() -> None:
-    [example] = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    example, _ = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
     node = MemoryNode(catalog=build([HOOKS]))
     names = {
         "node": node,
@@ -43,10 +49,40 @@ def test_the_example_runs() -> None:
     assert Broker.FromString(row).epoch == 2
 
 
-def test_the_table_has_every_call_with_its_request() -> None:
-    service = cluster_pb2.DESCRIPTOR.services_by_name["ClusterService"]
+async def test_a_key_is_followed_from_broker_to_broker(tmp_path: Path) -> None:
+    _, example = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    scope: dict[str, Any] = {"keys": keys}
+    exec(compile(example, "cluster.md", "exec"), scope)
+    with Cluster(tmp_path, nodes=1) as cluster:
+        cluster.ready()
+        async with asyncio.timeout(60), connect(cluster.endpoints) as q:
+            ada = await q.brokers.register("ada", "north", roles=["worker"])
+            followed = scope["follow"](q, "worker", "jobs")
+            first = await anext(followed)
+            assert first.broker == "ada"
 
-    told = re.findall(r"^\| `(\w+)` \| `(\w+)` \| .+ \|$", PAGE, re.MULTILINE)
+            await q.brokers.unregister("ada", ada.epoch)
+            vacant = await anext(followed)
+            await q.brokers.register("ben", "north", roles=["worker"])
+            second = await anext(followed)
+
+            assert (vacant.broker, second.broker) == ("", "ben")
+            assert first.epoch < vacant.epoch < second.epoch
+            await followed.aclose()
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        cluster_pb2.DESCRIPTOR.services_by_name["ClusterService"],
+        coordinator_pb2.DESCRIPTOR.services_by_name["CoordinatorService"],
+    ],
+    ids=lambda each: each.name,
+)
+def test_the_table_has_every_call_with_its_request(service: ServiceDescriptor) -> None:
+    [section] = [part for part in PAGE.split("\n## ") if part.startswith(f"`{service.full_name}`")]
+
+    told = re.findall(r"^\| `(\w+)` \| `(\w+)` \| .+ \|$", section, re.MULTILINE)
 
     assert sorted(told) == sorted((each.name, each.input_type.name) for each in service.methods)
 
@@ -55,5 +91,8 @@ def test_the_bounds_are_those_of_the_code() -> None:
     told = re.findall(r"^\| `([A-Z_]+)` \| ([\d,]+)[ |]", PAGE, re.MULTILINE)
 
     assert {name: int(value.replace(",", "")) for name, value in told} == {
-        name: value for name, value in vars(validation).items() if name.isupper()
+        name: value
+        for module in (validation, coordinators)
+        for name, value in vars(module).items()
+        if name.isupper()
     }

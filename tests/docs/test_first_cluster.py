@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
@@ -25,6 +26,7 @@ STEPS = re.findall(
 QUORATE = (sys.executable, "-m", "quorate.cli")
 
 
+@pytest.mark.ci
 def test_the_commands_of_the_page_answer_as_it_says(tmp_path: Path) -> None:
     names = [command.split()[0] for command, _ in STEPS]
     assert names == ["dev", "kv", "kv", "kv", "status", "watch", "kv", "kv"]

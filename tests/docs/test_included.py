@@ -1,18 +1,22 @@
-"""What the documentation cuts out of tested files is there to be cut out."""
+"""What the documentation cuts out of tested files is there to be cut out, and is what they say."""
+
+from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: Not `lines`: numbers rot.
-OPTIONS = {"language", "pyobject", "start-at", "start-after", "end-at", "end-before"}
-BLOCK = re.compile(r"^```\{literalinclude\} (?P<path>.+)\n(?P<options>(?::.+\n)*)```$", re.M)
-OPTION = re.compile(r"^:(?P<name>[a-z-]+): ?(?P<value>.*)$", re.M)
+OPTIONS = {"pyobject", "start-at", "start-after", "end-at", "end-before"}
+CODE: dict[str, Any] = runpy.run_path(str(DOCS / "include_code.py"))
+PAGES = sorted(DOCS.rglob("*.md"))
 
 
 @dataclass(frozen=True)
@@ -27,22 +31,22 @@ class Include:
 
 
 def includes() -> Iterator[Include]:
-    for page in sorted(DOCS.rglob("*.md")):
+    for page in PAGES:
         text = page.read_text()
-        found = [*BLOCK.finditer(text)]
-        assert len(found) == text.count("{literalinclude}"), f"{page}: a block is not understood"
+        found: list[re.Match[str]] = [*CODE["BLOCK"].finditer(text)]
+        assert len(found) == text.count("<!-- code "), f"{page}: a comment is not understood"
         for block in found:
-            options = {each["name"]: each["value"] for each in OPTION.finditer(block["options"])}
             name = page.relative_to(DOCS).as_posix()
-            yield Include(name, (page.parent / block["path"]).resolve(), options)
+            file = (page.parent / block["path"]).resolve()
+            yield Include(name, file, CODE["options_of"](block))
 
 
-def objects_of(body: list[ast.stmt], path: str = "") -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield path + node.name
-            if isinstance(node, ast.ClassDef):
-                yield from objects_of(node.body, f"{path}{node.name}.")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_holds_the_code_that_it_shows(page: Path) -> None:
+    text = page.read_text()
+
+    assert "{literalinclude}" not in text, "a plain viewer shows nothing: use docs/include_code.py"
+    assert CODE["rendered"](page) == text, "run: python docs/include_code.py"
 
 
 def test_the_tutorial_is_made_of_tested_files() -> None:
@@ -59,7 +63,7 @@ def test_an_included_piece_is_there(include: Include) -> None:
 
     text = include.file.read_text()
     if name := include.options.get("pyobject"):
-        found = list(objects_of(ast.parse(text).body))
+        found = [path for path, _ in CODE["objects_of"](ast.parse(text).body)]
         assert found.count(name) == 1, f"{include}: {name} is there {found.count(name)} times"
     lines = text.splitlines()
     at = 0

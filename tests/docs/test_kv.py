@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 from quorate.builtin.kv import apply, plugin
 from quorate.builtin.kv.families import LONGEST_KEY
 from quorate.builtin.kv.queries import LARGEST_PAGE, PAGE_BYTES
@@ -21,17 +22,20 @@ from quorate.v1 import kv_pb2
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "kv.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+SERVICE = kv_pb2.DESCRIPTOR.services_by_name["KvService"]
 
 
 class Stub:
-    """Calls a servicer as a stub calls a server: without a context."""
+    """Calls a servicer as a stub calls a server: without a context, and for messages."""
 
     def __init__(self, servicer: object) -> None:
         self._servicer = servicer
 
     def __getattr__(self, method: str) -> Any:
         async def call(request: Message) -> Any:
-            return await getattr(self._servicer, method)(request, None)
+            answer = await getattr(self._servicer, method)(request, None)
+            kind = GetMessageClass(SERVICE.methods_by_name[method].output_type)
+            return kind.FromString(answer) if isinstance(answer, bytes) else answer
 
         return call
 

@@ -10,10 +10,11 @@ from urllib.request import urlopen
 
 import grpc.aio
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.config import load
 from quorate.node.node import Node
+from quorate.plugin import Stub
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.testing.ports import free_ports
@@ -69,7 +70,9 @@ async def shown(tmp_path: Path) -> str:
             await node.start()
             await node.ready()
             async with grpc.aio.insecure_channel(node_address(path)) as channel:
-                await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+                await Stub(channel, health_pb2.DESCRIPTOR.services_by_name["Health"]).Check(
+                    health_pb2.HealthCheckRequest()
+                )
             return await asyncio.to_thread(scrape, http_port)
     finally:
         await node.stop()

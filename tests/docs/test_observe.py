@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from quorate.apply.entries import LoggedCommand
 from quorate.groups.shard.writes import Stage, Write, warn_slow
 from quorate.node.probes import LIVE_WITHIN_S, Probes
 from quorate.observe.logs import TextLines
@@ -22,7 +23,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "observe.md").read_text(
 async def test_the_line_of_a_slow_write_is_as_shown(caplog: pytest.LogCaptureFixture) -> None:
     [shown] = re.findall(r"^```text\n(.+)\n```$", PAGE, re.MULTILINE)
     future = asyncio.get_running_loop().create_future()
-    write = Write(future, b"", 1, PutPair.DESCRIPTOR.full_name, None, 0.0, 30.0)
+    write = Write(future, [LoggedCommand(PutPair.DESCRIPTOR.full_name, b"")], None, 0.0, 30.0)
 
     with caplog.at_level(logging.WARNING):
         warn_slow(ShardId("metadata", 0), [write], Stage.APPEND, 1.2045)

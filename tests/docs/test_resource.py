@@ -10,20 +10,16 @@ from types import CodeType
 from typing import Any
 
 from quorate.builtin.resource import plugin
-from quorate.builtin.resource.families import RESOURCES, resource_key
-from quorate.builtin.resource.queries import PAGE
-from quorate.builtin.resource.validation import (
-    LARGEST_PAGE,
-    LARGEST_VALUE,
-    LONGEST_PATH,
-    MOST_PATHS,
-)
-from quorate.plugin import Rejected
+from quorate.builtin.resource.plugin import LARGEST_VALUE, LONGEST_PATH, MOST_PATHS, RESOURCES
+from quorate.client import RejectedError
+from quorate.client.resources import Resources
+from quorate.plugin import keys
 from quorate.plugin.catalog import build
+from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.plugin.discovery import Plugin
-from quorate.testing import MemoryNode
+from quorate.testing import MemoryClient, MemoryNode
 from quorate.v1 import resource_pb2
-from quorate.v1.resource_pb2 import PutResource, Resource, StoredResource
+from quorate.v1.resource_pb2 import Resource
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "resource.md").read_text("utf-8")
 
@@ -46,15 +42,12 @@ def test_the_example_runs() -> None:
     code = compile(example, "resource.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     own = Plugin(name="resource", distribution="quorate", version="1", module=plugin)
     node = MemoryNode(catalog=build([own]))
-    names: dict[str, Any] = {
-        "node": node,
-        "PutResource": PutResource,
-        "StoredResource": StoredResource,
-        "Rejected": Rejected,
-    }
+    client: Any = MemoryClient(node)
+    client.resources = Resources(client)
+    names: dict[str, Any] = {"q": client, "RejectedError": RejectedError}
 
     assert isinstance(code, CodeType)
     run(eval(code, names))
 
-    row = Resource.FromString(node.rows(RESOURCES)[resource_key("settings/mqtt")])
+    row = Resource.FromString(node.rows(RESOURCES.family)[keys.pack("settings/mqtt")])
     assert (row.value, names["refused"]) == (b'{"rate": 200}', "REVISION_MISMATCH")

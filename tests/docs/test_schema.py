@@ -19,11 +19,13 @@ from quorate.builtin.schema.validation import (
     LONGEST_NAME,
     LONGEST_RESOURCE,
 )
+from quorate.builtin.tenant import plugin as tenants
 from quorate.plugin import Rejected
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode
 from quorate.v1 import schema_pb2
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "schema.md").read_text("utf-8")
 
@@ -46,9 +48,12 @@ def test_the_example_runs() -> None:
     [example] = re.findall(r"```python\n(.+?)```", TEXT, re.DOTALL)
     code = compile(example, "schema.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     own = Plugin(name="schema", distribution="quorate", version="1", module=plugin)
+    other = Plugin(name="tenant", distribution="quorate", version="1", module=tenants)
+    node = MemoryNode(catalog=build([own, other]))
+    run(node.propose(CreateTenant(name="acme"), Tenant))
     names: dict[str, Any] = {
         **vars(schema_pb2),
-        "node": MemoryNode(catalog=build([own])),
+        "node": node,
         "Empty": Empty,
         "Rejected": Rejected,
     }

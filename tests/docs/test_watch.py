@@ -15,10 +15,10 @@ from quorate.builtin.kv import plugin as kv
 from quorate.builtin.resource import plugin as resource
 from quorate.config import load
 from quorate.node.node import Node
-from quorate.plugin import keys
+from quorate.plugin import Stub, keys
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
-from quorate.v1 import kv_pb2_grpc, resource_pb2_grpc, watch_pb2_grpc
+from quorate.v1 import kv_pb2, resource_pb2, watch_pb2
 from quorate.v1.kv_pb2 import Pair, PutPair, TouchPair
 from quorate.v1.resource_pb2 import DeleteResource, PutResource, Resource
 from quorate.v1.watch_pb2 import WatchedFamily, WatchEvent, WatchRequest
@@ -68,8 +68,8 @@ async def test_the_example_keeps_rows_and_goes_on_with_its_token(
     [example] = re.findall(r"^```python\n(.+?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     scope: dict[str, Any] = {}
     exec(compile(example, str(PAGE), "exec"), scope)
-    resources = resource_pb2_grpc.ResourceServiceStub(channel)
-    watches = watch_pb2_grpc.WatchServiceStub(channel)
+    resources = Stub(channel, resource_pb2.DESCRIPTOR.services_by_name["ResourceService"])
+    watches = Stub(channel, watch_pb2.DESCRIPTOR.services_by_name["WatchService"])
     rows: dict[bytes, bytes] = {b"what was before": b""}
     tokens = [b""]
 
@@ -103,10 +103,12 @@ async def test_the_example_keeps_rows_and_goes_on_with_its_token(
 async def test_a_pair_that_is_new_is_told_from_one_that_was_there(
     channel: grpc.aio.Channel,
 ) -> None:
-    pairs = kv_pb2_grpc.KvServiceStub(channel)
+    pairs = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
     family = WatchedFamily(name="kv.pairs", prefix=b"jobs/")
     request = WatchRequest(families=[family], changes_only=True)
-    call: Any = watch_pb2_grpc.WatchServiceStub(channel).Watch(request, timeout=20)
+    call: Any = Stub(channel, watch_pb2.DESCRIPTOR.services_by_name["WatchService"]).Watch(
+        request, timeout=20
+    )
     assert (await call.read()).token
     for value in (b"1", b"2"):
         await pairs.Put(PutPair(key=b"jobs/1", value=value, ttl_ms=60_000))

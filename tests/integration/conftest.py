@@ -19,13 +19,14 @@ import quorate.v1
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.rpc import error_details_pb2, status_pb2
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from quorate.config import load
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import token_hash
 from quorate.consensus.peer.wire import Handshake, encode_handshake
 from quorate.node.node import Node
+from quorate.plugin import Stub
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import installed
 from quorate.rpc.channels import PEER_KEY
@@ -38,7 +39,7 @@ from quorate_mqtt.v1.shares_pb2 import Seat
 NODE: Final = "n1"
 TOKEN: Final = "integration"
 #: The plugin that shows how one is made is installed where it is tried, and is not served.
-EXAMPLE: Final = "greeting"
+EXAMPLES: Final = ("greeting", "notebook")
 #: A node that the cluster knows, and that never runs.
 OTHER: Final = Peer("n2", 2)
 #: Where a shard for MQTT keeps what it knows of itself.
@@ -91,7 +92,7 @@ class Served:
 
     async def services(self) -> dict[str, ServiceDescriptor]:
         """Return what the node serves: what reflection lists, and what quorate.v1 declares."""
-        stub = reflection_pb2_grpc.ServerReflectionStub(self.channel)
+        stub = Stub(self.channel, reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"])
         request = reflection_pb2.ServerReflectionRequest(list_services="")
         found = stub.ServerReflectionInfo(iter([request]), timeout=CALL_S)
         names = {
@@ -220,7 +221,7 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
         {limits}
         """
     )
-    catalog = build([plugin for plugin in installed() if plugin.name != EXAMPLE])
+    catalog = build([plugin for plugin in installed() if plugin.name not in EXAMPLES])
     node = Node(load(path, catalog.sections, {}), catalog)
     try:
         async with asyncio.timeout(CALL_S):

@@ -4,8 +4,12 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.packaging.conftest import Distribution, Environment
+
+pytestmark = pytest.mark.ci
 
 SERVER_ONLY = ("rocksdict", "pysyncobj", "grpc_tools", "pytest", "uvloop")
 

@@ -5,8 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.packaging.conftest import Distribution, Environment
+
+pytestmark = pytest.mark.ci
 
 
 def test_the_example_passes_its_tests_from_wheels(

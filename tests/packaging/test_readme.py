@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 NOT_IN_A_CLONE = shutil.ignore_patterns(
@@ -72,7 +74,10 @@ def test_the_example_plugin_is_installed_with_it(clone: Path) -> None:
 
 
 def test_ci_runs_the_second_command() -> None:
-    assert commands()[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+
+    # Each part is a line of its own, so that what comes after it runs even if it fails.
+    assert {line.partition(" || ")[0] for line in lines} >= set(commands()[1].split(" && "))
 
 
 def test_the_ten_lines_are_the_example() -> None:

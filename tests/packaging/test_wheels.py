@@ -3,10 +3,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
+import pytest
 from packaging.metadata import Metadata
 
 if TYPE_CHECKING:
     from tests.packaging.conftest import Distribution
+
+pytestmark = pytest.mark.ci
 
 
 def test_versions_are_in_lockstep(distributions: dict[str, Distribution]) -> None:
@@ -16,7 +19,7 @@ def test_versions_are_in_lockstep(distributions: dict[str, Distribution]) -> Non
 def test_a_wheel_holds_types_and_licence_and_no_tests(
     distributions: dict[str, Distribution],
 ) -> None:
-    for distribution in distributions.values():
+    for name, distribution in distributions.items():
         with ZipFile(distribution.wheel) as wheel:
             names = wheel.namelist()
             [metadata_name] = [n for n in names if n.endswith(".dist-info/METADATA")]
@@ -28,6 +31,8 @@ def test_a_wheel_holds_types_and_licence_and_no_tests(
         # By a package of such a name Spark finds the data source.
         for_spark = {"pyspark_quorate"} if package == "quorate_spark" else set()
         assert tops == {package, metadata_name.split("/")[0]} | for_spark
+        # The kit of core is for authors; what a plugin of ours is tested with is in tests/support.
+        assert not [n for n in names if n.startswith(f"{package}/testing/") and name != "quorate"]
 
 
 def test_generated_code_travels_with_its_source_and_types(

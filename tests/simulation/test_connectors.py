@@ -1,8 +1,9 @@
 """Workers that die, come back and hear late: no task is two workers', and progress stays."""
 
 import pytest
-from quorate_connector.testing.simulation.bugs import BUGS
-from quorate_connector.testing.simulation.seeds import Outcome, run_seeds
+
+from tests.support.connector.simulation.bugs import BUGS
+from tests.support.connector.simulation.seeds import Outcome, run_seeds
 
 #: The most seeds that a bug may take.
 MOST = 500
@@ -28,7 +29,7 @@ def _saw_everything(outcome: Outcome) -> bool:
     return all(outcome.counts[what] >= 5 for what in seen)
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_forty_seeds_are_clean() -> None:
     outcome = run_seeds(range(1, 41))
 
@@ -36,6 +37,7 @@ def test_forty_seeds_are_clean() -> None:
     assert _saw_everything(outcome), outcome.counts
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_three_hundred_seeds_are_clean() -> None:
     outcome = run_seeds(range(1_000, 1_300))
@@ -48,7 +50,7 @@ def test_a_seed_does_the_same_again() -> None:
     assert run_seeds([7]).counts == run_seeds([7]).counts
 
 
-@pytest.mark.seeded_bugs
+@pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_bug_is_found_and_its_seed_is_clean_without_it(bug: str) -> None:

@@ -1,12 +1,14 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = """
 from quorate.testing.sim.profile import mixed
-from quorate.testing.sim.simulation import simulate
+from tests.support.sim.simulation import simulate
 
 for seed in (3, 4, 7):
     print(simulate(seed, mixed(seed, 5.0)).trace)
@@ -17,6 +19,7 @@ def _traces(hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,
@@ -26,7 +29,7 @@ def _traces(hash_seed: str) -> str:
     return done.stdout
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_a_seed_has_one_trace_under_any_hash_seed() -> None:
     first = _traces("1")
     assert len(set(first.split())) == 3

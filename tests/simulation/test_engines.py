@@ -1,8 +1,9 @@
 """Engines that crash, come back and disagree: nothing that was acknowledged is lost."""
 
 import pytest
-from quorate_storage_engine.testing.simulation.bugs import BUGS
-from quorate_storage_engine.testing.simulation.seeds import Outcome, run_seeds
+
+from tests.support.storage_engine.simulation.bugs import BUGS
+from tests.support.storage_engine.simulation.seeds import Outcome, run_seeds
 
 #: The most seeds that a bug may take.
 MOST = 500
@@ -26,7 +27,7 @@ def _saw_everything(outcome: Outcome) -> bool:
     return all(outcome.counts[what] >= 5 for what in seen)
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_forty_seeds_are_clean() -> None:
     outcome = run_seeds(range(1, 41))
 
@@ -34,6 +35,7 @@ def test_forty_seeds_are_clean() -> None:
     assert _saw_everything(outcome), outcome.counts
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_two_hundred_seeds_are_clean() -> None:
     outcome = run_seeds(range(1_000, 1_200))
@@ -46,7 +48,7 @@ def test_a_seed_does_the_same_again() -> None:
     assert run_seeds([7]).counts == run_seeds([7]).counts
 
 
-@pytest.mark.seeded_bugs
+@pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_bug_is_found_and_its_seed_is_clean_without_it(bug: str) -> None:

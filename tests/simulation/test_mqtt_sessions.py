@@ -316,13 +316,14 @@ KINDS: Final = (
 )
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_what_sessions_promise_holds_under_faults(catalog: Catalog) -> None:
     seen = judged(catalog, range(1, 3))
 
     assert all(seen[kind] > 5 for kind in KINDS), seen
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_what_sessions_promise_holds_in_fifty_seeds(catalog: Catalog) -> None:
     seen = judged(catalog, range(1_000, 1_050))
@@ -359,7 +360,7 @@ def keep_the_will(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quorate_mqtt.wills.delivering.discard", lambda txn, client: None)
 
 
-@pytest.mark.short
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("forget", "violation"),
     [

@@ -227,13 +227,14 @@ def judged(catalog: Catalog, seeds: range) -> tuple[Counter[str], set[str]]:
 KINDS: Final = ("advanced", "BEHIND", "won", "OFFSET_MISMATCH", "fenced", "FENCED", "faults")
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_what_offsets_promise_holds_under_faults(catalog: Catalog) -> None:
     seen, shards = judged(catalog, range(1, 4))
     assert all(seen[kind] > 10 for kind in KINDS), seen
     assert len(shards) > 1
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_what_offsets_promise_holds_in_a_hundred_seeds(catalog: Catalog) -> None:
     seen, _ = judged(catalog, range(1000, 1100))
@@ -253,7 +254,7 @@ def never_fenced(group: GroupCommit) -> None:
     group.ClearField("generation")
 
 
-@pytest.mark.short
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("forget", "violation"),
     [

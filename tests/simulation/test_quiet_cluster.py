@@ -7,7 +7,8 @@ import pytest
 from quorate.consensus.messages import Peer, weight
 from quorate.testing.sim.facts import Appended, Fact
 from quorate.testing.sim.profile import DOCUMENTS, QUIET, Profile
-from quorate.testing.sim.simulation import Simulation
+
+from tests.support.sim.simulation import Simulation
 
 TEN_MINUTES_S = 600.0
 SHARD = "sim/0"
@@ -49,21 +50,21 @@ def quiet(written: Written) -> Iterator[Simulation]:
         yield simulation
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_it_keeps_one_leader_and_one_term_for_ten_minutes(quiet: Simulation) -> None:
     assert quiet.history.elections == 1
     assert {hosted.replica.term for hosted in quiet.cluster.replicas(SHARD)} == {1}
     assert quiet.cluster.counts["acknowledged"] > 1000
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_entries_travel_once_to_each_follower(quiet: Simulation, written: Written) -> None:
     leader = quiet.cluster.leader(SHARD)
     assert leader is not None
     assert leader.replica.entry_bytes_sent == 2 * written.by[leader.replica.me]
 
 
-@pytest.mark.short
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(10))
 def test_it_fails_over_when_the_leader_is_gone(seed: int) -> None:
     profile = Profile(spares=0, timing=DOCUMENTS, faults=QUIET, seconds=5.0)

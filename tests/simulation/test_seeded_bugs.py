@@ -3,8 +3,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
-from quorate.testing.sim.bugs import BUGS
-from quorate.testing.sim.seeds import Found, find
+
+from tests.support.sim.bugs import BUGS
+from tests.support.sim.seeds import Found, find
 
 #: The most seeds that a bug may take.
 MOST = 500
@@ -15,9 +16,9 @@ MOST = 500
 GAPS = {"1", "2", "3", "4", "5", "6", "9", "10", "11", "12", "13", "14", "16", "17"}
 
 #: The rules of what stands on consensus.
-RULES = {"install", "durability", "apply", "sessions", "reads", "watches"}
+RULES = {"install", "durability", "apply", "evaluation", "sessions", "reads", "watches"}
 
-pytestmark = [pytest.mark.seeded_bugs, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 
 Search = dict[str, Future[Found]]

@@ -1,7 +1,8 @@
 import pytest
 from quorate.testing.sim.profile import USUAL_S
-from quorate.testing.sim.report import Coverage, failure
-from quorate.testing.sim.seeds import run_seeds
+
+from tests.support.sim.report import Coverage, failure
+from tests.support.sim.seeds import run_seeds
 
 
 def _all_clean(seeds: range) -> Coverage:
@@ -36,11 +37,16 @@ def _saw_everything(covered: Coverage) -> bool:
     return all(covered.counts[what] >= 5 for what in seen) and covered.elections > 100
 
 
-@pytest.mark.short
+def test_six_seeds_are_clean() -> None:
+    _all_clean(range(51, 57))
+
+
+@pytest.mark.ci
 def test_forty_seeds_are_clean() -> None:
     assert _saw_everything(_all_clean(range(1, 41)))
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_three_hundred_seeds_are_clean() -> None:
     assert _saw_everything(_all_clean(range(1000, 1300)))

@@ -11,9 +11,11 @@ from typing import Any, Final
 import pytest
 from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
-from quorate.apply.applier import Applier, ApplyLimits, families_of
-from quorate.apply.entries import LoggedCommand, Stamp, command_bytes, join
-from quorate.apply.outcomes import AppliedEntry, Outcome
+from quorate.apply.applier import Applier, ApplyLimits
+from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.evaluator import EvaluationLimits, Evaluator
+from quorate.apply.outcomes import Outcome, StoredEntry
+from quorate.apply.program import Program, families_of
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin import (
     ColumnFamily,
@@ -76,6 +78,7 @@ _STEPS: Final[dict[str, Callable[..., object]]] = {
     "when": lambda txn, key: str(txn.deadline("tested.bell", key.encode())),
     "emit": lambda txn, text: txn.emit(StringValue(value=text)),
     "reject": _reject,
+    "refresh": lambda txn, family: txn.refresh(family),
     "fail": _fail,
     "answer": lambda txn, size: "a" * size,
     "now": lambda txn: txn.proposed_at_ms,
@@ -121,11 +124,12 @@ def catalog() -> Catalog:
 
 @dataclass
 class Machine:
-    """One replica's data and applier; entries are given to it one after the other."""
+    """A leader that is a majority by itself: it evaluates entries, and stores them when told to."""
 
     catalog: Catalog
     shard: ShardId = SHARD
     limits: ApplyLimits = field(default_factory=ApplyLimits)
+    bounds: EvaluationLimits = field(default_factory=EvaluationLimits)
     clock: Callable[[], float] = lambda: 0.0
 
     def __post_init__(self) -> None:
@@ -138,30 +142,54 @@ class Machine:
         families = families_of(self.catalog, self.shard.group)
         self.data = ShardData.open(self.home, families)
         self.failed: list[tuple[str, int, Exception]] = []
+        program = Program.of(self.catalog, self.shard.group)
         self.applier = Applier(
             self.catalog,
             self.shard,
             self.data,
+            counted=program.counted,
             clock=self.clock,
             limits=self.limits,
+        )
+        self.evaluator = Evaluator(
+            program,
+            self.shard,
+            self.data,
+            clock=self.clock,
+            limits=self.bounds,
             on_failure=lambda *failure: self.failed.append(failure),
         )
+        #: The index of the newest entry that was evaluated, and what each came to.
+        self.logged = self.data.applied
+        self.outcomes: dict[int, tuple[Outcome, ...]] = {}
 
     def entry(
         self, *commands: LoggedCommand, at_ms: int = 0, checked: tuple[int, int] = (0, 0)
     ) -> Entry:
-        """Return the next entry with these commands."""
-        frames = map(command_bytes, commands)
-        payload = join(at_ms, frames, checked_index=checked[0], checksum=checked[1])
-        return Entry(self.data.applied + 1, 1, EntryKind.COMMAND, payload)
+        """Evaluate the next entry, which is in flight from now on."""
+        evaluation = self.evaluator.evaluate(
+            self.logged + 1, [commands], at_ms, checked_index=checked[0], checksum=checked[1]
+        )
+        self.evaluator.logged(evaluation)
+        self.logged += 1
+        [self.outcomes[self.logged]] = evaluation.outcomes
+        return Entry(self.logged, 1, EntryKind.COMMAND, evaluation.payload)
+
+    def store(self, *entries: Entry) -> list[StoredEntry]:
+        """Store entries, and tell the evaluator."""
+        stored = self.applier.apply(entries)
+        self.logged = max(self.logged, self.data.applied)
+        self.evaluator.stored(self.data.applied)
+        return stored
 
     def apply(self, *commands: LoggedCommand, at_ms: int = 0) -> tuple[Outcome, ...]:
-        """Apply one entry with these commands."""
-        [applied] = self.applier.apply([self.entry(*commands, at_ms=at_ms)])
-        return applied.outcomes
+        """Evaluate and store one entry with these commands."""
+        entry = self.entry(*commands, at_ms=at_ms)
+        self.store(entry)
+        return self.outcomes[entry.index]
 
     def do(self, *steps: Step, at_ms: int = 0, stamp: Stamp | None = None) -> Outcome:
-        """Apply one entry with one script."""
+        """Evaluate and store one entry with one script."""
         [outcome] = self.apply(self.script(*steps, stamp=stamp), at_ms=at_ms)
         return outcome
 
@@ -177,14 +205,11 @@ class Machine:
         [outcome] = self.apply(command, at_ms=at_ms)
         return outcome
 
-    def all(self, entries: Iterable[Entry]) -> list[AppliedEntry]:
-        """Apply entries in as many turns as it takes."""
-        left, done = list(entries), []
+    def all(self, entries: Iterable[Entry]) -> None:
+        """Store entries in as many turns as it takes."""
+        left = list(entries)
         while left:
-            applied = self.applier.apply(left)
-            done += applied
-            left = left[len(applied) :]
-        return done
+            left = left[len(self.store(*left)) :]
 
     def rows(self, family: str) -> dict[bytes, bytes]:
         """Return what is stored of a family."""

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from itertools import count
 from random import Random
@@ -8,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.message import Message
-from google.protobuf.wrappers_pb2 import StringValue, UInt64Value
 from hypothesis import HealthCheck, given, settings, strategies as st
 from quorate.apply.applier import Applier, ApplyLimits
-from quorate.apply.entries import LoggedCommand, Stamp, command_bytes, join, whole
-from quorate.apply.outcomes import AppliedEntry, Outcome, ReplicaStoppedError
+from quorate.apply.entries import LoggedCommand, Stamp, whole
+from quorate.apply.outcomes import ReplicaStoppedError
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.plugin import Txn
 from quorate.plugin.catalog import Catalog
+from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError, EngineError, FullError, StalledError
 from quorate.storage.families import EVENTS
 from quorate.v1.control_pb2 import AdoptSlots, OpenSession
@@ -45,13 +44,13 @@ def test_one_batch_holds_rows_events_and_the_record(machine: Machine) -> None:
     entry = machine.entry(machine.script(PUT), at_ms=50)
     noop = Entry(2, 4, EntryKind.NOOP, b"")
     members = Entry(3, 4, EntryKind.CONFIG, b"members")
-    applied = machine.applier.apply([entry, noop, members])
+    applied = machine.store(entry, noop, members)
 
     assert machine.home.disks["data.1"].position == before + 1
-    assert [(each.index, each.term, len(each.outcomes), each.at_ms) for each in applied] == [
-        (1, 1, 1, 50),
-        (2, 4, 0, 50),
-        (3, 4, 0, 50),
+    assert [(each.index, each.term, each.at_ms) for each in applied] == [
+        (1, 1, 50),
+        (2, 4, 50),
+        (3, 4, 50),
     ]
     record = machine.data.record
     assert (record.position, record.now_ms) == (Position(3, 4), 50)
@@ -59,14 +58,6 @@ def test_one_batch_holds_rows_events_and_the_record(machine: Machine) -> None:
     assert machine.applier.checksum_at() == (3, record.checksum)
     assert machine.applier.revision == whole(3)
     assert list(machine.rows(EVENTS)) == [(1).to_bytes(8)]
-
-
-def test_logical_time_never_runs_backwards(machine: Machine) -> None:
-    machine.do(PUT, at_ms=100)
-    outcome = machine.do(["now"], at_ms=40)
-
-    assert machine.answers(outcome) == [100]
-    assert machine.applier.now_ms == 100
 
 
 def test_entries_come_one_after_the_other(machine: Machine) -> None:
@@ -77,128 +68,23 @@ def test_entries_come_one_after_the_other(machine: Machine) -> None:
     assert machine.data.applied == 0
 
 
-def test_a_refusal_drops_the_writes_and_no_others(machine: Machine) -> None:
-    outcomes = machine.apply(
-        machine.script(PUT),
-        machine.script(["put", "tested.rows", "x", ""], ["emit", "x"], ["reject", "FENCED"]),
-        machine.script(["get", "tested.rows", "x"], ["put", "tested.rows", "l", "v"]),
-    )
-
-    assert [outcome.refusal and tuple(outcome.refusal) for outcome in outcomes] == [
-        None,
-        ("FENCED", "as the script says"),
-        None,
-    ]
-    assert machine.answers(outcomes[2]) == [""]
-    assert list(machine.rows("tested.rows")) == [b"k", b"l"]
-    assert b"x" not in machine.rows(EVENTS)[(1).to_bytes(8)]
-    assert [outcome.revision for outcome in outcomes] == [1 << 20, 1 << 20 | 1, 1 << 20 | 2]
-
-
-POISON: dict[str, Callable[[Machine], LoggedCommand]] = {
-    "raises": lambda machine: machine.script(["put", "tested.rows", "x", ""], ["fail", "KeyError"]),
-    "breaks in the middle": lambda machine: machine.script(
-        ["put", "tested.rows", "x", ""], ["put", "tested.rows", "y", None]
-    ),
-    "refuses with a code that core retries": lambda machine: machine.script(
-        ["put", "tested.rows", "x", ""], ["emit", "x"], ["reject", "WRONG_SHARD"]
-    ),
-    "refuses with a code of sessions": lambda machine: machine.script(
-        ["put", "tested.rows", "x", ""], ["reject", "SESSION_EXPIRED"]
-    ),
-    "does not parse": lambda _: LoggedCommand(StringValue.DESCRIPTOR.full_name, b"\xff\xff"),
-}
-
-
-@pytest.mark.parametrize("poison", POISON)
-def test_a_poison_command_costs_its_caller_an_error_and_nobody_else(
-    machine: Machine, poison: str
-) -> None:
-    outcomes = machine.apply(
-        machine.script(PUT), POISON[poison](machine), machine.script(["emit", "after"])
-    )
-
-    assert [outcome.refusal is None for outcome in outcomes] == [True, False, True]
-    refusal = outcomes[1].refusal
-    assert refusal is not None
-    assert refusal.code == "INTERNAL"
-    assert "command google.protobuf.StringValue failed at index 1 with" in refusal.message
-    assert list(machine.rows("tested.rows")) == [b"k"]
-    assert machine.applier.failures == 1
-    [(name, index, error)] = machine.failed
-    assert (name, index) == ("google.protobuf.StringValue", 1)
-    assert type(error).__name__ in refusal.message
-
-
-def test_a_failure_is_logged_with_index_and_command(
-    machine: Machine, caplog: pytest.LogCaptureFixture
-) -> None:
-    applier = Applier(machine.catalog, machine.shard, machine.data)
-    with caplog.at_level(logging.ERROR):
-        applier.apply([machine.entry(machine.script(["fail", "KeyError"]))])
-
-    [line] = caplog.records
-    assert "StringValue at index 1 of shard tested/3 failed with KeyError" in line.getMessage()
-    assert vars(line)["index"] == 1
-
-
-def test_memory_error_stops_the_replica_and_stores_nothing(machine: Machine) -> None:
-    with pytest.raises(MemoryError):
-        machine.do(PUT, ["fail", "MemoryError"])
-
-    assert machine.data.applied == 0
-    assert not machine.rows("tested.rows")
-
-
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("payload", "told"),
     [
-        (LoggedCommand("newer.v2.CloneCommand", b""), "newer.v2.CloneCommand"),
-        (command(UInt64Value()), "google.protobuf.UInt64Value"),
+        (b"\x09and more", "is of format 9, which a newer version of quorate wrote: run that"),
+        (b"\x08\x05\x22\x02\x0a\x00", "holds commands, as versions before 0.2 logged them"),
+        (b"", "holds commands, as versions before 0.2"),
+        (b"\x01cut off", "holds 8 bytes that do not add up"),
     ],
-    ids=["of a newer version", "of another group"],
 )
-def test_an_unknown_command_stops_the_replica_before_anything_of_its_entry(
-    machine: Machine, message: LoggedCommand, told: str
+def test_an_entry_that_cannot_be_read_stops_the_replica(
+    machine: Machine, payload: bytes, told: str
 ) -> None:
-    with pytest.raises(ReplicaStoppedError, match=told) as caught:
-        machine.apply(machine.script(PUT), message)
+    with pytest.raises(ReplicaStoppedError, match=f"Entry 1 of shard tested/3 {told}") as caught:
+        machine.applier.apply([Entry(1, 1, EntryKind.COMMAND, payload)])
 
     assert caught.value.index == 1
-    assert "Entry 1 of shard tested/3" in str(caught.value)
-    assert "Enable the plugin" in str(caught.value)
     assert machine.data.applied == 0
-
-
-def test_an_entry_that_cannot_be_read_stops_the_replica(machine: Machine) -> None:
-    with pytest.raises(ReplicaStoppedError, match="Entry 1 of shard tested/3 cannot be read"):
-        machine.applier.apply([Entry(1, 1, EntryKind.COMMAND, b"\xff\xff")])
-
-
-def test_a_damaged_row_stops_the_replica_even_when_the_handler_goes_on(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine.do(PUT)
-    machine.home.disks["data.1"].damage_row("tested.rows", b"k")
-    with pytest.raises(ReplicaStoppedError, match=r"Entry 2 .* cannot be applied") as caught:
-        machine.do(["get", "tested.rows", "k"])
-    assert isinstance(caught.value.__cause__, DamagedError)
-
-    def swallow(txn: Txn, _: object) -> None:
-        with pytest.raises(EngineError):
-            txn.get("tested.rows", b"k")
-
-    def swallow_many(txn: Txn, _: object) -> None:
-        with pytest.raises(EngineError):
-            txn.get_rows("tested.rows", [b"j", b"k"])
-
-    name = StringValue.DESCRIPTOR.full_name
-    route = machine.applier._routes[name]
-    for handler in (swallow, swallow_many):
-        monkeypatch.setitem(machine.applier._routes, name, route._replace(apply=handler))
-        with pytest.raises(ReplicaStoppedError, match="cannot be applied"):
-            machine.do(PUT)
-    assert machine.data.applied == 1
 
 
 @pytest.mark.parametrize("error", [StalledError("later"), FullError("no space")])
@@ -214,24 +100,12 @@ def test_a_write_that_can_be_tried_again_changes_nothing(
     assert machine.applier.applied == 1
     assert not machine.applier.slots.owned
     disk.failure = None
-    [applied] = machine.applier.apply(entries)
+    assert len(machine.store(*entries)) == 1
+    outcomes = machine.outcomes[2]
 
-    assert [outcome.refusal for outcome in applied.outcomes] == [None, None]
-    assert machine.answers(applied.outcomes[1]) == [3 << 48 | 1]
+    assert [outcome.refusal for outcome in outcomes] == [None, None]
+    assert machine.answers(outcomes[1]) == [3 << 48 | 1]
     assert machine.applier.slots.owned == {1}
-
-
-def test_a_failed_command_is_told_once_however_often_it_is_tried(machine: Machine) -> None:
-    entries = [machine.entry(machine.script(["fail", "KeyError"]))]
-    disk = machine.home.disks["data.1"]
-    disk.failure = StalledError("later")
-    for _ in range(3):
-        with pytest.raises(StalledError):
-            machine.applier.apply(entries)
-    disk.failure = None
-    machine.applier.apply(entries)
-
-    assert machine.applier.failures == len(machine.failed) == 1
 
 
 def test_any_other_failure_of_a_write_stops_the_replica(machine: Machine) -> None:
@@ -240,44 +114,18 @@ def test_any_other_failure_of_a_write_stops_the_replica(machine: Machine) -> Non
         machine.do(PUT)
 
 
-def test_a_command_for_another_slot_writes_nothing(machine: Machine) -> None:
-    assert machine.control(slotted(5, 1023)).refusal is None
-    outcomes = machine.apply(
-        machine.script(PUT, slots=[5, 1023]),
-        machine.script(["put", "tested.rows", "x", ""], slots=[5, 6]),
-        machine.script(["put", "tested.rows", "y", ""], slots=[4_000])._replace(slotless=True),
-    )
-
-    assert [outcome.refusal and outcome.refusal.code for outcome in outcomes] == [
-        None,
-        "WRONG_SHARD",
-        None,
-    ]
-    assert "slot 6 is not owned by shard tested/3" in str(outcomes[1].refusal)
-    assert list(machine.rows("tested.rows")) == [b"k", b"y"]
-    machine.open()
-    assert machine.applier.slots.owned == {5, 1023}
-
-
-def test_slots_that_were_adopted_hold_for_the_next_command_of_the_entry(machine: Machine) -> None:
-    outcomes = machine.apply(command(slotted(5)), machine.script(PUT, slots=[5]))
-
-    assert [outcome.refusal for outcome in outcomes] == [None, None]
-
-
 def test_a_turn_ends_between_entries_after_its_time_or_bytes(new_machine: NewMachine) -> None:
     ticks = count()
     slow = new_machine(clock=lambda: next(ticks) * 0.002)
     big = new_machine(limits=ApplyLimits(turn_bytes=100))
     for machine in (slow, big):
-        payload = machine.entry(machine.script(PUT)).payload
-        entries = [Entry(index, 1, EntryKind.COMMAND, payload) for index in range(1, 6)]
+        entries = [machine.entry(machine.script(PUT)) for _ in range(5)]
         sizes = []
         while entries:
-            applied = machine.applier.apply(entries)
+            applied = machine.store(*entries)
             entries = entries[len(applied) :]
             sizes.append(len(applied))
-        # 0.002 s between two looks at the clock; 71 bytes an entry.
+        # 0.002 s between two looks at the clock; 97 bytes an entry.
         assert sizes == ([3, 2] if machine is slow else [2, 2, 1])
 
 
@@ -288,7 +136,7 @@ def test_replicas_of_different_rows_stop_at_the_next_entry(new_machine: NewMachi
     checked = leader.applier.checksum_at()
     entry = leader.entry(leader.script(PUT), checked=checked)
 
-    leader.applier.apply([entry])
+    leader.store(entry)
     with pytest.raises(ReplicaStoppedError, match="at index 1 the checksum is") as caught:
         follower.applier.apply([entry])
     assert caught.value.index == 1
@@ -301,8 +149,6 @@ def test_replicas_of_different_rows_stop_at_the_next_entry(new_machine: NewMachi
 
 #: Of each kind two scripts whose effects are of one length.
 DIFFERENCES: dict[str, tuple[list[object], list[object]]] = {
-    "a reply": (["answer", 1], ["get", "tested.marks", "there"]),
-    "a refusal": (["reject", "NO"], ["reject", "ON"]),
     "a public row": (PUT, ["put", "tested.rows", "k", "w"]),
     "a public key": (PUT, ["put", "tested.rows", "l", "v"]),
     "a private row": (["put", "tested.marks", "k", "v"], ["put", "tested.marks", "k", "w"]),
@@ -329,9 +175,11 @@ def test_every_difference_shows_in_the_checksum(new_machine: NewMachine, differe
 def test_an_entry_may_be_compared_with_one_of_the_same_turn(new_machine: NewMachine) -> None:
     leader, follower = new_machine(), new_machine()
     first = leader.entry(leader.script(PUT))
-    leader.applier.apply([first])
+    leader.store(first)
     index, checksum = leader.applier.checksum_at()
     good = leader.entry(leader.script(PUT), checked=(index, checksum))
+    leader.evaluator.begin()
+    leader.logged = 1
     bad = leader.entry(leader.script(PUT), checked=(index, checksum ^ 1))
 
     with pytest.raises(ReplicaStoppedError):
@@ -413,12 +261,12 @@ _ENTRIES = st.lists(
 )
 
 
-def logged(
-    machine: Machine, drawn: list[tuple[list[tuple[list[tuple[object, ...]], int | None]], int]]
-) -> list[Entry]:
+Drawn = list[tuple[list[tuple[list[tuple[object, ...]], int | None]], int]]
+
+
+def logged(machine: Machine, drawn: Drawn) -> list[tuple[list[LoggedCommand], int]]:
     """A session is opened first, and may expire on the way."""
-    opening = join(0, [command_bytes(command(OpenSession(ttl_ms=3_000)))])
-    entries = [Entry(1, 1, EntryKind.COMMAND, opening)]
+    entries = [([command(OpenSession(ttl_ms=3_000))], 0)]
     for number, (scripts, at_ms) in enumerate(drawn, start=2):
         commands = [
             machine.script(
@@ -427,13 +275,8 @@ def logged(
             )
             for steps, sequence in scripts
         ]
-        payload = join(at_ms * number, map(command_bytes, commands))
-        entries.append(Entry(number, 1, EntryKind.COMMAND, payload))
+        entries.append((commands, at_ms * number))
     return entries
-
-
-def seen(applied: list[AppliedEntry]) -> list[tuple[Outcome, ...]]:
-    return [each.outcomes for each in applied]
 
 
 @settings(
@@ -442,38 +285,35 @@ def seen(applied: list[AppliedEntry]) -> list[tuple[Outcome, ...]]:
 )
 @given(drawn=_ENTRIES, seed=st.integers(0, 99))
 def test_any_division_and_any_crash_gives_the_same_state(
-    new_machine: NewMachine,
-    drawn: list[tuple[list[tuple[list[tuple[object, ...]], int | None]], int]],
-    seed: int,
+    new_machine: NewMachine, drawn: Drawn, seed: int
 ) -> None:
+    """What is evaluated over entries in flight is what is evaluated over stored ones."""
     # So small that events are trimmed on the way.
     limits = ApplyLimits(retained_entries=3, retained_ms=2_000)
-    whole_turn, one_by_one = new_machine(limits=limits), new_machine(limits=limits)
-    entries = logged(whole_turn, drawn)
-    outcomes = seen(whole_turn.all(entries))
-    assert [
-        each for entry in entries for each in seen(one_by_one.applier.apply([entry]))
-    ] == outcomes
+    in_flight, one_by_one = new_machine(limits=limits), new_machine(limits=limits)
+    for commands, at_ms in logged(one_by_one, drawn):
+        one_by_one.apply(*commands, at_ms=at_ms)
+    entries = [
+        in_flight.entry(*commands, at_ms=at_ms) for commands, at_ms in logged(in_flight, drawn)
+    ]
+    assert in_flight.outcomes == one_by_one.outcomes
+    in_flight.all(entries)
 
     rng, crashing = Random(seed), new_machine(limits=limits)
-    answered: dict[int, tuple[Outcome, ...]] = {}
     while crashing.data.applied < len(entries):
         left = entries[crashing.data.applied :]
-        for each in crashing.applier.apply(left[: rng.randint(1, len(left))]):
-            # What is applied a second time is answered as it was.
-            assert answered.setdefault(each.index, each.outcomes) == each.outcomes
+        crashing.store(*left[: rng.randint(1, len(left))])
         if rng.random() < 0.5:
             crashing.data.sync()
         if rng.random() < 0.4:
             crashing.home.lose_power(rng)
             crashing.open()
 
-    assert [answered[index] for index in sorted(answered)] == outcomes
     for machine in (one_by_one, crashing):
-        assert machine.applier.checksum_at() == whole_turn.applier.checksum_at()
-        assert machine.digest() == whole_turn.digest()
-        assert machine.data.record == whole_turn.data.record
-        assert machine.applier.counts() == whole_turn.applier.counts()
+        assert machine.applier.checksum_at() == in_flight.applier.checksum_at()
+        assert machine.digest() == in_flight.digest()
+        assert machine.data.record == in_flight.data.record
+        assert machine.applier.counts() == in_flight.applier.counts()
 
 
 def test_a_catalog_without_the_plugin_opens_the_data(machine: Machine, catalog: Catalog) -> None:
@@ -482,3 +322,19 @@ def test_a_catalog_without_the_plugin_opens_the_data(machine: Machine, catalog: 
     data = type(machine.data).open(machine.home, ())
 
     assert "tested.rows" in data.orphans
+
+
+def test_a_node_without_the_plugin_keeps_its_rows(new_machine: NewMachine) -> None:
+    """As while a plugin is upgraded one node at a time: its leader knows a family more."""
+    leader = new_machine()
+    data = ShardData.open(MemoryHome(), ())
+    follower = Applier(leader.catalog, leader.shard, data)
+    for steps in ([PUT, ["put", "tested.marks", "m", "1"]], [["put", "tested.rows", "l", "w"]]):
+        entry = leader.entry(leader.script(*steps))
+        leader.store(entry)
+        follower.apply([entry])
+
+    assert set(data.orphans) == {"tested.rows", "tested.marks"}
+    for family in data.orphans:
+        assert dict(data.iterate(family, b"", None)) == leader.rows(family)
+    assert follower.checksum_at() == leader.applier.checksum_at()

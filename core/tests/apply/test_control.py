@@ -7,8 +7,8 @@ import pytest
 from google.protobuf.message import Message
 from quorate.apply import control
 from quorate.apply.control import METADATA, MirrorPosition
-from quorate.apply.entries import Stamp
-from quorate.apply.outcomes import SESSION_EXPIRED, Outcome
+from quorate.apply.outcomes import Outcome
+from quorate.apply.placement import KEY, Placement
 from quorate.plugin import Row, keys
 from quorate.storage.events import decode
 from quorate.v1 import control_pb2
@@ -21,9 +21,12 @@ from quorate.v1.control_pb2 import (
     MirroredRow,
     NodeDeclaration,
     OpenSession,
+    PlaceLeader,
     RaiseGeneration,
+    RecoverShard,
     ReportDeclaration,
     ShardMember,
+    ShardOrigin,
     ShardRow,
 )
 
@@ -65,7 +68,13 @@ def mirror(
 def test_every_command_of_the_file_has_its_route() -> None:
     messages = {each.full_name for each in control_pb2.DESCRIPTOR.message_types_by_name.values()}
     parts = {"OpenSessionReply", "MirroredRow", "NodeDeclaration", "DeclaredGroup", "ShardRow"}
-    parts |= {"ShardMember", "MemberRow", "BeginMemberChangeReply", "SealSessionReply"}
+    parts |= {
+        "ShardOrigin",
+        "ShardMember",
+        "MemberRow",
+        "BeginMemberChangeReply",
+        "SealSessionReply",
+    }
 
     assert set(control.ROUTES) == messages - {f"quorate.v1.{part}" for part in parts}
 
@@ -75,6 +84,7 @@ def test_every_command_of_the_file_has_its_route() -> None:
     [
         AdoptSlots(version=1, slots=b"short"),
         OpenSession(ttl_ms=0),
+        PlaceLeader(),
         AdoptMirror(family="tested.rows", revision=1, reset=True),
         AdoptMirror(family="tested.facts", revision=1),
     ],
@@ -91,6 +101,14 @@ def test_only_newer_slots_are_adopted(machine: Machine) -> None:
 
     assert machine.applier.slots.version == 2
     assert machine.applier.slots.owned == {0}
+
+
+def test_whom_a_shard_was_handed_to_is_kept_with_the_time(machine: Machine) -> None:
+    for node, at_ms in (("n1", 500), ("n2", 700)):
+        machine.control(PlaceLeader(node=node), at_ms)
+
+    assert Placement.decode(machine.rows("core.slots")[KEY]) == Placement("n2", 700)
+    assert Placement.decode(None) is None
 
 
 def test_a_copy_goes_forward_only(machine: Machine) -> None:
@@ -141,6 +159,42 @@ def test_a_shard_that_makes_no_sense_creates_none(first: Machine) -> None:
     assert not first.rows("core.events")
 
 
+def recovery(number: int, node: str, epoch: int, index: int = 0) -> RecoverShard:
+    origin = ShardOrigin(epoch=epoch, node=node, index=index)
+    return RecoverShard(group="tested", number=number, origin=origin)
+
+
+def test_a_recovered_shard_begins_with_one_of_its_replicas(first: Machine) -> None:
+    row = shard_row(0)
+    row.members.add(node="b", replica=2)
+    first.control(CreateShards(shards=[row, shard_row(1)]))
+    for again in (recovery(0, "b", 1, index=7), recovery(0, "b", 1, index=9)):
+        assert first.control(again).refusal is None
+    # A watch has one generation for all of its shards: each passes all that were before.
+    first.control(recovery(1, "a", 1))
+
+    stored = [ShardRow.FromString(row[8:]) for row in first.rows("core.shards").values()]
+    assert [each.node for each in stored[0].members] == ["b"]
+    assert [each.node for each in stored[0].replicas] == ["a", "b"]
+    assert stored[0].origin == ShardOrigin(epoch=1, node="b", index=7)
+    assert [each.origin.generation for each in stored] == [0, 1]
+
+
+def test_a_recovery_that_makes_no_sense_changes_nothing(first: Machine) -> None:
+    first.control(CreateShards(shards=[shard_row(0)]))
+    first.control(recovery(0, "a", 1))
+    before = first.rows("core.shards")
+    for command, code in (
+        (recovery(1, "a", 1), "NOT_FOUND"),
+        (recovery(0, "b", 2), "NOT_FOUND"),
+        (recovery(0, "a", 3), "RECOVERED"),
+        (recovery(0, "b", 1), "RECOVERED"),
+        (RecoverShard(group="metadata"), "NOT_FOUND"),
+    ):
+        assert refused(first.control(command)) == code
+    assert first.rows("core.shards") == before
+
+
 def test_a_declaration_is_noted_when_it_is_another(first: Machine) -> None:
     for fingerprint in ("one", "one", "two"):
         declaration = NodeDeclaration(node="a", replica=1, fingerprint=fingerprint)
@@ -153,8 +207,14 @@ def test_a_declaration_is_noted_when_it_is_another(first: Machine) -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [CreateShards(), ReportDeclaration(), BeginMemberChange(), FinishMemberChange()],
-    ids=["shards", "node", "begin", "finish"],
+    [
+        CreateShards(),
+        RecoverShard(),
+        ReportDeclaration(),
+        BeginMemberChange(),
+        FinishMemberChange(),
+    ],
+    ids=["shards", "recovery", "node", "begin", "finish"],
 )
 def test_the_first_shard_alone_knows_the_others(machine: Machine, message: Message) -> None:
     assert refused(machine.control(message)) == "WRONG_SHARD"
@@ -167,24 +227,3 @@ def test_the_generation_only_rises(machine: Machine) -> None:
 
     assert machine.applier.generation == 2
     assert machine.data.record.generation == 2
-
-
-def test_a_session_of_an_earlier_generation_is_never_taken_for_a_later_one(
-    new_machine: NewMachine,
-) -> None:
-    """The entries behind a backup are written again after its restore, at the same indexes."""
-
-    def opened(machine: Machine) -> int:
-        outcome = machine.control(OpenSession(ttl_ms=1_000))
-        return control_pb2.OpenSessionReply.FromString(outcome.reply).session
-
-    abandoned, restored = new_machine(), new_machine()
-    abandoned.do()
-    restored.control(RaiseGeneration(generation=1))
-    assert abandoned.data.applied == restored.data.applied
-    lost = opened(abandoned)
-    kept = opened(restored)
-
-    assert lost != kept
-    assert restored.do(stamp=Stamp(lost, 1, 1)).refusal.code == SESSION_EXPIRED  # type: ignore[union-attr]
-    assert restored.do(stamp=Stamp(kept, 1, 1)).refusal is None

@@ -12,6 +12,7 @@ from quorate.apply.txn import NOTHING, ShardTxn
 from quorate.plugin import Row, UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow, decode
+from quorate.v1.control_pb2 import RaiseGeneration
 
 if TYPE_CHECKING:
     from core.tests.apply.conftest import Machine
@@ -311,6 +312,33 @@ def test_counts_are_exact(machine: Machine) -> None:
     machine.do(["clear", "tested.tallies", "b", "z"], ["put", "tested.tallies", "z", ""])
 
     assert machine.applier.counts() == {"tested.olds": 1, "tested.tallies": 2}
+    reader = machine.applier.reader(frozenset({"tested.olds", "tested.tallies", "tested.rows"}))
+    assert (reader.count("tested.olds"), reader.count("tested.tallies")) == (1, 2)
+    with pytest.raises(ValueError, match=r"tested\.rows is not counted"):
+        reader.count("tested.rows")
+    with pytest.raises(UndeclaredFamilyError):
+        machine.applier.reader(frozenset()).count("tested.olds")
+
+
+def test_a_transaction_counts_its_own_writes() -> None:
+    txn, _ = new_txn()
+    assert txn.count("any.rows") == 0
+    txn.put("any.rows", b"a", b"1")
+    txn.put("any.rows", b"a", b"2")
+    txn.put_each("any.rows", {b"b": b"1", b"c": b"1"})
+    txn.delete("any.rows", b"b")
+
+    assert txn.count("any.rows") == 2
+
+
+def test_a_reader_sees_deadlines(machine: Machine) -> None:
+    machine.do(["at", "k", 70])
+    reader = machine.applier.reader(frozenset())
+
+    assert reader.deadline("tested.bell", b"k") == 70
+    assert reader.deadline("tested.bell", b"l") is None
+    with pytest.raises(ValueError, match=r"timer tested\.bel is not declared"):
+        reader.deadline("tested.bel", b"k")
 
 
 _KEYS = st.sampled_from("abcde")
@@ -352,3 +380,14 @@ def test_layers_show_what_a_plain_dict_would(steps: list[tuple[str, ...]]) -> No
         assert {k: top.get("f", k) for k in (b"a", b"c")} == {k: shown.get(k) for k in (b"a", b"c")}
         several = [b"c", b"a", b"b", b"c", b"z"]
         assert top.get_many("f", several) == [shown.get(key) for key in several]
+
+
+def test_sequences_leap_with_the_generation(machine: Machine) -> None:
+    assert machine.read(["id", "x"]) == [3 << 48 | 1]
+    for generation in (1, 2):
+        machine.control(RaiseGeneration(generation=generation))
+        assert machine.read(["id", "x"], ["id", "x"], ["id", f"new {generation}"]) == [
+            3 << 48 | generation << 32 | 1,
+            3 << 48 | generation << 32 | 2,
+            3 << 48 | generation << 32 | 1,
+        ]

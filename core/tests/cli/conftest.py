@@ -14,10 +14,13 @@ import grpc
 import pytest
 from google.protobuf.message import Message
 from quorate.cli.main import main
-from quorate.v1 import admin_pb2, admin_pb2_grpc, kv_pb2, kv_pb2_grpc, watch_pb2, watch_pb2_grpc
+from quorate.plugin import generic_handler
+from quorate.v1 import admin_pb2, kv_pb2, watch_pb2
 
 SOUND = '''
 from collections.abc import Iterator
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.wrappers_pb2 import BytesValue, Int64Value, StringValue
 from quorate.plugin import *
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,6 +30,15 @@ class Settings(BaseModel):
     """How notes are kept."""
     model_config = ConfigDict(frozen=True, extra="forbid")
     most: int = Field(3, description="Most notes.")
+
+file = FileDescriptorProto(name="NAME.proto", package="notes.v1")
+file.service.add(name="NoteService")
+pool = DescriptorPool()
+pool.Add(file)
+SERVICE = pool.FindServiceByName("notes.v1.NoteService")
+
+class Notes:
+    """Serve nothing."""
 
 async def keep(node, shard):
     """Keep."""
@@ -66,7 +78,7 @@ def quorate_controllers():
 
 @hookimpl
 def quorate_grpc_services():
-    return [GrpcService(full_name="notes.v1.NoteService", add_to_server=print, servicer=print)]
+    return [GrpcService(service=SERVICE, servicer=lambda node: Notes())]
 
 @hookimpl
 def quorate_cli_commands():
@@ -149,11 +161,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install
             del sys.modules[module]
 
 
-class FakeNode(
-    admin_pb2_grpc.AdminServiceServicer,
-    kv_pb2_grpc.KvServiceServicer,
-    watch_pb2_grpc.WatchServiceServicer,
-):
+class FakeNode:
     """A node that answers what a test tells it to, and writes down what operators ask of it."""
 
     def __init__(self) -> None:
@@ -197,6 +205,10 @@ class FakeNode(
     def TransferLeader(self, request: Message, context: Any) -> Message:
         self.asked.append(request)
         return admin_pb2.TransferLeaderResponse()
+
+    def RecoverShard(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        return admin_pb2.RecoverShardResponse(epoch=1)
 
     def PauseController(self, request: Message, context: Any) -> Message:
         self.asked.append(request)
@@ -277,9 +289,12 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
     fake = FakeNode()
     with ThreadPoolExecutor(4) as pool:
         server = grpc.server(pool)
-        admin_pb2_grpc.add_AdminServiceServicer_to_server(fake, server)
-        kv_pb2_grpc.add_KvServiceServicer_to_server(fake, server)
-        watch_pb2_grpc.add_WatchServiceServicer_to_server(fake, server)
+        services = [
+            admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+            kv_pb2.DESCRIPTOR.services_by_name["KvService"],
+            watch_pb2.DESCRIPTOR.services_by_name["WatchService"],
+        ]
+        server.add_generic_rpc_handlers([generic_handler(each, fake) for each in services])
         fake.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         fake.know("node1")
         fake.status = admin_pb2.NodeStatusResponse(node="node1", ready=True, version="1.2.3")

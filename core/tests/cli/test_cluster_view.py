@@ -5,7 +5,6 @@ from typing import Any
 from quorate.cli.cluster_view import ClusterView, view_of
 from quorate.cli.statuses import Silent, Status
 from quorate.v1.admin_pb2 import (
-    BrokenReplica,
     ControllerReport,
     FollowerReport,
     NodeAddress,
@@ -98,18 +97,23 @@ def test_a_node_that_began_anew_has_no_rate_yet() -> None:
     assert second.shards[0]["commands_per_s"] is None
 
 
-def test_alarms_are_what_nodes_say_and_what_has_stopped() -> None:
+def test_alarms_are_what_nodes_say() -> None:
     seen = view(
-        status(replica("leader", 4, 20, stopped="the disk is full"), alarms=["clocks differ"]),
-        status(broken=[BrokenReplica(shard="toy/0", error="it is damaged")]),
+        status(replica("leader", 4, 20), alarms=["clocks differ"]),
+        status(alarms=["shard toy/0 has stopped"]),
         Silent("gone"),
     )
 
     assert seen.alarms == [
         {"node": "n1", "alarm": "clocks differ"},
-        {"node": "n1", "alarm": "metadata/0 has stopped: the disk is full"},
-        {"node": "n2", "alarm": "toy/0 cannot be opened: it is damaged"},
+        {"node": "n2", "alarm": "shard toy/0 has stopped"},
     ]
+
+
+def test_a_replica_that_has_stopped_leads_nothing() -> None:
+    seen = view(status(replica("leader", 4, 20, stopped="the disk is full")), status(), status())
+
+    assert seen.shards[0]["leader"] is None
 
 
 def test_what_is_empty_has_no_table() -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +22,16 @@ def test_what_was_put_is_got_byte_for_byte(run: Run, node: FakeNode) -> None:
     assert list(node.pairs) == ["grüße".encode()]
 
 
-def test_a_terminal_gets_a_line_end_behind_the_value(
-    run: Run, node: FakeNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.ci
+def test_a_terminal_gets_a_line_end_after_the_value(run: Run, node: FakeNode) -> None:
     run("kv", "put", "a", "1")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown, terminal = pty.openpty()
 
-    assert run("kv", "get", "a").out == "1\n"
+    code = subprocess.call([sys.executable, "-m", "quorate.cli", "kv", "get", "a"], stdout=terminal)
+
+    assert (code, os.read(shown, 100)) == (0, b"1\r\n")
+    os.close(shown)
+    os.close(terminal)
 
 
 def test_bytes_are_given_and_shown_in_hex(run: Run, node: FakeNode) -> None:

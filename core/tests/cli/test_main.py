@@ -105,7 +105,7 @@ def test_without_arguments_there_is_help(run: Run) -> None:
     ran = run()
 
     assert (ran.code, ran.err) == (0, "")
-    assert "completion  Print the completion script of a shell." in ran.out
+    assert "completion   Print the completion script of a shell." in ran.out
 
 
 def test_help_names_plugin_commands_and_does_not_import_them(run: Run, install: Install) -> None:
@@ -125,7 +125,7 @@ def test_completion_of_names_imports_no_plugin_command(
     install("notes", commands="raise AssertionError('imported')")
     install("torn", BROKEN)
     monkeypatch.setenv("_QUORATE_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "quorate no")
+    monkeypatch.setenv("COMP_WORDS", "quorate notes")
     monkeypatch.setenv("COMP_CWORD", "1")
 
     with pytest.raises(SystemExit):
@@ -323,12 +323,32 @@ def test_what_grpc_tells_of_connections_is_left_out_unless_it_is_asked_for(
     assert os.environ["GRPC_VERBOSITY"] == "DEBUG"
 
 
-def test_a_table_is_broken_for_a_terminal_only(
+def test_a_table_is_as_wide_as_its_terminal_or_120_columns(
     run: Run, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = "x" * 300
-    install("notes", commands=COMMANDS.replace("milk", long))
-    assert long not in run("notes", "show").out
+    install("notes", commands=COMMANDS.replace("milk", "x" * 300))
+    widths = []
+    for columns in ("60", None):
+        if columns is None:
+            monkeypatch.delenv("COLUMNS")
+        else:
+            monkeypatch.setenv("COLUMNS", columns)
+        out = run("notes", "show").out
+        assert out.count("x") >= 300
+        widths.append(max(map(len, out.splitlines())))
+    assert widths == [60, 120]
 
+
+def test_a_row_of_more_columns_than_fit_is_a_block(
+    run: Run, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = ", ".join(f'"a_long_name_{number}": {number}' for number in range(20))
+    install("notes", commands=COMMANDS.replace('"name": "milk"', wide))
     monkeypatch.delenv("COLUMNS")
-    assert long in run("notes", "show").out
+
+    lines = run("notes", "show").out.splitlines()
+
+    assert max(map(len, lines)) <= 120
+    assert [line.strip("│ ").split() for line in lines if "a_long_name_1 " in line] == [
+        ["a_long_name_1", "│", "1"]
+    ]

@@ -5,11 +5,12 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.cli import protos
+from quorate.cli import new_plugin, protos
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import Run
@@ -99,7 +100,27 @@ def test_a_new_plugin_is_sound_and_passes_its_tests(run: Run, tmp_path: Path) ->
     code = "import sys; from quorate.cli.main import main; sys.exit(main(sys.argv[1:]))"
     python = [sys.executable, "-W", "error", "-P", "-c", code]
     passes("plugin", "check", "night_watch")
-    passes("night_watch", "key", "milk")
+    passes("night_watch", "notes", "--help")
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(find_spec("mypy") is None, reason="the tox env `proto` runs this test")
+def test_a_new_plugin_is_typed(tmp_path: Path) -> None:
+    folder = tmp_path / "night_watch"
+    new_plugin._render("night_watch", folder)
+    # What only the compiler makes is left out.
+    missing = ["--allow-subclassing-any", "--disable-error-code=import-not-found"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-warn-unused-ignores", *missing],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _install(folder: Path, tmp_path: Path) -> None:

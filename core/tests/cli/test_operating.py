@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+from quorate.plugin import keys
+from quorate.plugin.slots import slot_of
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     ControllerReport,
@@ -12,6 +15,7 @@ from quorate.v1.admin_pb2 import (
     MemberReport,
     NodeStatusResponse,
     PauseControllerRequest,
+    RecoverShardRequest,
     RemoveMemberRequest,
     ReplicaReport,
     ResumeControllerRequest,
@@ -152,7 +156,14 @@ def test_a_node_that_was_not_told_is_named_when_the_others_were(
 
 def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
     assert json.loads(run("shard", "list", "--output", "json").out) == [
-        {"shard": "metadata/0", "slots": 1024, "nodes": ["node1"], "leader": "node1", "term": 3}
+        {
+            "shard": "metadata/0",
+            "slots": 1024,
+            "nodes": ["node1"],
+            "leader": "node1",
+            "term": 3,
+            "problems": ["node1: has no replica yet"],
+        }
     ]
 
 
@@ -192,3 +203,110 @@ def test_an_unknown_shard_is_told_with_those_that_there_are(run: Run, node: Fake
 
     assert ran.code == 1
     assert ran.err == "error: there is no shard toy/1; name one of metadata/0\n"
+
+
+def test_a_member_is_removed_by_force(run: Run, node: FakeNode) -> None:
+    assert run("member", "remove", "node2", "--force").code == 0
+    assert run("member", "replace", "node2", "h:2", "--force").code == 0
+    assert [each for each in node.asked if isinstance(each, RemoveMemberRequest)] == [
+        RemoveMemberRequest(node="node2", force=True)
+    ] * 2
+
+
+def stopped(node: FakeNode, nowhere: str) -> None:
+    """Let two nodes have a replica that has stopped, and a third one be silent."""
+    node.know("node1", "node2", node3=nowhere)
+    node.status = NodeStatusResponse(
+        shards=[
+            ReplicaReport(
+                shard="metadata/0", role="leader", stopped="damaged", applied_index=9, generation=4
+            ),
+            # The history that a recovery begins.
+            ReplicaReport(shard="metadata/0", role="leader", epoch=1, generation=2),
+        ],
+    )
+
+
+def test_shards_are_listed_with_why_they_stopped(run: Run, node: FakeNode, nowhere: str) -> None:
+    stopped(node, nowhere)
+    [row] = json.loads(run("shard", "list", "--output", "json").out)
+    assert row["problems"] == [
+        "node1: has stopped: damaged",
+        "node2: has stopped: damaged",
+        "node3: does not answer: it cannot be reached",
+    ]
+
+
+def test_a_shard_is_recovered_from_a_replica(run: Run, node: FakeNode, nowhere: str) -> None:
+    stopped(node, nowhere)
+    ran = run("shard", "recover", "metadata/0", "--from", "node1", "--confirm", "metadata/0")
+
+    assert ran.err == (
+        "warning: metadata/0 begins anew with what node1 holds, up to index 9; whatever was written"
+        " after that is lost, also what was acknowledged; not known is how much node3 has\n"
+    )
+    assert ran.out.startswith("metadata/0 is back, led by node1; ")
+    [asked] = [each for each in node.asked if isinstance(each, RecoverShardRequest)]
+    assert asked == RecoverShardRequest(shard="metadata/0", node="node1", index=9, generation=4)
+
+
+def test_a_shard_is_dropped(run: Run, node: FakeNode, nowhere: str) -> None:
+    stopped(node, nowhere)
+    ran = run("shard", "recover", "metadata/0", "--drop", "--confirm", "metadata/0")
+
+    assert "warning: every row of metadata/0 is given up, on all nodes" in ran.err
+    [asked] = [each for each in node.asked if isinstance(each, RecoverShardRequest)]
+    assert (asked.node, asked.empty) == ("node1", True)
+
+
+def test_nothing_is_recovered_that_is_not_confirmed(run: Run, node: FakeNode, nowhere: str) -> None:
+    stopped(node, nowhere)
+    for options, told in (
+        (("--from", "node1"), "nothing was changed; say --confirm metadata/0"),
+        (("--drop",), "nothing was changed"),
+        (("--drop", "--confirm", "toy/0"), "--confirm names toy/0, not metadata/0"),
+        (("--drop", "--from", "node1"), "name a node with --from NODE"),
+        ((), "name a node with --from NODE"),
+        (("--from", "node9", "--confirm", "metadata/0"), "node9 has no replica of it"),
+    ):
+        ran = run("shard", "recover", "metadata/0", *options)
+        assert ran.code != 0
+        assert told in ran.err
+    assert not [each for each in node.asked if isinstance(each, RecoverShardRequest)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shard_key"),
+    [
+        ((), b""),
+        (("acme", "ada"), keys.pack("acme", "ada")),
+        (("--raw", "brokers"), b"brokers"),
+        (("--hex", "00ff"), b"\x00\xff"),
+    ],
+)
+def test_the_shard_of_a_key_is_shown(
+    run: Run, node: FakeNode, arguments: tuple[str, ...], shard_key: bytes
+) -> None:
+    ran = run("shard", "of", "metadata", *arguments, "--output", "json")
+
+    assert json.loads(ran.out) == [
+        {"shard": "metadata/0", "slot": slot_of(shard_key), "leader": "node1", "nodes": ["node1"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("toy",), 2, "'toy' is no group of the cluster; there are: metadata"),
+        (("metadata", "--raw"), 2, "one PART: the whole shard key"),
+        (("metadata", "--raw", "--hex", "00"), 2, "one PART: the whole shard key"),
+        (("metadata", "--hex", "xy"), 2, "'xy' is not in hex digits"),
+    ],
+)
+def test_the_shard_of_what_is_no_key_is_refused(
+    run: Run, node: FakeNode, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    ran = run("shard", "of", *arguments)
+
+    assert ran.code == code
+    assert told in ran.err

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from quorate.cli import protos, stale_code
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import Install, Run
@@ -18,6 +20,23 @@ def quorate_comands():
 @hookimpl
 def quorate_column_families():
     return [ColumnFamily(name="other.rows", group="nowhere")]
+"""
+PLACELESS = """
+from google.protobuf.wrappers_pb2 import StringValue
+from quorate.plugin import *
+@hookimpl
+def quorate_raft_groups():
+    return [RaftGroup(name="placeless")]
+@hookimpl
+def quorate_column_families():
+    return [ColumnFamily(name="placeless.totals", group="placeless")]
+@hookimpl
+def quorate_commands():
+    return [Command(message=StringValue, group="placeless", examples=(StringValue(value="k"),),
+                    shard_key=lambda command: command.value.encode())]
+@hookimpl
+def quorate_data_routes():
+    return [DataRoute(message=StringValue, apply=lambda txn, command: None)]
 """
 
 
@@ -50,7 +69,8 @@ def test_list_as_a_table_fits_a_terminal(run: Run, install: Install) -> None:
     out = run("plugin", "list").out
 
     assert max(map(len, out.splitlines())) <= 100
-    assert "  google.protobuf.StringValue " in out
+    assert "\\n" not in out
+    assert "│   google.protobuf.StringValue " in out
     assert "importing torn_plugin raised" in out
 
 
@@ -81,8 +101,92 @@ def test_check_is_content_with_a_sound_plugin(run: Run, install: Install) -> Non
 
     assert ran.code == 0
     assert json.loads(ran.out) == [
-        {"name": "notes", "distribution": "quorate-notes", "version": "1.2.3", "result": "sound"}
+        {
+            "name": "notes",
+            "distribution": "quorate-notes",
+            "version": "1.2.3",
+            "result": "sound",
+            "generated code": "no sources here",
+            "notes": [],
+        }
     ]
+
+
+@pytest.fixture
+def sources(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plugin that is installed from its sources, with code that was generated of them."""
+    install("drawn", "")
+    (tmp_path / "site" / "drawn_plugin.py").unlink()
+    folder = tmp_path / "drawn"
+    root = folder / "src"
+    root.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("")
+    (root / "drawn_plugin.py").write_text("")
+    (root / "drawn.proto").write_text('syntax = "proto3";')
+    (root / "drawn_pb2.py").write_bytes(b"generated")
+    monkeypatch.syspath_prepend(str(root))
+    # Another test's module of that name lies elsewhere.
+    monkeypatch.delitem(sys.modules, "drawn_plugin", raising=False)
+    return root
+
+
+@pytest.fixture
+def compiled(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a compiler be installed that always gives the same."""
+    generated = protos.Generated({"drawn_pb2.py": b"generated"}, b"")
+    monkeypatch.setattr(stale_code, "find_spec", lambda _: object())
+    monkeypatch.setattr(protos, "generate", lambda _: generated)
+    monkeypatch.setattr(protos, "source_of", lambda folder: protos.Source(folder, (), folder))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_check_finds_generated_code_that_is_stale(run: Run, sources: Path) -> None:
+    [row] = json.loads(run("plugin", "check", "drawn", "--output", "json").out)
+    assert row["generated code"] == "up to date"
+    (sources / "drawn_pb2.py").write_bytes(b"of an older source")
+
+    ran = run("plugin", "check", "drawn")
+
+    assert ran.code == 4
+    assert f"{sources / 'drawn_pb2.py'} is not what its source generates; run `quorate" in ran.err
+
+
+@pytest.mark.usefixtures("sources")
+def test_check_says_when_generated_code_cannot_be_checked(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stale_code, "find_spec", lambda _: None)
+
+    [row] = json.loads(run("plugin", "check", "drawn", "--output", "json").out)
+
+    assert row["generated code"].startswith("not checked: grpcio-tools")
+
+
+def test_check_notes_private_rows_that_stay_when_shards_grow(run: Run, install: Install) -> None:
+    install("placeless", PLACELESS)
+
+    [row] = json.loads(run("plugin", "check", "placeless", "--output", "json").out)
+
+    assert row["notes"] == [
+        "placeless.totals is private and has no shard_key: its rows are their shard's own, and "
+        "stay there when shards grow"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["async def", "def"])
+def test_check_finds_a_handler_that_is_async(run: Run, install: Install, kind: str) -> None:
+    handled = f"""
+{kind} handle(txn, command): ...
+@hookimpl
+def quorate_data_routes():
+    return [DataRoute(message=StringValue, apply=handle)]
+"""
+    install("waiting", PLACELESS.replace("placeless", "waiting") + handled)
+
+    ran = run("plugin", "check", "waiting")
+
+    assert ran.code == (4 if kind == "async def" else 0)
+    assert ("is an async function; define it with def" in ran.err) == (kind == "async def")
 
 
 def test_check_tells_all_problems_of_all_plugins_at_once(run: Run, install: Install) -> None:

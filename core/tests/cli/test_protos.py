@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import quorate.v1
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from quorate.cli import protos
 from quorate.cli.failures import Failure
 from quorate.cli.protos import Generated, Source
@@ -67,7 +66,7 @@ def core(tmp_path: Path) -> Path:
 
 def committed(source: Source) -> Generated:
     """What the compiler would give if all committed code is right."""
-    endings = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
+    endings = ("_pb2.py", "_pb2.pyi")
     files = {
         path.relative_to(source.root).as_posix(): path.read_bytes()
         for path in source.root.rglob("*")
@@ -203,21 +202,6 @@ def test_the_loaded_messages_of_core_break_nothing_of_the_golden_set() -> None:
 
 
 @pytest.mark.usefixtures("compiler")
-def test_messages_for_tests_are_generated_and_no_vocabulary(distribution: Path) -> None:
-    package = distribution / "src" / "notes" / "testing" / "v1"
-    package.mkdir(parents=True)
-    (package / "played.proto").write_text(
-        'syntax = "proto3"; package notes.testing.v1; message Played {}'
-    )
-
-    generated = protos.generate(protos.source_of(distribution))
-
-    assert "notes/testing/v1/played_pb2.py" in generated.files
-    golden = FileDescriptorSet.FromString(generated.descriptors)
-    assert [file.name for file in golden.file] == ["notes/v1/note.proto", "notes/v1/service.proto"]
-
-
-@pytest.mark.usefixtures("compiler")
 def test_core_generates_the_bytes_that_are_committed(run: Run, core: Path) -> None:
     ran = run("plugin", "protos", str(core), "--check")
 
@@ -237,7 +221,6 @@ def test_code_is_generated_beside_its_sources(run: Run, distribution: Path) -> N
         "service.proto",
         "service_pb2.py",
         "service_pb2.pyi",
-        "service_pb2_grpc.py",
     ]
     assert run("plugin", "protos", "notes", "--check").code == 0
 
@@ -249,7 +232,7 @@ def test_check_writes_nothing(run: Run, distribution: Path) -> None:
     ran = run("plugin", "protos", "notes", "--check")
 
     assert ran.code == 1
-    assert ran.err.count("is missing") == 6
+    assert ran.err.count("is missing") == 5
     assert sorted(distribution.rglob("*")) == before
 
 

@@ -100,6 +100,16 @@ class FakeNode:
                     SealSession=(self._seal_session, SealSessionRequest),
                     CloseSession=(self._close_session, CloseSessionRequest),
                 ),
+                grpc.method_handlers_generic_handler(
+                    "quorate.v1.CommandService",
+                    {
+                        "ExecuteSplit": grpc.unary_stream_rpc_method_handler(
+                            self._execute_split,
+                            ExecuteRequest.FromString,
+                            ExecuteResponse.SerializeToString,
+                        )
+                    },
+                ),
                 _handler("quorate.v1.KvService", Get=(self._get, GetPairRequest)),
                 grpc.method_handlers_generic_handler(
                     "shop.v1.Shop",
@@ -140,6 +150,15 @@ class FakeNode:
         self.executed.append(request)
         await self.before(context)
         return ExecuteResponse(answers=[self.answer(command) for command in request.commands])
+
+    async def _execute_split(
+        self, request: ExecuteRequest, context: Context
+    ) -> AsyncIterator[ExecuteResponse]:
+        """Answer in two messages."""
+        response = await self._execute(request, context)
+        half = len(response.answers) // 2
+        yield ExecuteResponse(answers=response.answers[:half])
+        yield ExecuteResponse(answers=response.answers[half:])
 
     async def _open_session(
         self, request: OpenSessionRequest, context: Context

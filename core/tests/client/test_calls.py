@@ -46,6 +46,24 @@ async def test_a_read_goes_to_the_leader_and_tells_what_was_there(
     assert await q.kv.get(cluster.first) is None
 
 
+async def test_another_message_than_the_method_s_is_refused_before_it_is_sent(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    request, wrong = GetPairRequest(key=cluster.first), TopologyRequest()
+    takes = r"request: /quorate\.v1\.KvService/Get takes quorate\.v1\.GetPairRequest, not quorate\."
+    answers = (
+        r"response: /quorate\.v1\.KvService/Get answers with quorate\.v1\.GetPairResponse, not "
+    )
+    for calls in (q, q.at("n1")):
+        with pytest.raises(InvalidError, match=takes):
+            await calls.call(GET, wrong, GetPairResponse)
+        with pytest.raises(InvalidError, match=answers):
+            await calls.call(GET, request, TopologyResponse)
+        with pytest.raises(InvalidError, match=takes):
+            await anext(calls.stream(GET, wrong, GetPairResponse))
+    assert not any(node.asked for node in cluster.nodes.values())
+
+
 @pytest.mark.parametrize("read", [True, False])
 async def test_only_a_read_is_tried_again_when_it_was_lost(
     cluster: FakeCluster, q: AsyncClient, read: bool
@@ -270,3 +288,10 @@ async def test_a_node_that_knows_no_leader_is_believed_when_no_other_knows_one(
 
     await nodes[2].stop()
     assert [place.leader for place in (await q.topology()).shards] == ["", ""]
+
+
+async def test_the_shard_of_a_key_is_told(cluster: FakeCluster, q: AsyncClient) -> None:
+    assert await q.shard_of("metadata", cluster.first) == "metadata/0"
+    assert await q.shard_of("metadata", b"key10") == "metadata/1"
+    with pytest.raises(InvalidError, match="'offset' is no group of the cluster; there are: meta"):
+        await q.shard_of("offset", b"")

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.protobuf.wrappers_pb2 import StringValue
 from quorate.client import (
     AsyncClient,
     ClosedError,
@@ -173,6 +174,21 @@ async def test_a_node_that_says_to_wait_longer_than_there_is_time_is_not_asked_a
     with pytest.raises(DeadlineError, match="the queue is full"):
         await q.kv.put(cluster.first, b"")
     assert len(node.commands) == 1
+
+
+async def test_what_is_not_admitted_the_second_time_may_have_been_done_the_first(
+    cluster: FakeCluster,
+) -> None:
+    lost = cluster.failing(refusals.OutcomeUnknownError("the leader was lost"))
+    refused = cluster.failing(refusals.NotAdmittedError("QUOTA", "it is used up"))
+    node, answers = cluster.nodes["n1"], [lost, refused, refused]
+    node.answer = lambda _: answers.pop(0)
+
+    async with cluster.client(exactly_once=True) as q:
+        with pytest.raises(OutcomeUnknownError, match="QUOTA: it is used up"):
+            await q.kv.put(cluster.first, b"")
+        with pytest.raises(RejectedError, match="QUOTA"):
+            await q.kv.put(cluster.first, b"")
 
 
 @pytest.mark.parametrize(
@@ -351,12 +367,17 @@ async def test_a_batch_names_the_items_whose_answers_were_not_kept(
     assert other.forgotten == reply.forgotten
 
 
-async def test_a_batch_that_names_a_key_twice_is_refused_here(
+async def test_an_item_that_repeats_a_key_is_refused_here(
     cluster: FakeCluster, q: AsyncClient
 ) -> None:
-    with pytest.raises(InvalidError, match="a second time"):
-        await q.execute(PutPairs(pairs=[PutPair(key=b"a"), PutPair(key=b"a")]), BatchReply)
-    assert not any(node.commands for node in cluster.nodes.values())
+    payload = BatchReply(items=1).SerializeToString()
+    one = CommandAnswer(reply=CommandReply(payload=payload))
+    for node in cluster.nodes.values():
+        node.answer = lambda _: one
+    reply = await q.execute(PutPairs(pairs=[PutPair(key=b"a"), PutPair(key=b"a")]), BatchReply)
+    assert (reply.items, [each.item for each in reply.refusals]) == (2, [1])
+    assert sum(len(node.commands) for node in cluster.nodes.values()) == 1
+    assert "has the key of pairs[0]" in reply.refusals[0].message
 
 
 async def test_put_many_cuts_what_one_command_cannot_hold(
@@ -383,10 +404,28 @@ async def test_put_many_cuts_what_one_command_cannot_hold(
 async def test_what_no_plugin_declares_or_no_client_may_send_is_refused_here(
     q: AsyncClient,
 ) -> None:
-    with pytest.raises(InvalidError, match=r"no installed plugin declares .*PutPairReply"):
-        await q.execute(PutPairReply(), PutPairReply)
-    with pytest.raises(InvalidError, match=r"ExpirePairs as a public command"):
-        await q.execute(ExpirePairs(keys=[b"a"]), BatchReply)
+    for message, reason in (
+        (StringValue(), r"no plugin that is installed here declares google\.protobuf\.StringValue"),
+        (PutPairReply(), r"quorate\.v1\.PutPairReply is no command of the plugins that are"),
+        (ExpirePairs(), r"plugin kv keeps quorate\.v1\.ExpirePairs for its own services"),
+    ):
+        with pytest.raises(InvalidError, match=reason):
+            await q.execute(message, BatchReply)
+
+
+async def test_a_reply_of_another_command_is_refused_before_anything_is_sent(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    for message, right in (
+        (PutPair(key=cluster.first), "PutPairReply"),
+        (PutPairs(pairs=[PutPair(key=cluster.first)]), "BatchReply"),
+    ):
+        expected = (
+            rf"reply: {message.DESCRIPTOR.full_name} is answered with quorate\.v1\.{right}, not"
+        )
+        with pytest.raises(InvalidError, match=expected):
+            await q.execute(message, CommandReply)
+    assert not any(node.commands for node in cluster.nodes.values())
 
 
 async def test_closing_ends_what_is_under_way(cluster: FakeCluster) -> None:
@@ -415,3 +454,16 @@ async def test_a_deadline_of_a_command_is_told_to_the_node(
     short, long = (command.timeout_ms for command in cluster.nodes["n1"].commands)
     assert 4_000 < short < 5_000
     assert 9_000 < long < 10_000
+
+
+async def test_an_answer_that_is_too_large_to_be_read_is_no_refusal(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    node = cluster.nodes["n1"]
+    huge = CommandReply(payload=bytes(20 << 20))
+    node.answer = lambda _: CommandAnswer(reply=huge)
+
+    with pytest.raises(OutcomeUnknownError, match="more than a client reads"):
+        await q.kv.put(cluster.first, b"1")
+
+    assert len(node.commands) == 1

@@ -186,6 +186,7 @@ def test_the_same_without_await(node: Cluster, at: str) -> None:
             break
 
 
+@pytest.mark.ci
 async def test_with_sessions_no_write_is_lost_or_done_twice_when_leaders_are_killed(
     tmp_path: Path,
 ) -> None:

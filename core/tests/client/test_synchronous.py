@@ -14,6 +14,7 @@ from quorate.client import (
     Blocking,
     Client,
     ClosedError,
+    InvalidError,
     RejectedError,
     blocking,
 )
@@ -68,6 +69,16 @@ def test_calls_wait_for_their_answers_and_raise_what_goes_wrong(
     q.at("n3").call("/quorate.v1.KvService/Get", GetPairRequest(key=b"a"), GetPairResponse)
     assert len(served.nodes["n3"].asked) == 1
     assert len(q.topology().nodes) == 3
+
+
+def test_messages_of_other_calls_are_refused(served: FakeCluster, q: Client) -> None:
+    with pytest.raises(InvalidError, match=r"is answered with quorate\.v1\.PutPairReply, not with"):
+        q.execute(PutPair(key=served.first), GetPairResponse)
+    with pytest.raises(
+        InvalidError, match=r"takes quorate\.v1\.GetPairRequest, not quorate\.v1\.Put"
+    ):
+        q.call("/quorate.v1.KvService/Get", PutPair(key=served.first), GetPairResponse)
+    assert not any(node.commands for node in served.nodes.values())
 
 
 def test_threads_share_calls(served: FakeCluster, q: Client) -> None:

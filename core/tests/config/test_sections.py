@@ -27,6 +27,8 @@ def test_defaults_are_those_of_the_design() -> None:
         "value_bytes": 1_048_576,
         "command_bytes": 4_194_304,
         "grpc_message_bytes": 16_777_216,
+        "effects_bytes": 16_777_216,
+        "reply_bytes": 4_194_304,
         "batch_items": 10_000,
         "stream_commands": 10_000,
         "stream_bytes": 16_777_216,

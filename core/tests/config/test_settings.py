@@ -124,6 +124,14 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
         "[node]\nport = 9\nhttp_port = 9\n",
         [(3, "node.http_port", "cannot share port 9", "another")],
     ),
+    "the port for other nodes taken by gRPC": (
+        "[node]\nport = 9\npeer_port = 9\n",
+        [(3, "node.peer_port", "port 9 is taken by port", "another")],
+    ),
+    "the port for other nodes taken by HTTP": (
+        "[node]\nport = 9\npeer_port = 109\n",
+        [(3, "node.peer_port", "port 109 is taken by http_port", "another")],
+    ),
     "http port beyond the last": (
         "[node]\nport = 65500\n",
         [(2, "node.port", "follows at 65600", "up to 65435")],

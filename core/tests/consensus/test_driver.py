@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from quorate.consensus.alarms import Alarms
 from quorate.consensus.driver import Driver
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, Message, Peer
@@ -18,12 +19,32 @@ if TYPE_CHECKING:
     from core.tests.consensus.conftest import Group, MemoryJournal
 
 
+class HeldAlarms(Alarms):
+    """Alarms that ring when a test says so."""
+
+    def __init__(self) -> None:
+        self.delays: list[float] = []
+        self._rings: list[Callable[[int], None]] = []
+
+    def set(self, delay_s: float, ring: Callable[[int], None]) -> int:
+        self.delays.append(delay_s)
+        self._rings.append(ring)
+        return len(self._rings) - 1
+
+    def ring(self, which: int = -1) -> None:
+        number = range(len(self._rings))[which]
+        self._rings[number](number)
+
+
 class Host:
     """A node of one replica, with a disk that syncs at once unless it is told not to."""
 
     def __init__(self, journal: MemoryJournal) -> None:
         self.journal = journal
         self.driver: Driver
+        self.alarms = HeldAlarms()
+        #: How often it was given messages, which each turn does.
+        self.turns = 0
         self.sent: list[Message] = []
         self.applied: list[list[Entry]] = []
         self.outcomes: list[ReadOutcome] = []
@@ -36,6 +57,7 @@ class Host:
         self.portion = 1_000
 
     def send(self, messages: Sequence[Message]) -> None:
+        self.turns += 1
         self.sent += messages
 
     def sync(self) -> None:
@@ -71,7 +93,7 @@ async def host(new_group: Callable[..., Group]) -> AsyncIterator[Host]:
     group = new_group("a")
     group.now = group.replicas["a"].election_deadline
     host = Host(group.journals["a"])
-    host.driver = Driver(group.replicas["a"], host, asyncio.get_running_loop())
+    host.driver = Driver(group.replicas["a"], host, asyncio.get_running_loop(), host.alarms)
     host.driver.wake()
     yield host
     host.driver.stop()
@@ -212,44 +234,59 @@ async def test_a_refusal_is_the_callers_and_the_replica_goes_on(host: Host) -> N
     assert (host.errors, host.payloads) == ([], [b"two"])
 
 
-async def test_a_host_that_stops_it_within_a_turn_leaves_no_timer(host: Host) -> None:
+async def test_a_host_that_stops_it_within_a_turn_is_not_woken_again(host: Host) -> None:
     await turns()
     host.on_apply = host.driver.stop
     host.driver.call(lambda: host.driver.replica.propose(b"one"))
     await turns()
 
-    timer = host.driver._timer
-    assert timer is not None
-    assert timer.cancelled()
+    asked = host.turns
+    host.alarms.ring()
+    await turns()
+    assert host.turns == asked
 
 
-async def test_a_deadline_that_moves_away_leaves_the_timer_and_one_that_comes_nearer_does_not(
+async def test_a_deadline_that_moves_away_leaves_the_alarm_and_one_that_comes_nearer_does_not(
     host: Host,
 ) -> None:
     await turns()
-    replica, timer = host.driver.replica, host.driver._timer
+    replica, alarms = host.driver.replica, host.alarms
+    before = len(alarms.delays)
     replica.heartbeat_deadline += 1.0
     host.driver.wake()
     await turns()
-    assert host.driver._timer is timer
+    assert len(alarms.delays) == before
 
     replica.heartbeat_deadline -= 1.02
     host.driver.wake()
     await turns()
-    assert host.driver._timer is not timer
+    assert len(alarms.delays) == before + 1
+    assert alarms.delays[-1] < alarms.delays[-2]
 
 
-async def test_a_timer_that_was_left_is_followed_by_another(host: Host) -> None:
+async def test_an_alarm_that_another_took_the_place_of_wakes_nobody(host: Host) -> None:
     await turns()
-    replica, timer = host.driver.replica, host.driver._timer
-    assert timer is not None
-    replica.heartbeat_deadline += 1.0
-    timer._run()
-    timer.cancel()
+    host.driver.replica.heartbeat_deadline -= 0.02
+    host.driver.wake()
     await turns()
 
-    assert host.driver._timer is not None
-    assert host.driver._timer.when() > timer.when() + 0.5
+    asked = host.turns
+    host.alarms.ring(-2)
+    await turns()
+    assert host.turns == asked
+    host.alarms.ring()
+    await turns()
+    assert host.turns > asked
+
+
+async def test_an_alarm_that_was_left_is_followed_by_another(host: Host) -> None:
+    await turns()
+    before = host.alarms.delays[-1]
+    host.driver.replica.heartbeat_deadline += 1.0
+    host.alarms.ring()
+    await turns()
+
+    assert host.alarms.delays[-1] > before + 0.5
 
 
 async def test_time_alone_wakes_it(new_group: Callable[..., Group]) -> None:
@@ -257,18 +294,14 @@ async def test_time_alone_wakes_it(new_group: Callable[..., Group]) -> None:
     group = new_group("a")
     replica = group.replicas["a"]
     host = Host(group.journals["a"])
-    host.driver = Driver(replica, host, loop)
-    began = loop.time()
+    host.driver = Driver(replica, host, loop, host.alarms)
     host.driver.wake()
     await turns()
     assert host.applied == []
 
-    timer = host.driver._timer
-    assert timer is not None
-    waits_s = replica.deadline - group.now
-    assert began + waits_s <= timer.when() <= loop.time() + waits_s
+    assert host.alarms.delays == [replica.deadline - group.now]
     group.now = replica.deadline
-    timer._run()
+    host.alarms.ring()
     await turns()
     assert replica.status().role == "leader"
     host.driver.stop()

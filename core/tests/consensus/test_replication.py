@@ -359,7 +359,7 @@ def test_entries_to_apply_come_in_bounded_portions(group: Group) -> None:
 def test_proposals_go_to_leaders_alone_and_only_in_their_term(group: Group) -> None:
     leader = group.elect("a")
 
-    with pytest.raises(NotLeaderError, match="a does; ask there") as refused:
+    with pytest.raises(NotLeaderError, match="a does: ask there") as refused:
         group.replicas["b"].propose(b"one")
     assert refused.value.leader == leader.me
     for term in (0, 2):

@@ -8,8 +8,8 @@ import pytest
 from google.protobuf.message import Message as Proto
 from google.protobuf.struct_pb2 import ListValue
 from google.protobuf.wrappers_pb2 import Int64Value, StringValue
-from quorate.apply.applier import families_of
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
@@ -111,7 +111,7 @@ class Node:
             self.peer,
             cluster.catalog,
             data,
-            open_journal(log, METADATA, data),
+            open_journal(log, str(METADATA), data),
             peers=self,
             syncs=syncs,
             snapshots=self,

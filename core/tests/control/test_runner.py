@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
@@ -28,6 +28,13 @@ class Node:
 
     def __init__(self) -> None:
         self.fences: list[ShardRef | None] = []
+        self.gauges: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+
+    def observe(self, metric: str, value: float, **labels: str) -> None:
+        self.gauges[metric, frozenset(labels.items())] = value
+
+    def withdraw(self, metric: str, labels: Mapping[str, str]) -> None:
+        del self.gauges[metric, frozenset(labels.items())]
 
     async def propose(self, command: object, reply: object, **options: Any) -> object:
         self.fences.append(options["if_leader"])
@@ -139,6 +146,7 @@ def start(
             lambda _: cast("NodeApi", node),
             changes,
             loop=stage.loop,
+            withdraw=node.withdraw,
         )
         stage.run(made.start)
         return made
@@ -268,6 +276,24 @@ def test_failures_wait_longer_each_time_and_are_told(
     assert (status.state, status.failures, status.error) == ("waiting", 0, None)
     tally = runner.tallies[NAME]
     assert (tally.runs, tally.failures) == (1, 3)
+
+
+def test_each_error_of_a_group_is_named(
+    stage: Stage, start: Start, runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
+    inner = ExceptionGroup("more", [OSError("full"), OSError("full")])
+    causes = [ZeroDivisionError("broken"), inner, *map(KeyError, "ab")]
+    runs.failures = [ExceptionGroup("finalizers failed", causes)]
+    runner = start()
+    stage.pass_time(0.5)
+
+    sentence = (
+        "finalizers failed: ZeroDivisionError: broken; more: OSError: full; KeyError: 'a'; "
+        "and 1 more"
+    )
+    [status] = runner.status()
+    assert status.error == sentence
+    assert f"runs again in 1 s: {sentence}" in caplog.text
 
 
 def test_what_a_change_of_leaders_brings_is_no_warning_before_it_lasts(
@@ -409,3 +435,22 @@ def test_everything_ends_with_the_stop(
 
     assert (runs.cancelled, runs.open, len(runs.begun)) == (1, [], 1)
     assert changes.closed == ["toy.rows"]
+
+
+def test_its_gauges_are_told_by_the_leader_alone(
+    stage: Stage, shard: Shard, node: Node, start: Start
+) -> None:
+    async def run_once(api: NodeApi, ref: ShardRef) -> None:
+        api.observe("a_rows", ref.term)
+        api.observe("b_rows", ref.term, state="up", group="a")
+
+    start(run_once)
+    stage.pass_time(0.5)
+    labels = frozenset({"state": "up", "group": "a"}.items())
+    assert node.gauges == {("a_rows", frozenset()): 1, ("b_rows", labels): 1}
+    shard.leads = False
+    stage.pass_time(0.5)
+    assert node.gauges == {}
+    shard.leads, shard.term = True, 2
+    stage.pass_time(0.5)
+    assert node.gauges == {("a_rows", frozenset()): 2, ("b_rows", labels): 2}

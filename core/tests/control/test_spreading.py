@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
+from quorate.apply.placement import Placement
 from quorate.consensus.refusals import TransferRefusedError
+from quorate.control import spreading
 from quorate.control.spreading import Leadership, Spreading, Transfer, choose
 from quorate.plugin.shard_id import ShardId
 
@@ -110,6 +112,9 @@ class Cluster:
         self.leaderships = [led("kv", number, "a") for number in range(6)]
         self.moved: list[float] = []
         self.refuses = False
+        #: What the shards carry out in a second of a time.
+        self.per_s: Callable[[ShardId, float], float] = lambda *_: 0.0
+        self._done: dict[ShardId, tuple[float, float]] = {}
 
     def transfer(self, shard: ShardId, node: str) -> None:
         self.moved.append(self.stage.world.now)
@@ -119,9 +124,16 @@ class Cluster:
             replace(each, leader=node) if each.shard == shard else each for each in self.leaderships
         ]
 
+    def worked(self) -> list[Leadership]:
+        now = self.stage.world.now
+        for each in self.leaderships:
+            at, done = self._done.get(each.shard, (now, 0.0))
+            self._done[each.shard] = now, done + (now - at) * self.per_s(each.shard, now)
+        return [replace(each, done=self._done[each.shard][1]) for each in self.leaderships]
+
     def start(self, me: str) -> Spreading:
         made = Spreading(
-            me, lambda: seen_by(me, self.leaderships), self.transfer, loop=self.stage.loop
+            me, lambda: seen_by(me, self.worked()), self.transfer, loop=self.stage.loop
         )
         self.stage.run(made.start)
         return made
@@ -189,6 +201,56 @@ def test_a_transfer_that_is_refused_is_tried_again_ten_seconds_later(
     stage.pass_time(25.0)
 
     assert [round(at) for at in cluster.moved] == [10, 20]
+
+
+def test_a_shard_under_load_stays_until_the_load_is_over(
+    stage: Stage, new_cluster: Callable[[], Cluster]
+) -> None:
+    cluster = new_cluster()
+    # It pauses now and then, for less than the time of a load's end.
+    cluster.per_s = lambda _, now: 50.0 if now < 100.0 and now % 10.0 < 3.0 else 1.0
+    cluster.start("a")
+    stage.pass_time(95.0)
+    assert cluster.moved == []
+
+    stage.pass_time(20.0)
+    assert len(cluster.moved) >= 1
+    assert cluster.moved[0] > 100.0
+
+
+def test_one_that_rests_goes_in_the_place_of_one_under_load(
+    stage: Stage, new_cluster: Callable[[], Cluster]
+) -> None:
+    cluster = new_cluster()
+    rests = ShardId("kv", 4)
+    cluster.per_s = lambda shard, _: 0.0 if shard == rests else 1_000.0
+    cluster.start("a")
+    stage.pass_time(100.0)
+
+    assert [each.shard for each in cluster.leaderships if each.leader != "a"] == [rests]
+    assert len(cluster.moved) == 1
+
+
+def test_a_load_that_never_ends_is_spread(stage: Stage, new_cluster: Callable[[], Cluster]) -> None:
+    cluster = new_cluster()
+    cluster.per_s = lambda *_: 1_000.0
+    for node in NODES:
+        cluster.start(node)
+    stage.pass_time(spreading.LONGEST_LOAD_S - 5.0)
+    assert cluster.moved == []
+
+    stage.pass_time(2 * spreading.LONGEST_LOAD_S)
+    assert Counter(each.leader for each in cluster.leaderships) == {"a": 2, "b": 2, "c": 2}
+
+
+def test_a_shard_stays_for_an_hour_where_an_operator_has_put_it() -> None:
+    placed = Placement("a", 1_000)
+
+    assert spreading.stays(placed, "a", 1_000 + 3_599_999)
+    assert not spreading.stays(placed, "a", 1_000 + 3_600_000)
+    # It has gone elsewhere by itself since.
+    assert not spreading.stays(placed, "b", 1_000)
+    assert not spreading.stays(None, "a", 1_000)
 
 
 def test_a_look_that_fails_is_not_the_last_one(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +16,18 @@ from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config import load
 from quorate.control import runner, spreading
+from quorate.control.backoff import Backoff
+from quorate.control.spreading import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.space import FreeSpace
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part
 from quorate.node.directory import UnfinishedRestoreError, unfinished
 from quorate.node.node import Node
 from quorate.node.restore import restore
-from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin import Controller, NodeApi, ShardRef, Stub
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.status import DETAILS_KEY, detail
-from quorate.v1 import admin_pb2, admin_pb2_grpc
+from quorate.v1 import admin_pb2
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -36,7 +38,7 @@ async def operator(path: Path) -> AsyncIterator[Any]:
     """Connect to the node of a file."""
     port = load(path, {}, {}).node.port
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield cast(Any, admin_pb2_grpc.AdminServiceStub(channel))
+        yield cast(Any, Stub(channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]))
 
 
 async def status(path: Path) -> admin_pb2.NodeStatusResponse:
@@ -247,9 +249,26 @@ async def test_leaders_are_spread(nodes: Nodes, monkeypatch: pytest.MonkeyPatch)
         def led() -> list[int]:
             return sorted(sum(s.leads for s in node.shards.all()) for node in started)
 
-        for shard in ("metadata/0", "toy/0", "toy/1"):
+        looks = 0
+        choose = spreading.choose
+
+        def noted(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
+            nonlocal looks
+            looks += me == "n1"
+            return choose(me, leaderships)
+
+        monkeypatch.setattr(spreading, "choose", noted)
+        for shard in ("toy/0", "toy/1", "metadata/0"):
             at = leader_of(started, shard)
             await transfer(paths[at], shard, "n1")
+        looks = 0
+        await until(lambda: looks >= 5)
+
+        # Each replica knows it by now, whoever comes to lead the shard, or metadata/0.
+        assert led() == [0, 0, 3]
+        found = [shard.placement for node in started for shard in node.shards.all()]
+        assert {placed and placed.node for placed in found} == {"n1"}
+        monkeypatch.setattr(spreading, "PLACED_S", 0.0)
         await until(lambda: led() == [1, 1, 1])
 
 
@@ -314,6 +333,22 @@ async def test_a_controller_is_paused_and_resumed(nodes: Nodes) -> None:
             await stub.PauseController(admin_pb2.PauseControllerRequest(name="toy.other"))
 
 
+async def test_a_controller_that_keeps_failing_is_an_alarm(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run_once(api: NodeApi, shard: ShardRef) -> None:
+        raise OSError("there is no such bucket")
+
+    monkeypatch.setattr(runner, "Backoff", lambda *_: Backoff(0.01, 0.01))
+    controller = Controller(name="toy.failing", group="toy", run_once=run_once, interval_s=1.0)
+    serving = replace(nodes.catalog(), controllers={controller.name: controller})
+    [path] = nodes.files(1)
+    async with nodes.started(path, serving=serving) as [node]:
+        await until(lambda: any(each.failures > 2 for each in node.duties.runner.status()))
+        [alarm] = (await status(path)).alarms
+        assert alarm.startswith("controller toy.failing of shard toy/0 keeps failing: OSError: ")
+
+
 # Backups.
 
 
@@ -331,6 +366,7 @@ async def fetch(path: Path, directory: Path) -> list[str]:
     return files
 
 
+@pytest.mark.ci
 async def test_a_node_that_was_restored_is_a_cluster_of_its_own(
     nodes: Nodes, tmp_path: Path
 ) -> None:

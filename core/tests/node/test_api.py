@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from pydantic import BaseModel
-from quorate.plugin import Rejected, RowEvent, UndeclaredFamilyError
+from quorate.client import AsyncClient, RejectedError
+from quorate.config import load
+from quorate.plugin import Caller, NodeApi, Rejected, RowEvent, UndeclaredFamilyError
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -78,3 +81,39 @@ async def test_what_is_counted_is_kept_for_prometheus(nodes: Nodes) -> None:
 
         assert node.metrics.get_sample_value("quorate_toy_puts_total", {"how": "fast"}) == 3
         assert node.metrics.get_sample_value("quorate_toy_size_rows") == 5
+
+
+@pytest.mark.parametrize("exactly_once", [False, True])
+async def test_a_clients_command_is_admitted_by_the_node_that_takes_it(
+    nodes: Nodes, exactly_once: bool
+) -> None:
+    seen: list[tuple[str, Caller]] = []
+
+    async def admit(node: NodeApi, caller: Caller, command: StringValue) -> StringValue | None:
+        seen.append((command.value, caller))
+        if command.value.endswith("?"):
+            raise Rejected("ASKED", str(node.config(nodes.section).most))
+        return None if "=" in command.value else StringValue(value=f"{command.value}=default")
+
+    catalog = nodes.catalog()
+    [command] = [each for each in catalog.commands.values() if each.message is StringValue]
+    command = replace(command, admit=admit)
+    name = StringValue.DESCRIPTOR.full_name
+    catalog = replace(catalog, commands={**catalog.commands, name: command})
+    [path] = nodes.files(1)
+    async with (
+        nodes.started(path, serving=catalog),
+        AsyncClient(
+            load(path, {"toy": nodes.section}, {}).node.address,
+            vocabulary={StringValue: command},
+            exactly_once=exactly_once,
+        ) as client,
+    ):
+        answers = await asyncio.gather(
+            *(client.execute(StringValue(value=each), StringValue) for each in ("a", "b=2"))
+        )
+        with pytest.raises(RejectedError, match="ASKED: 3"):
+            await client.execute(StringValue(value="c?"), StringValue)
+
+    assert [each.value for each in answers] == ["a is default", "b is 2"]
+    assert sorted(seen, key=str) == [(each, Caller()) for each in ("a", "b=2", "c?")]

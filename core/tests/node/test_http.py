@@ -14,11 +14,11 @@ from urllib.request import urlopen
 
 import grpc.aio
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.config import load
 from quorate.node import probes
-from quorate.plugin import NodeApi
+from quorate.plugin import NodeApi, Stub
 from quorate.rpc.server import ServingRefusedError
 
 if TYPE_CHECKING:
@@ -205,6 +205,8 @@ async def test_metrics_tell_what_nodes_have_done(nodes: Nodes) -> None:
         assert min(grown("quorate_apply_turn_seconds_count", shard=shard)) >= 1
         assert min(grown("quorate_log_sync_seconds_count")) >= 1
         assert value(leader, "quorate_raft_leader_changes_total", shard=shard) >= 1
+        # The followers get each entry, and the leader a majority's acknowledgement of it.
+        assert sum(grown("quorate_raft_received_messages_total", shard=shard)) >= 2 * made
         indexes = [
             value(leader, f"quorate_raft_{which}_index", shard=shard)
             for which in ("applied", "commit", "synced", "last")
@@ -256,7 +258,9 @@ async def test_calls_are_counted(nodes: Nodes) -> None:
         nodes.started(path),
         grpc.aio.insecure_channel(f"127.0.0.1:{port_of(path)}") as channel,
     ):
-        await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+        await Stub(channel, health_pb2.DESCRIPTOR.services_by_name["Health"]).Check(
+            health_pb2.HealthCheckRequest(), timeout=20
+        )
         samples = await scraped(path)
 
     method = "/grpc.health.v1.Health/Check"

@@ -23,9 +23,10 @@ from quorate.groups.members import REMOVED
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import RemovedError, Shard
 from quorate.node.node import Node
+from quorate.plugin import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.status import DETAILS_KEY, detail
-from quorate.v1 import admin_pb2, admin_pb2_grpc
+from quorate.v1 import admin_pb2
 from quorate.v1.control_pb2 import BeginMemberChange, FinishMemberChange
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def address_of(node: Node) -> str:
 @asynccontextmanager
 async def admin(node: Node) -> AsyncIterator[Any]:
     async with grpc.aio.insecure_channel(address_of(node)) as channel:
-        yield admin_pb2_grpc.AdminServiceStub(channel)
+        yield Stub(channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"])
 
 
 class Refused(Exception):
@@ -79,10 +80,10 @@ async def add(at: Node, name: str, address: str) -> list[admin_pb2.MemberProgres
             return [each async for each in stub.AddMember(request, timeout=EVENTUALLY_S)]
 
 
-async def remove(at: Node, name: str) -> list[admin_pb2.MemberProgress]:
+async def remove(at: Node, name: str, *, force: bool = False) -> list[admin_pb2.MemberProgress]:
     with told():
         async with admin(at) as stub:
-            request = admin_pb2.RemoveMemberRequest(node=name)
+            request = admin_pb2.RemoveMemberRequest(node=name, force=force)
             return [each async for each in stub.RemoveMember(request, timeout=EVENTUALLY_S)]
 
 
@@ -218,14 +219,16 @@ async def test_a_node_serves_for_others_once_metadata_has_come_to_it(nodes: Node
         assert await nodes.values(newcomer.api) == ["1"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("asked", ["itself", "another"])
 async def test_the_leader_of_all_is_removed_under_load(nodes: Nodes, asked: str) -> None:
-    async with nodes.started(*nodes.files(3)) as members:
+    async with nodes.started(*nodes.files(3, election_ms=300)) as members:
         leaving, *stay = members
-        for shard in SHARDS:
-            await lead(members, shard, leaving)
         writer = Writer(*stay)
         await writer.goes_on()
+        # At the last moment: on a busy machine leaders change by themselves.
+        for shard in SHARDS:
+            await lead(members, shard, leaving)
         told = await remove(leaving if asked == "itself" else stay[0], "n1")
         await writer.goes_on()
         await writer.stop()
@@ -249,6 +252,17 @@ async def test_the_leader_of_all_is_removed_under_load(nodes: Nodes, asked: str)
         assert gone.value.reason == "NOT_FOUND"
 
 
+async def refusal(asked: Node, node: str) -> Refused:
+    """Return why a removal is refused; what a change of leaders kept from the log is repeated."""
+    async with asyncio.timeout(EVENTUALLY_S):
+        while True:
+            with pytest.raises(Refused) as refused:
+                await remove(asked, node)
+            if refused.value.reason != "NOT_PROPOSED":
+                return refused.value
+
+
+@pytest.mark.ci
 async def test_a_dead_node_is_removed_and_ends_when_it_comes_back(nodes: Nodes) -> None:
     paths = nodes.files(3)
     async with nodes.started(*paths) as members:
@@ -256,10 +270,9 @@ async def test_a_dead_node_is_removed_and_ends_when_it_comes_back(nodes: Nodes) 
         *live, dead = members
         await nodes.end(dead)
         await until_silent(live, "n3")
-        with pytest.raises(Refused) as unsafe:
-            await remove(live[0], "n2")
-        assert unsafe.value.reason == "NO_MAJORITY"
-        assert "shard toy/0 would have 2 voters, of which n3 do not answer" in unsafe.value.text
+        unsafe = await refusal(live[0], "n2")
+        assert unsafe.reason == "NO_MAJORITY"
+        assert "shard toy/0 would have 2 voters, of which n3 do not answer" in unsafe.text
         assert all(have(node, "n1", "n2", "n3") for node in live)
 
         await remove(live[1], "n3")
@@ -270,6 +283,21 @@ async def test_a_dead_node_is_removed_and_ends_when_it_comes_back(nodes: Nodes) 
                     await again.ended()
 
 
+async def test_two_voters_stay_unless_a_removal_is_forced(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(3)) as members:
+        await remove(members[0], "n3")
+        with pytest.raises(Refused) as few:
+            await remove(members[0], "n2")
+        assert few.value.reason == "TOO_FEW"
+        assert "without n2 the cluster would be n1 alone" in few.value.text
+        assert have(members[0], "n1", "n2")
+        await remove(members[0], "n2", force=True)
+        await until(partial(have, members[0], "n1"))
+        with pytest.raises(Refused, match="n1 is the last voter"):
+            await remove(members[0], "n1", force=True)
+
+
+@pytest.mark.ci
 async def test_a_node_that_lost_its_disk_is_replaced_under_its_name(nodes: Nodes) -> None:
     paths = nodes.files(3)
     async with nodes.started(*paths[:3]) as members:
@@ -298,6 +326,7 @@ async def test_a_node_that_lost_its_disk_is_replaced_under_its_name(nodes: Nodes
             assert await nodes.say(members[0].api, "b=2") == "b is 2"
 
 
+@pytest.mark.ci
 async def test_restarted_nodes_know_the_nodes_that_came_later(nodes: Nodes) -> None:
     there = nodes.files(1)
     path = nodes.joining("n2", *there)
@@ -311,6 +340,7 @@ async def test_restarted_nodes_know_the_nodes_that_came_later(nodes: Nodes) -> N
         await until(lambda: first.neighbours.clocks("n2") is not None)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("left_at", [0, 1, 2, 4, 6])
 async def test_a_call_that_was_lost_is_finished_by_another_one(nodes: Nodes, left_at: int) -> None:
     there = nodes.files(3, election_ms=1_000)
@@ -375,6 +405,7 @@ async def test_answers_that_are_lost_change_nothing(
         assert (METADATA, True, REMOVED) in lost
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("falls", ["the node that serves the call", "a leader"])
 async def test_a_node_that_falls_in_the_middle_leaves_what_can_be_finished(
     nodes: Nodes, falls: str
@@ -401,6 +432,7 @@ async def test_a_node_that_falls_in_the_middle_leaves_what_can_be_finished(
         assert await nodes.say(newcomer.api, "a=1") == "a is 1"
 
 
+@pytest.mark.ci
 async def test_there_is_one_change_at_a_time(nodes: Nodes) -> None:
     there = nodes.files(3)
     fourth, fifth = nodes.joining("n4", *there), nodes.joining("n5", *there)
@@ -425,6 +457,7 @@ async def test_there_is_one_change_at_a_time(nodes: Nodes) -> None:
         await until(partial(have, members[1], "n1", "n2", "n3", "n5"))
 
 
+@pytest.mark.ci
 async def test_a_removal_ends_an_addition_that_goes_on(nodes: Nodes) -> None:
     there = nodes.files(3)
     path = nodes.joining("n4", *there)
@@ -439,6 +472,7 @@ async def test_a_removal_ends_an_addition_that_goes_on(nodes: Nodes) -> None:
         await until(lambda: "n4" not in members[1].network.addresses)
 
 
+@pytest.mark.ci
 async def test_a_node_that_the_cluster_cannot_take_changes_nothing(nodes: Nodes) -> None:
     there = nodes.files(3)
     path = nodes.joining("n4", *there)
@@ -473,6 +507,7 @@ async def test_a_node_of_another_cluster_is_not_taken(nodes: Nodes, tmp_path: Pa
             await add(node, "n2", address_of(second))
 
 
+@pytest.mark.ci
 async def test_a_newcomer_that_starts_again_before_it_was_added_waits_on(nodes: Nodes) -> None:
     there = nodes.files(3)
     path = nodes.joining("n4", *there[:1])
@@ -491,6 +526,7 @@ async def test_a_newcomer_that_starts_again_before_it_was_added_waits_on(nodes: 
             assert have(again, "n1", "n2", "n3", "n4")
 
 
+@pytest.mark.ci
 async def test_a_newcomer_gets_what_was_cut_from_the_logs(nodes: Nodes) -> None:
     there = nodes.files(1, more="[storage]\nlog_tail_entries = 1")
     path = nodes.joining("n2", *there)

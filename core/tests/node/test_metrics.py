@@ -61,3 +61,29 @@ def test_a_counter_never_falls_and_is_never_set(metrics: PluginMetrics) -> None:
         metrics.count("a_total", -1, {"code": "OK"})
     with pytest.raises(ValueError, match="use count"):
         metrics.observe("a_total", 1, {"code": "OK"})
+
+
+def test_a_gauge_that_is_withdrawn_is_not_told_until_it_is_set_again(
+    registry: CollectorRegistry,
+) -> None:
+    labelled = Metric(name="d_rows", kind="gauge", help="D.", labels=("state", "group"))
+    metrics = PluginMetrics({**DECLARED, "d_rows": labelled}, registry)
+    one, other = {"state": "up", "group": "a"}, {"group": "b", "state": "up"}
+    assert registry.get_sample_value("b_bytes") is None
+    for _ in range(2):
+        for labels in (one, other):
+            metrics.observe("d_rows", 3, labels)
+        metrics.observe("b_bytes", 7, {})
+        metrics.observe("c_seconds", 0.5, {"code": "OK"})
+        assert registry.get_sample_value("b_bytes") == 7
+
+        metrics.withdraw("d_rows", other)
+        metrics.withdraw("d_rows", other)
+        metrics.withdraw("b_bytes", {})
+        metrics.withdraw("b_bytes", {})
+        metrics.withdraw("c_seconds", {"code": "OK"})
+
+        assert registry.get_sample_value("d_rows", one) == 3
+        assert registry.get_sample_value("d_rows", other) is None
+        assert registry.get_sample_value("b_bytes") is None
+    assert registry.get_sample_value("c_seconds_count", {"code": "OK"}) == 2

@@ -63,6 +63,7 @@ def read_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
     raise AssertionError("".join(lines))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_a_node_tells_its_steps_and_ends_in_order(nodes: Nodes, told: signal.Signals) -> None:
     [path] = nodes.files(1)
@@ -76,6 +77,7 @@ def test_a_node_tells_its_steps_and_ends_in_order(nodes: Nodes, told: signal.Sig
     assert steps == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.ci
 def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     path.write_text(path.read_text().replace('name = "n1"', 'name = "n9"'))
@@ -108,6 +110,7 @@ def test_a_node_that_was_removed_ends_with_one_line_and_a_code_of_its_own(
     assert line.endswith("add it with `quorate member add`")
 
 
+@pytest.mark.ci
 def test_each_event_is_an_object_of_json_on_demand(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     with serving(path, "--log-format", "json") as process:
@@ -121,6 +124,7 @@ def test_each_event_is_an_object_of_json_on_demand(nodes: Nodes) -> None:
     assert any(each["message"].startswith("5/5 ready") for each in told)
 
 
+@pytest.mark.ci
 def test_what_weighs_less_than_the_level_is_not_logged(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     with serving(path, "--log-level", "error") as process:

@@ -9,6 +9,7 @@ import pytest
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import ShardClosedError
 from quorate.node import readiness
 from quorate.node.readiness import Readiness
 from quorate.plugin.shard_id import ShardId
@@ -24,6 +25,7 @@ class Replica:
     def __init__(self, shard: ShardId, timeouts: int = 0) -> None:
         self.id = shard
         self.timeouts = timeouts
+        self.stopped: Exception | None = None
         self.told: Callable[[int], None] | None = None
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
@@ -35,6 +37,8 @@ class Replica:
         return cancel
 
     async def read_barrier(self, timeout_s: float) -> int:
+        if self.stopped is not None:
+            raise ShardClosedError("its replica stopped")
         if self.timeouts:
             self.timeouts -= 1
             raise ReadTimeoutError("there is no leader")
@@ -131,14 +135,27 @@ async def test_shards_beside_the_one_that_names_them_are_waited_for(shards: Shar
     assert len(await waiting) == 2
 
 
-async def test_a_shard_that_cannot_be_opened_ends_the_wait(shards: Shards) -> None:
-    waiting = asyncio.create_task(ready(shards).hosted())
+async def test_a_shard_that_cannot_be_opened_is_not_waited_for_and_told(shards: Shards) -> None:
+    found = ready(shards)
+    waiting = asyncio.create_task(found.hosted())
     await until(lambda: shards.metadata.told is not None)
     shards.broken[ShardId("kv", 0)] = OSError("damaged")
-    shards.tell()
+    shards.found(ME)
+    shards.open(1)
 
-    with pytest.raises(OSError, match="damaged"):
-        await waiting
+    assert [str(each.id) for each in await waiting] == ["metadata/0", "kv/1"]
+    assert found.lacking() == ["shard kv/0 cannot be opened on n1: damaged"]
+
+
+async def test_a_shard_that_stopped_is_not_waited_for_and_told(shards: Shards) -> None:
+    found, stopped = ready(shards), Replica(ShardId("kv", 0))
+    shards.declared = {}
+    shards.here.append(stopped)
+    stopped.stopped = ValueError("poison")
+    await found.caught_up(cast(Any, stopped))
+    await found.caught_up(cast(Any, shards.metadata))
+
+    assert found.missing() == found.lacking() == ["shard kv/0 has stopped on n1: poison"]
 
 
 async def test_what_is_waited_for_is_said_from_time_to_time(

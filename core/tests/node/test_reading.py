@@ -10,8 +10,7 @@ import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
 from quorate.control.fenced import FencedNode
 from quorate.groups.routing.forwarding import AsOf
-from quorate.groups.routing.queries import Answers as Found
-from quorate.groups.routing.reads import ReadOptions
+from quorate.groups.routing.queries import Answers as Found, ReadOptions
 from quorate.node.api import PluginNode
 from quorate.plugin import NodeApi, Rejected, ShardAnswers, ShardRef
 from quorate.plugin.shard_id import ShardId
@@ -23,7 +22,7 @@ def node_of(ages: list[int], asked: list[ReadOptions]) -> NodeApi:
     async def read(message: Any, row: Any, options: ReadOptions, **_: object) -> Found[StringValue]:
         asked.append(options)
         as_of = {ShardId("toy", number): AsOf(7, age) for number, age in enumerate(ages)}
-        return Found(iter([StringValue(value="row")]), as_of)
+        return Found([StringValue(value="row")], as_of)
 
     none = cast(Any, None)
     groups = cast(Any, SimpleNamespace(read=read))

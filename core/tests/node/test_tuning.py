@@ -46,9 +46,8 @@ def test_a_log_keeps_the_tail_that_the_file_says(tmp_path: Path) -> None:
 
 def test_an_entry_and_a_stream_hold_the_largest_command_that_is_let_in(tmp_path: Path) -> None:
     largest = 40 << 20
-    given = settings(
-        tmp_path, f"[limits]\ncommand_bytes = {largest}\ngrpc_message_bytes = {largest}"
-    )
+    names = ("command_bytes", "effects_bytes", "grpc_message_bytes")
+    given = settings(tmp_path, "\n".join(["[limits]", *(f"{name} = {largest}" for name in names)]))
 
     assert tuning.shard_settings(given).limits.entry_bytes > largest
     assert tuning.stream_limits(given).entry_bytes > largest

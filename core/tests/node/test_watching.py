@@ -13,12 +13,13 @@ import grpc.aio
 import pytest
 from quorate.builtin.resource import plugin
 from quorate.node.node import Node
-from quorate.plugin import RowEvent
+from quorate.plugin import RowEvent, Stub
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
-from quorate.v1 import watch_pb2, watch_pb2_grpc
-from quorate.v1.resource_pb2 import PutResource, Resource, StoredResource
+from quorate.v1 import watch_pb2
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.resource_pb2 import PutResource, PutResources, Resource
 from quorate.v1.watch_pb2 import WatchEvent
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ async def watching(node: Node, family: str = ROWS, token: bytes = b"") -> AsyncI
     async with grpc.aio.insecure_channel(node._settings.node.address) as channel:
         families = [watch_pb2.WatchedFamily(name=family)]
         request = watch_pb2.WatchRequest(families=families, token=token)
-        yield watch_pb2_grpc.WatchServiceStub(channel).Watch(request, timeout=20)
+        yield Stub(channel, watch_pb2.DESCRIPTOR.services_by_name["WatchService"]).Watch(
+            request, timeout=20
+        )
 
 
 async def read_until(call: Any, key: bytes) -> tuple[list[bytes], bytes]:
@@ -130,7 +133,7 @@ async def test_a_change_of_configuration_carries_what_was_before(nodes: Nodes) -
         assert (await call.read()).listed
         for value in (b"1", b"2"):
             put = PutResource(path="settings/x", value=value)
-            await node.api.propose(put, StoredResource)
+            await node.api.propose(PutResources(puts=[put]), BatchReply)
         while len(found) < 2:
             found += (await call.read()).events
 

@@ -78,8 +78,14 @@ def silent(_txn: Txn, _command: Message) -> None:
 
 
 def service(full_name: str) -> GrpcService:
+    package, _, name = full_name.rpartition(".")
+    file = FileDescriptorProto(name=f"{full_name}.proto", package=package)
+    file.service.add(name=name)
+    pool = DescriptorPool()
+    pool.Add(file)
     return GrpcService(
-        full_name=full_name, add_to_server=lambda _, __: None, servicer=lambda _: object()
+        service=pool.FindServiceByName(full_name),
+        servicer=lambda _: object(),
     )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import StringValue
 from pydantic import BaseModel, ConfigDict
@@ -31,6 +33,7 @@ from quorate.plugin import (
     hookimpl,
 )
 from quorate.plugin.problems import PluginErrors
+from quorate.v1 import view_pb2
 
 if TYPE_CHECKING:
     from core.tests.plugin.conftest import Site
@@ -79,7 +82,15 @@ def cache(name: str, *families: str, group: str = "metadata") -> Cache:
 
 
 def service(full_name: str) -> GrpcService:
-    return GrpcService(full_name=full_name, add_to_server=print, servicer=lambda _: object())
+    package, _, name = full_name.rpartition(".")
+    file = FileDescriptorProto(name=f"{full_name}.proto", package=package)
+    file.service.add(name=name)
+    pool = DescriptorPool()
+    pool.Add(file)
+    return GrpcService(
+        service=pool.FindServiceByName(full_name),
+        servicer=lambda _: object(),
+    )
 
 
 def cli_command(name: str) -> CliCommand:
@@ -187,9 +198,10 @@ def a_hook_that_resembles_none(site: Site) -> list[str]:
         of(
             "estranged",
             "frobnicate is not a hook; rename or remove it; the hooks are quorate_raft_groups, "
-            "quorate_column_families, quorate_commands, quorate_data_routes, quorate_queries, "
-            "quorate_caches, quorate_controllers, quorate_grpc_services, quorate_metrics, "
-            "quorate_lifespan, quorate_config_sections, quorate_cli_commands, quorate_extensions",
+            "quorate_column_families, quorate_resources, quorate_commands, quorate_data_routes, "
+            "quorate_queries, quorate_caches, quorate_controllers, quorate_grpc_services, "
+            "quorate_metrics, quorate_lifespan, quorate_config_sections, quorate_cli_commands, "
+            "quorate_extensions",
         )
     ]
 
@@ -462,6 +474,39 @@ def a_cli_command_of_the_host(site: Site) -> list[str]:
     return [of(name, text) for name in names]
 
 
+class Talks:
+    """Serves `kv.KvService` as nobody can use it."""
+
+    def __init__(self, _: object) -> None: ...
+
+    def whisper(self, request: object, context: object) -> None: ...
+
+    def _think(self) -> None: ...
+
+
+@wrong
+def a_servicer_that_is_not_what_its_service_says(site: Site) -> list[str]:
+    declared = view_pb2.DESCRIPTOR.services_by_name["ViewService"]
+    site.add("talk", quorate_grpc_services=[GrpcService(service=declared, servicer=Talks)])
+    lacks = [
+        of(
+            "talk",
+            f"servicer Talks lacks the method {name} of service quorate.v1.ViewService; write "
+            f"`async def {name}(self, request, context)`, or remove the rpc from the .proto file",
+        )
+        for name in declared.methods_by_name
+    ]
+    return [
+        *lacks,
+        of(
+            "talk",
+            "servicer Talks has a public method whisper, and service quorate.v1.ViewService has "
+            "none of that name; name it like an rpc of the service, declare the rpc, or make it "
+            "private: _whisper",
+        ),
+    ]
+
+
 @wrong
 def one_name_in_two_plugins(site: Site) -> list[str]:
     greet, ask = site.message("acme.shared.v1.Greet"), site.message("acme.shared.v1.Ask")
@@ -667,6 +712,76 @@ def no_examples_and_examples_of_another_type(site: Site) -> list[str]:
             "an example of command acme.speechless.v1.Odd is a StringValue; "
             "give examples of the command's own message",
         ]
+    ]
+
+
+@wrong
+def functions_that_are_async_or_are_not(site: Site) -> list[str]:
+    async def waiting(*_: object) -> None: ...
+
+    def plain(*_: object) -> None: ...
+
+    class Waiting:
+        async def __call__(self, *_: object) -> None: ...
+
+    greet, see = site.message("acme.asyncs.v1.Greet"), site.message("acme.asyncs.v1.See")
+    slow = Waiting()
+    site.add(
+        "asyncs",
+        quorate_commands=[command(greet, validate=slow, admit=plain)],
+        quorate_data_routes=[DataRoute(message=greet, apply=waiting)],  # type: ignore[arg-type]
+        quorate_queries=[query(see, run=waiting)],
+        quorate_controllers=[
+            Controller(
+                name="asyncs.work",
+                group="metadata",
+                run_once=plain,  # type: ignore[arg-type]
+                interval_s=1,
+            ),
+            Timer(name="asyncs.bell", group="metadata", due=waiting),  # type: ignore[arg-type]
+        ],
+    )
+    name = greet.DESCRIPTOR.full_name
+    fix = "define it with def: it works on what it is given, and waits for nothing"
+    return [
+        of("asyncs", f"the handler of {name} is an async function; {fix}"),
+        of("asyncs", f"validate of command {name} is an async function; {fix}"),
+        of("asyncs", f"run of query {see.DESCRIPTOR.full_name} is an async function; {fix}"),
+        of("asyncs", f"due of timer asyncs.bell is an async function; {fix}"),
+        of("asyncs", f"admit of command {name} is not an async function; define it with async def"),
+        of(
+            "asyncs",
+            "run_once of controller asyncs.work is not an async function; define it with async def",
+        ),
+    ]
+
+
+@wrong
+def a_family_whose_rows_no_command_goes_by(site: Site) -> list[str]:
+    keyed, constant = site.message("acme.placeless.v1.A"), site.message("acme.placeless.v1.B")
+    group = "placeless"
+    site.add(
+        "placeless",
+        quorate_raft_groups=[RaftGroup(name=group)],
+        quorate_column_families=[
+            ColumnFamily(name="placeless.rows", group=group, row=StringValue),
+            ColumnFamily(name="placeless.totals", group=group),
+            ColumnFamily(name="placeless.keyed", group=group, shard_key=bytes),
+            ColumnFamily(name="placeless.constant", group="metadata"),
+        ],
+        quorate_commands=[
+            command(keyed, group=group, shard_key=lambda _: b"k"),
+            command(constant),
+        ],
+        quorate_data_routes=[route(keyed), route(constant)],
+    )
+    return [
+        of(
+            "placeless",
+            "column family placeless.rows has no shard_key, and every command of the plugin in "
+            "group placeless has one: its rows would be left behind when shards grow; give it "
+            "shard_key: from the key of a row to the shard key of the commands that write it",
+        )
     ]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ORDER = [
     "quorate_raft_groups",
     "quorate_column_families",
+    "quorate_resources",
     "quorate_commands",
     "quorate_data_routes",
     "quorate_queries",
@@ -51,7 +52,7 @@ def test_every_hook_is_called_once_plugin_by_plugin_and_the_lifespan_is_not(site
     assert fired == [(plugin, hook) for plugin in sorted(plugins) for hook in ORDER]
 
 
-def test_there_are_thirteen_hooks_and_each_has_a_specification() -> None:
+def test_there_are_fourteen_hooks_and_each_has_a_specification() -> None:
     assert sorted(hook_names()) == sorted([*ORDER, "quorate_lifespan"])
     assert all(getattr(hookspecs, f"{hook}").quorate_spec for hook in hook_names())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
+from functools import cache
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -14,8 +16,11 @@ from typing import Any, NamedTuple, cast
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
-from quorate.apply.entries import LoggedCommand, revision_of
+from quorate.apply.entries import Copies, LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.formation import Introduction
@@ -109,10 +114,15 @@ class FakeReplica:
     def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
         return _now()
 
+    revision = 7
+
     def staleness(self) -> Age:
         return Age(7, 40)
 
-    def reader(self, reads: frozenset[str]) -> Reader:
+    async def catch_up(self, timeout_s: float) -> bool:
+        return False
+
+    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         class View:
             def scan(_, *args: Any, **options: Any) -> Any:
                 return iter(self.rows)
@@ -163,8 +173,13 @@ class Node:
         self.groups = Groups(
             name, catalog, self, self.forwarder, loop=self.loop, limits=LIMITS, write_timeout_s=60
         )
-        self.server = RpcServer(LIMITS)
-        CommandService(self.groups, catalog, LIMITS).add_to(self.server)
+        self.server = self.serve()
+        self.address = ""
+
+    def serve(self) -> RpcServer:
+        """Return a server of this node's services."""
+        server = RpcServer(LIMITS)
+        CommandService(self.groups, self.catalog, LIMITS).add_to(server)
         NodeService(
             self.network,
             self.groups,
@@ -172,8 +187,9 @@ class Node:
             lambda asked: self.take_step(asked),
             lambda: self.wall_ms,
             self.watching,
-        ).add_to(self.server)
-        self.address = ""
+            nullcontext,
+        ).add_to(server)
+        return server
 
     async def _take_step(self, asked: AskedStep) -> StepTaken:
         self.steps.append(asked)
@@ -183,6 +199,9 @@ class Node:
 
     def watching(self) -> FreshWatches:
         raise UnreadableError("these nodes have no watches")
+
+    def knowing(self, command: str) -> Sequence[str]:
+        return ("z",)
 
     def get(self, shard: ShardId) -> FakeReplica | None:
         return self.replicas.get(shard)
@@ -276,3 +295,31 @@ def _told(status: status_pb2.Status) -> Told:
         status.message,
         dict(info.metadata),
     )
+
+
+@pytest.fixture(scope="session")
+def four_kinds() -> Callable[[str], ServiceDescriptor]:
+    """Return what declares a service of a name, with a method for each kind of stream."""
+
+    @cache
+    def declare(full_name: str) -> ServiceDescriptor:
+        package, _, name = full_name.rpartition(".")
+        file = descriptor_pb2.FileDescriptorProto(
+            name=f"{full_name}.proto",
+            package=package,
+            dependency=[StringValue.DESCRIPTOR.file.name],
+        )
+        service = file.service.add(name=name)
+        for ends in product(("unary", "stream"), repeat=2):
+            service.method.add(
+                name="_".join(ends),
+                input_type=".google.protobuf.StringValue",
+                output_type=".google.protobuf.StringValue",
+                client_streaming=ends[0] == "stream",
+                server_streaming=ends[1] == "stream",
+            )
+        pool = descriptor_pool.Default()
+        pool.Add(file)
+        return pool.FindServiceByName(full_name)
+
+    return declare

@@ -14,10 +14,11 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.plugin import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.admin_service import AdminService
 from quorate.rpc.server import RpcServer
-from quorate.v1 import admin_pb2, admin_pb2_grpc
+from quorate.v1 import admin_pb2
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import Told
@@ -63,9 +64,15 @@ class Ports:
         self._ask("add", node, address)
         yield admin_pb2.MemberProgress(shard="kv/0", step="voter")
 
-    async def remove(self, node: str) -> AsyncIterator[admin_pb2.MemberProgress]:
-        self._ask("remove", node)
+    async def remove(
+        self, node: str, *, force: bool = False
+    ) -> AsyncIterator[admin_pb2.MemberProgress]:
+        self._ask("remove", node, force)
         yield admin_pb2.MemberProgress(shard="kv/0", step="gone")
+
+    async def recover(self, shard: ShardId, request: admin_pb2.RecoverShardRequest) -> int:
+        self._ask("recover", shard, request.node, request.empty)
+        return 3
 
     def _ask(self, *asked: Any) -> None:
         self.asked.append(asked)
@@ -91,12 +98,12 @@ def ports() -> Ports:
 @pytest.fixture
 async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
     server = RpcServer(limits)
-    Keeping(ports, ports, ports.transfer, ports.back_up, ports).add_to(server)
+    Keeping(ports, ports, ports.transfer, ports.back_up, ports, ports.recover).add_to(server)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield cast(Any, admin_pb2_grpc.AdminServiceStub(channel))
+            yield cast(Any, Stub(channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]))
     finally:
         await server.stop(0)
 
@@ -121,6 +128,8 @@ async def test_a_transfer_has_as_long_as_its_caller_gives(stub: Any, ports: Port
     [
         ("TransferLeader", admin_pb2.TransferLeaderRequest(shard="kv", node="n2"), "shard"),
         ("TransferLeader", admin_pb2.TransferLeaderRequest(shard="kv/0"), "node"),
+        ("RecoverShard", admin_pb2.RecoverShardRequest(shard="kv", node="n2"), "shard"),
+        ("RecoverShard", admin_pb2.RecoverShardRequest(shard="kv/0"), "node"),
         ("PauseController", admin_pb2.PauseControllerRequest(name="x"), "name"),
         ("ResumeController", admin_pb2.ResumeControllerRequest(name="x"), "name"),
     ],
@@ -187,9 +196,15 @@ async def test_steps_of_a_change_of_members_are_streamed(stub: Any, ports: Ports
     added = stub.AddMember(admin_pb2.AddMemberRequest(node="n4", address="127.0.0.1:1"), timeout=10)
     assert [each.step async for each in added] == ["voter"]
 
-    removed = stub.RemoveMember(admin_pb2.RemoveMemberRequest(node="n4"), timeout=10)
+    removed = stub.RemoveMember(admin_pb2.RemoveMemberRequest(node="n4", force=True), timeout=10)
     assert [each.step async for each in removed] == ["gone"]
-    assert ports.asked == [("add", "n4", "127.0.0.1:1"), ("remove", "n4")]
+    assert ports.asked == [("add", "n4", "127.0.0.1:1"), ("remove", "n4", True)]
+
+
+async def test_a_recovery_tells_which_one_it_is(stub: Any, ports: Ports) -> None:
+    request = admin_pb2.RecoverShardRequest(shard="kv/3", node="n2", empty=True)
+    assert (await stub.RecoverShard(request, timeout=10)).epoch == 3
+    assert ports.asked == [("recover", ShardId("kv", 3), "n2", True)]
 
 
 async def test_a_backup_comes_part_by_part(stub: Any, ports: Ports) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from types import SimpleNamespace
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.plugin import Rejected
@@ -81,21 +81,11 @@ class Site:
         return self.tally.ended == {(f"/calls.Calls/{kind}", code): 1}
 
 
-def add_to_server(servicer: Any, server: Any) -> None:
-    methods = {
-        kind: getattr(grpc, f"{kind}_rpc_method_handler")(
-            getattr(servicer, kind), StringValue.FromString, StringValue.SerializeToString
-        )
-        for kind in KINDS
-    }
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("calls.Calls", methods)])
-
-
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
+async def site(four_kinds: Callable[[str], ServiceDescriptor]) -> AsyncIterator[Site]:
     tally, service = CallTally(), Service()
-    server = RpcServer(LimitsSection(), outermost=[tally])
-    server.add("calls.Calls", add_to_server, service)
+    server = RpcServer(LimitsSection(), outermost=[tally.around])
+    server.add(four_kinds("calls.Calls"), service)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     site = Site(port, tally, service)
@@ -170,13 +160,8 @@ async def test_a_caller_that_leaves_is_counted_by_whether_its_time_was_over(
     remaining_s: float | None, code: str, text: str
 ) -> None:
     tally, service = CallTally(), Service()
-
-    async def found(_: object) -> Any:
-        return grpc.unary_unary_rpc_method_handler(service.unary_unary)
-
-    details: Any = SimpleNamespace(method="/calls.Calls/unary")
-    served = await tally.intercept_service(found, details)
-    call = asyncio.create_task(served.unary_unary(StringValue(value=text), Left(remaining_s)))
+    served: Any = tally.around("/calls.Calls/unary", service.unary_unary)
+    call = asyncio.create_task(served(StringValue(value=text), Left(remaining_s)))
     if text == "wait":
         await asyncio.wait_for(service.waiting.wait(), 20)
         call.cancel()

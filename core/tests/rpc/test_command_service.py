@@ -8,7 +8,8 @@ import pytest
 from quorate.apply.entries import Stamp, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.groups.refusals import ExhaustedError, OutcomeUnknownError
-from quorate.v1 import command_pb2_grpc, control_pb2, entry_pb2
+from quorate.plugin import Stub
+from quorate.v1 import command_pb2, control_pb2, entry_pb2
 from quorate.v1.command_pb2 import (
     CloseSessionRequest,
     Command,
@@ -26,7 +27,7 @@ NOTE = "kit_sample.v1.WriteNote"
 async def stub(request: Any, nodes: dict[str, Node]) -> AsyncIterator[Any]:
     """The service of the leader, and of a node that forwards."""
     async with grpc.aio.insecure_channel(nodes[request.param].address) as channel:
-        yield command_pb2_grpc.CommandServiceStub(channel)
+        yield Stub(channel, command_pb2.DESCRIPTOR.services_by_name["CommandService"])
 
 
 @pytest.fixture
@@ -263,3 +264,48 @@ async def test_a_session_that_cannot_be_is_refused(
     found = told(failed.value)
     assert (found.code, found.field) == (grpc.StatusCode.INVALID_ARGUMENT, field)
     assert not leader.proposed
+
+
+async def test_a_reply_that_has_no_room_fails_alone_and_is_not_told_to_be_refused(
+    stub: Any,
+    leader: FakeReplica,
+    note: Callable[[str], Command],
+    told: Callable[[Any], Told],
+) -> None:
+    sizes = {"small": 10, "fits": 1_900, "too much": 1_900, "huge": 5_000, "little": 100}
+    commands = {owner: note(owner) for owner in sizes}
+    owners = {command.payload: owner for owner, command in commands.items()}
+    leader.answer = lambda logged: Outcome(revision_of(1, 0), bytes(sizes[owners[logged.payload]]))
+
+    response = await stub.Execute(ExecuteRequest(commands=commands.values()), timeout=10)
+
+    found = dict(zip(sizes, response.answers, strict=True))
+    whole = {owner for owner, each in found.items() if each.HasField("reply")}
+    assert whole == {"small", "fits", "little"}
+    assert all(len(found[owner].reply.payload) == sizes[owner] for owner in whole)
+    for owner in ("too much", "huge"):
+        status = told(found[owner].status)
+        assert (status.reason, status.metadata["retry"]) == ("OUTCOME_UNKNOWN", "session")
+        assert f"was carried out, and its reply of {sizes[owner]} bytes" in status.text
+    assert response.ByteSize() < 4_000
+
+
+async def test_each_reply_comes_whole_however_large_they_are_together(
+    stub: Any, leader: FakeReplica, note: Callable[[str], Command]
+) -> None:
+    sizes = [10, 1_900, 1_900, *([600] * 9), 5_000, 100]
+    commands = [note(str(number)) for number in range(len(sizes))]
+    numbers = {command.payload: number for number, command in enumerate(commands)}
+    leader.answer = lambda logged: Outcome(revision_of(1, 0), bytes(sizes[numbers[logged.payload]]))
+
+    request = ExecuteRequest(commands=[*commands, Command(type="no.such")])
+    parts = [part async for part in stub.ExecuteSplit(request, timeout=10)]
+
+    *replies, unknown = [answer for part in parts for answer in part.answers]
+    assert [len(each.reply.payload) for each in replies] == [
+        0 if size == 5_000 else size for size in sizes
+    ]
+    # One that no message can hold fails alone.
+    assert [each.HasField("status") for each in replies].index(True) == sizes.index(5_000)
+    assert unknown.HasField("status")
+    assert all(part.ByteSize() < 4_000 for part in parts)

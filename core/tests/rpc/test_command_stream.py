@@ -14,8 +14,9 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer
 from quorate.groups.routing.parcels import Answered
+from quorate.plugin import Stub
 from quorate.rpc.command_stream import RESPONSE_BYTES, CommandStream
-from quorate.v1 import command_pb2_grpc
+from quorate.v1 import command_pb2
 from quorate.v1.command_pb2 import (
     Command,
     CommandAnswer,
@@ -35,7 +36,7 @@ EOF: Any = getattr(grpc.aio, "EOF")  # noqa: B009 - the stubs lack it
 async def stub(request: Any, nodes: dict[str, Node]) -> AsyncIterator[Any]:
     """The service of the leader, and of a node that forwards."""
     async with grpc.aio.insecure_channel(nodes[request.param].address) as channel:
-        yield command_pb2_grpc.CommandServiceStub(channel)
+        yield Stub(channel, command_pb2.DESCRIPTOR.services_by_name["CommandService"])
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ async def test_a_stream_that_breaks_takes_back_nothing_that_was_proposed(
 
     call.cancel()
     async with grpc.aio.insecure_channel(nodes["b"].address) as channel:
-        other = command_pb2_grpc.CommandServiceStub(channel).Stream()
+        other = Stub(channel, command_pb2.DESCRIPTOR.services_by_name["CommandService"]).Stream()
         leader.waits.set()
         await other.write(StreamRequest(commands=[note("b")]))
         await answers_of(other, 1)

@@ -1,17 +1,18 @@
-"""How commands of many callers share the calls to another node."""
+"""How commands of many callers share the stream to another node."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from quorate.apply.entries import LoggedCommand
+from quorate.apply.entries import Copies, LoggedCommand
 from quorate.apply.outcomes import Outcome
+from quorate.config.sections import TlsSection
 from quorate.groups.refusals import (
     ExhaustedError,
+    NotProposedError,
     NotProposedInTimeError,
     OutcomeUnknownError,
     UnansweredInTimeError,
@@ -20,8 +21,8 @@ from quorate.groups.routing.forwarding import ForwardedCommand
 from quorate.groups.routing.proposing import Result
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.rpc import bundles
-from quorate.rpc.forwarder import CALLS
+from quorate.rpc import forwarder
+from quorate.rpc.forward_serving import ForwardServing
 from quorate.v1 import node_pb2
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ def forwarded(sample: Any) -> Make:
     def make(owner: str, timeout_s: float = 5.0, text: str = "") -> ForwardedCommand:
         message = sample.pb.WriteNote(owner=owner, text=text)
         slots = (slot_of(sample.note_key(owner)),)
-        command = LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), slots)
+        command = LoggedCommand(
+            message.DESCRIPTOR.full_name,
+            message.SerializeToString(),
+            slots,
+            copies=Copies.DOUBTED,
+        )
         return ForwardedCommand(shard=SHARD, command=command, caller="ada", timeout_s=timeout_s)
 
     return make
@@ -44,7 +50,7 @@ def forwarded(sample: Any) -> Make:
 
 @pytest.fixture
 def calls(nodes: dict[str, Node], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many commands each call to node a carries."""
+    """How many commands each message to node a carries."""
     found: list[int] = []
     accept = nodes["a"].groups.accept
 
@@ -72,23 +78,44 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_comes_while_calls_are_under_way_shares_the_next_one(
+async def test_what_comes_in_one_turn_shares_a_message_and_all_share_a_stream(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
 ) -> None:
+    streams = nodes["b"].channels.way
+    asked: list[str] = []
+
+    async def counted(node: str, timeout_s: float) -> Any:
+        asked.append(node)
+        return await streams(node, timeout_s)
+
+    nodes["b"].channels.way = counted  # type: ignore[method-assign]
     leader.waits = asyncio.Event()
-    first = []
-    for number in range(CALLS):
-        first.append(begin(nodes, forwarded(f"first{number}")))
-        await until(lambda number=number: len(calls) == number + 1)  # type: ignore[misc]
+    first = [begin(nodes, forwarded(f"first{number}")) for number in range(3)]
+    await until(lambda: calls == [3])
     later = [begin(nodes, forwarded(f"later{number}")) for number in range(12)]
-    await settled()
-    assert calls == [1] * CALLS
+    await until(lambda: calls == [3, 12])
 
     leader.waits.set()
     results = [result for [result] in await asyncio.gather(*first, *later)]
 
     assert all(isinstance(result, Outcome) for result in results)
-    assert calls == [*[1] * CALLS, 12]
+    assert asked == ["a"]
+
+
+async def test_what_ends_first_is_answered_first(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
+) -> None:
+    leader.waits = asyncio.Event()
+    slow = begin(nodes, forwarded("slow"))
+    await until(lambda: len(calls) == 1)
+    await settled()
+    leader.waits = None
+
+    [quick] = await begin(nodes, forwarded("quick"))
+
+    assert isinstance(quick, Outcome)
+    assert not slow.done()
+    slow.cancel()
 
 
 async def test_a_callers_commands_stay_together_and_in_order(
@@ -103,7 +130,7 @@ async def test_a_callers_commands_stay_together_and_in_order(
     assert calls == [6]
 
 
-async def test_a_call_is_bounded_in_bytes(
+async def test_a_message_is_bounded_in_bytes(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
 ) -> None:
     text = "x" * 500
@@ -119,7 +146,7 @@ async def test_what_is_under_way_is_bounded(
     forwarded: Make,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bundles, "ROOM_COMMANDS", 3)
+    monkeypatch.setattr(forwarder, "ROOM_COMMANDS", 3)
     leader.waits = asyncio.Event()
     taken = [begin(nodes, forwarded("a"), forwarded("b")), begin(nodes, forwarded("c"))]
     await settled()
@@ -159,42 +186,111 @@ async def test_a_deadline_passes_while_others_of_the_call_go_on(
     assert isinstance(late, Outcome)
 
 
-async def test_what_waits_for_a_call_until_its_deadline_was_not_sent(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
+@pytest.fixture
+def held(nodes: dict[str, Node], monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Keeps the stream to node a from being made until it is set."""
+    way, opened = nodes["b"].channels.way, asyncio.Event()
+
+    async def late(node: str, timeout_s: float) -> Any:
+        await opened.wait()
+        return await way(node, timeout_s)
+
+    monkeypatch.setattr(nodes["b"].channels, "way", late)
+    return opened
+
+
+async def test_what_waits_for_the_stream_until_its_deadline_was_not_sent(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, held: asyncio.Event
 ) -> None:
-    leader.waits = asyncio.Event()
-    under_way = []
-    for number in range(CALLS):
-        under_way.append(begin(nodes, forwarded(f"first{number}", 30.0)))
-        await until(lambda number=number: len(calls) == number + 1)  # type: ignore[misc]
+    patient = begin(nodes, forwarded("patient", 30.0))
 
     [result] = await asyncio.wait_for(begin(nodes, forwarded("hasty", 0.1)), 10)
 
     assert isinstance(result, NotProposedInTimeError)
-    leader.waits.set()
-    await asyncio.gather(*under_way)
-    assert len(leader.proposed) == CALLS
+    held.set()
+    await patient
+    assert len(leader.proposed) == 1
+
+
+async def test_of_a_part_what_is_late_before_it_is_sent_stays(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, held: asyncio.Event
+) -> None:
+    both = begin(nodes, forwarded("hasty", 0.1), forwarded("patient", 30.0))
+    await begin(nodes, forwarded("another", 0.2))
+
+    held.set()
+    late, found = await both
+
+    assert isinstance(late, NotProposedInTimeError)
+    assert isinstance(found, Outcome)
+    assert leader.proposed == [forwarded("patient").command]
+
+
+async def test_the_refusal_of_an_unknown_command_names_who_knows_it(nodes: dict[str, Node]) -> None:
+    stranger = LoggedCommand("newer.v1.Unheard", b"")
+    [refused] = await begin(
+        nodes, ForwardedCommand(shard=SHARD, command=stranger, caller="ada", timeout_s=5.0)
+    )
+    assert isinstance(refused, Outcome)
+    assert refused.refusal is not None
+    assert refused.refusal.code == "UNKNOWN_COMMAND"
+    assert "knows command newer.v1.Unheard; known to: z;" in refused.refusal.message
 
 
 async def test_who_gives_up_waiting_is_not_sent(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, held: asyncio.Event
 ) -> None:
-    leader.waits = asyncio.Event()
-    under_way = []
-    for number in range(CALLS):
-        under_way.append(begin(nodes, forwarded(f"first{number}")))
-        await until(lambda number=number: len(calls) == number + 1)  # type: ignore[misc]
     gone, stays = begin(nodes, forwarded("gone")), begin(nodes, forwarded("stays"))
     await settled()
 
     gone.cancel()
-    leader.waits.set()
-    await asyncio.gather(*under_way, stays)
+    await settled()
+    held.set()
+    await stays
 
-    assert len(leader.proposed) == CALLS + 1
+    assert len(leader.proposed) == 1
 
 
-async def test_a_call_that_breaks_is_not_repeated_and_others_go_on(
+async def test_a_stream_that_breaks_leaves_what_was_sent_in_doubt_and_is_made_anew(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
+) -> None:
+    leader.waits = asyncio.Event()
+    sent = begin(nodes, forwarded("sent"))
+    await until(lambda: len(calls) == 1)
+    port = int(nodes["a"].address.rpartition(":")[2])
+    await nodes["a"].server.stop(0)
+
+    [lost] = await sent
+    [refused] = await begin(nodes, forwarded("refused"))
+
+    assert isinstance(lost, OutcomeUnknownError)
+    assert isinstance(refused, NotProposedError)
+    leader.waits = None
+    again = nodes["a"].serve()
+    again.bind("127.0.0.1", port, TlsSection())
+    await again.start()
+    try:
+        async with asyncio.timeout(20):
+            while not isinstance((await begin(nodes, forwarded("found")))[0], Outcome):
+                pass
+    finally:
+        await again.stop(0)
+
+
+async def test_a_node_that_is_no_member_any_more_forwards_nothing(
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Make
+) -> None:
+    [found] = await begin(nodes, forwarded("member"))
+    assert isinstance(found, Outcome)
+    nodes["a"].network.know({})
+
+    [refused] = await begin(nodes, forwarded("removed"))
+
+    assert isinstance(refused, NotProposedError)
+    assert len(leader.proposed) == 1
+
+
+async def test_a_message_that_meets_a_bug_is_not_repeated_and_others_go_on(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, monkeypatch: Any
 ) -> None:
     accept = nodes["a"].groups.accept
@@ -215,11 +311,14 @@ async def test_a_call_that_breaks_is_not_repeated_and_others_go_on(
 async def test_what_lacks_an_answer_is_in_doubt(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, monkeypatch: Any
 ) -> None:
-    def cut(answers: list[node_pb2.ForwardAnswer]) -> node_pb2.ForwardResponse:
-        return node_pb2.ForwardResponse(answers=answers[:1])
+    response = ForwardServing._next_response
 
-    served = SimpleNamespace(**{**vars(node_pb2), "ForwardResponse": cut})
-    monkeypatch.setattr("quorate.rpc.node_service.node_pb2", served)
+    def cut(serving: ForwardServing) -> node_pb2.ForwardResponse:
+        found = response(serving)
+        del found.parts[0].answers[1:]
+        return found
+
+    monkeypatch.setattr(ForwardServing, "_next_response", cut)
 
     first, second = await begin(nodes, forwarded("a"), forwarded("b"))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 import pytest
-from quorate.apply.entries import LoggedCommand, revision_of
+from quorate.apply.entries import Copies, LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_CLUSTER, OTHER_TARGET, OTHER_TOKEN
@@ -25,7 +25,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing.forwarding import AsOf, ForwardedCommand, ForwardedQuery
-from quorate.plugin import Invalid, Rejected
+from quorate.plugin import Invalid, Rejected, Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.rpc.channels import PEER_KEY
@@ -33,14 +33,14 @@ from quorate.rpc.clocks import NodeClocks
 from quorate.rpc.member_steps import NodeMemberSteps
 from quorate.rpc.membership import NodeMembership
 from quorate.rpc.node_service import PART_BYTES, parts
-from quorate.v1 import node_pb2, node_pb2_grpc
+from quorate.v1 import node_pb2
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import FakeReplica, Node, Told
 
 SHARD = ShardId("sample", 0)
 METHODS = {
-    "Forward": node_pb2.ForwardRequest(shard="sample/0"),
+    "Forward": node_pb2.ForwardRequest(),
     "Query": node_pb2.ShardQueryRequest(shard="sample/0"),
     "Membership": node_pb2.MembershipRequest(shard="sample/0"),
     "ChangeMember": node_pb2.ChangeMemberRequest(shard="sample/0", node="c"),
@@ -53,7 +53,12 @@ def forwarded(sample: Any) -> Callable[..., ForwardedCommand]:
     def make(owner: str = "a", timeout_s: float = 5.0) -> ForwardedCommand:
         message = sample.pb.WriteNote(owner=owner)
         slots = (slot_of(sample.note_key(owner)),)
-        command = LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), slots)
+        command = LoggedCommand(
+            message.DESCRIPTOR.full_name,
+            message.SerializeToString(),
+            slots,
+            copies=Copies.DOUBTED,
+        )
         return ForwardedCommand(shard=SHARD, command=command, caller="ada", timeout_s=timeout_s)
 
     return make
@@ -76,12 +81,13 @@ def query(pb: Any) -> ForwardedQuery:
 @pytest.fixture
 async def stub(nodes: dict[str, Node]) -> AsyncIterator[Any]:
     async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
-        yield node_pb2_grpc.NodeServiceStub(channel)
+        yield Stub(channel, node_pb2.DESCRIPTOR.services_by_name["NodeService"])
 
 
 async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
-    call = getattr(stub, method)(request, timeout=10, metadata=metadata)
-    return [each async for each in call] if method == "Query" else await call
+    asked = iter([request]) if method == "Forward" else request
+    call = getattr(stub, method)(asked, timeout=10, metadata=metadata)
+    return [each async for each in call] if method in ("Forward", "Query") else await call
 
 
 async def forward(nodes: dict[str, Node], node: str, request: ForwardedCommand) -> Outcome:
@@ -131,7 +137,7 @@ async def test_a_stranger_is_refused(
     assert failed.value.details() == reason
 
 
-@pytest.mark.parametrize("method", ["Forward", "Query", "Membership", "ChangeMember"])
+@pytest.mark.parametrize("method", ["Query", "Membership", "ChangeMember"])
 @pytest.mark.parametrize("shard", ["", "sample", "sample/-1", "x" * 3_000])
 async def test_a_shard_without_a_proper_name(
     nodes: dict[str, Node], stub: Any, told: Callable[[Any], Told], method: str, shard: str
@@ -147,6 +153,30 @@ async def test_a_shard_without_a_proper_name(
 
 
 # Commands.
+
+
+@pytest.mark.parametrize("shard", ["", "sample", "sample/-1", "x" * 3_000])
+async def test_a_part_for_a_shard_without_a_proper_name_is_refused_alone(
+    nodes: dict[str, Node], stub: Any, told: Callable[[Any], Told], shard: str
+) -> None:
+    command = node_pb2.ForwardedCommand(timeout_ms=5_000)
+    command.command.type, command.command.slotless = "a.Stranger", True
+    request = node_pb2.ForwardRequest(
+        parts=[
+            node_pb2.ForwardedPart(id=number, shard=name, commands=[command])
+            for number, name in ((7, shard), (8, "sample/0"))
+        ]
+    )
+    shown = encode_handshake(nodes["b"].network.handshake("a"))
+
+    responses = await ask(stub, "Forward", request, ((PEER_KEY, shown),))
+
+    fields = {
+        part.id: [told(answer.status).field for answer in part.answers]
+        for response in responses
+        for part in response.parts
+    }
+    assert fields == {7: ["shard"], 8: ["type"]}
 
 
 async def test_a_command_is_proposed_by_the_leader(

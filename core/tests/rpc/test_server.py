@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 from quorate.config.sections import LimitsSection, TlsSection
+from quorate.plugin import Stub
 from quorate.rpc.server import RpcServer, ServingRefusedError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ async def test_a_port_that_is_taken_is_named(nodes: dict[str, Node], limits: Lim
 @pytest.mark.parametrize("service", ["", "quorate.v1.CommandService", "quorate.v1.NodeService"])
 async def test_health_follows_the_node(nodes: dict[str, Node], service: str) -> None:
     async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
-        stub: Any = health_pb2_grpc.HealthStub(channel)
+        stub: Any = Stub(channel, health_pb2.DESCRIPTOR.services_by_name["Health"])
         asked = health_pb2.HealthCheckRequest(service=service)
 
         assert (await stub.Check(asked, timeout=10)).status == STATUS.NOT_SERVING
@@ -64,7 +65,7 @@ async def test_health_follows_the_node(nodes: dict[str, Node], service: str) -> 
 
 async def test_reflection_lists_the_services(nodes: dict[str, Node]) -> None:
     async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
-        stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        stub: Any = Stub(channel, reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"])
         asked = reflection_pb2.ServerReflectionRequest(list_services="")
         call = stub.ServerReflectionInfo(iter([asked]), timeout=10)
         answer = await anext(aiter(call))

@@ -5,6 +5,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.consensus.messages import Peer
 from quorate.groups import refusals
 from quorate.groups.refusals import (
+    CopyBehindError,
     ExhaustedError,
     FencedError,
     LeaderlessError,
@@ -31,6 +32,7 @@ REFUSALS = [
     UnknownShardError("offset", 3),
     ExhaustedError("the queue is full", 250),
     WrongShardError(SHARD, "not here"),
+    CopyBehindError("the copy of tenants may be old"),
     NotProposedInTimeError("late"),
     OutcomeUnknownError("lost"),
     UnansweredInTimeError("late and lost"),
@@ -56,6 +58,8 @@ def test_every_refusal_is_told_apart_by_its_reason() -> None:
         if isinstance(each, type) and each.__module__ == refusals.__name__
     }
 
+    # Its reason is the plugin's, as that of any refusal is.
+    classes.remove(refusals.NotAdmittedError)
     assert {type(error) for error in REFUSALS} == classes
     assert len({seen(error)[1] for error in REFUSALS}) == len(classes)
 
@@ -88,6 +92,16 @@ def test_only_what_was_surely_not_proposed_may_be_retried_without_a_session(
 )
 def test_what_is_no_refusal_of_ours(error: Exception, expected: tuple[str, str, str]) -> None:
     assert seen(error) == expected
+
+
+def test_what_was_not_admitted_is_told_apart_from_what_a_handler_refused() -> None:
+    stages = [
+        detail(status_of(error), error_details_pb2.ErrorInfo).metadata.get("stage")
+        for error in (refusals.NotAdmittedError("QUOTA", "full"), Rejected("QUOTA", "full"))
+    ]
+
+    assert stages == ["admission", None]
+    assert seen(refusals.NotAdmittedError("QUOTA")) == ("FAILED_PRECONDITION", "QUOTA", "")
 
 
 def test_a_bad_field_is_named() -> None:

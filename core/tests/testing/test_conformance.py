@@ -17,8 +17,7 @@ from typing import Any, Self
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet, UninterpretedOption
 from google.protobuf.message import Message
-from quorate.apply.outcomes import ReplicaStoppedError
-from quorate.plugin import Command, Rejected, Txn, UndeclaredFamilyError, keys
+from quorate.plugin import Command, Items, Rejected, Txn, UndeclaredFamilyError, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.wire import golden_of
 from quorate.storage.engine.port import Batch
@@ -106,10 +105,6 @@ def swallow_undeclared(txn: Txn, _: Any) -> None:
         return
 
 
-def refuse_with_the_time(txn: Txn, command: Any) -> None:
-    raise Rejected(str(time.perf_counter_ns()))
-
-
 class Memory:
     """State that is in no column family."""
 
@@ -162,15 +157,6 @@ def write_the_end(txn: Txn, command: Any) -> None:
     txn.put("sample.sizes", keys.pack(command.owner), end_ms.to_bytes(8, "big", signed=True))
 
 
-def write_the_time(txn: Txn, command: Any) -> None:
-    txn.put("sample.sizes", keys.pack(command.owner), str(time.perf_counter_ns()).encode())
-
-
-def answer_the_time(txn: Txn, command: Any) -> Message:
-    pb = import_module(f"{V1}.notes_pb2")
-    return pb.Note(owner=str(time.perf_counter_ns()))  # type: ignore[no-any-return]
-
-
 def listing(rows: Callable[[Any], Iterable[str]], **changes: Any) -> Break:
     """Let the query answer with notes of these owners."""
 
@@ -179,6 +165,17 @@ def listing(rows: Callable[[Any], Iterable[str]], **changes: Any) -> Break:
         return (note(owner=owner) for owner in rows(reader))
 
     return declared(queries=with_first(run=answer, **changes))
+
+
+def splicing(answers: Sequence[bytes], **changes: Any) -> Break:
+    """Let the query answer with what is said to be notes in their wire form."""
+
+    def change(catalog: Catalog) -> Catalog:
+        note = import_module(f"{V1}.notes_pb2").Note
+        made = with_first(run=lambda *_: list(answers), row=note, order=None, **changes)
+        return declared(queries=made)(catalog)
+
+    return change
 
 
 def read_strangers(reader: Any) -> list[str]:
@@ -249,6 +246,33 @@ def not_encodable(catalog: Catalog) -> Catalog:
     return declared(commands=lambda _: (command,))(catalog)
 
 
+def placed_by(shard_key: Callable[[bytes], bytes] | None) -> Break:
+    """Let the rows of notes belong elsewhere."""
+
+    def change(catalog: Catalog) -> Catalog:
+        notes = replace(catalog.families["sample.notes"], shard_key=shard_key)
+        return replace(catalog, families={**catalog.families, "sample.notes": notes})
+
+    return change
+
+
+def reject(code: str) -> None:
+    raise Rejected(code)
+
+
+def refuse_each(command: Any) -> Message:
+    reply: Any = import_module("quorate.v1.batch_pb2").BatchReply(items=len(command.notes))
+    for item in range(len(command.notes)):
+        reply.refusals.add(item=item, code="FULL", message="no room")
+    return reply  # type: ignore[no-any-return]
+
+
+def spin(seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
 def refuse(_: Any) -> None:
     raise ValueError("no such owner")
 
@@ -290,6 +314,26 @@ BREACHES: list[tuple[str, Break, str]] = [
         "command kit_sample.v1.EraseNote failed at index 4 with KeyError: 'owner'",
     ),
     (
+        "test_a_command_writes_only_its_own_shard_key",
+        placed_by(None),
+        "WriteNote writes key ('ada',) of sample.notes, whose shard key b'' is none of its own",
+    ),
+    (
+        "test_every_command_is_accepted_once",
+        handled("EraseNote", lambda txn, _: reject("NEVER")),
+        "every kit_sample.v1.EraseNote of the log was refused (NEVER); nothing is known",
+    ),
+    (
+        "test_every_command_is_accepted_once",
+        handled("WriteNotes", lambda txn, command: refuse_each(command)),
+        "every kit_sample.v1.WriteNotes of the log was refused (FULL: no room); nothing is",
+    ),
+    (
+        "test_handlers_keep_their_budget",
+        handled("EraseNote", lambda txn, _: spin(0.15)),
+        "a handler has 5 ms, and these took much longer at best: kit_sample.v1.EraseNote 15",
+    ),
+    (
         "test_the_largest_numbers_meet_no_bug",
         handled("WriteNote", write_the_end),
         "ttl_ms = 9223372036854775807 of kit_sample.v1.WriteNote is for validate to refuse: ",
@@ -312,27 +356,17 @@ BREACHES: list[tuple[str, Break, str]] = [
     (
         "test_a_command_writes_only_its_own_shard_key",
         handled("EraseNote", lambda txn, _: txn.put("sample.notes", OTHERS_KEY, b"")),
-        "kit_sample.v1.EraseNote writes key b'\\x02somebody else\\x00' of sample.notes, whose",
+        "kit_sample.v1.EraseNote writes key ('somebody else',) of sample.notes, whose",
     ),
     (
         "test_a_command_writes_only_its_own_shard_key",
         handled("EraseNote", lambda txn, _: txn.delete("sample.notes", OTHERS_KEY)),
-        "kit_sample.v1.EraseNote writes key b'\\x02somebody else\\x00' of sample.notes, whose",
+        "kit_sample.v1.EraseNote writes key ('somebody else',) of sample.notes, whose",
     ),
     (
         "test_a_command_writes_only_its_own_shard_key",
         handled("EraseNote", lambda txn, _: txn.delete_range("sample.sizes", b"", b"\xff")),
         "kit_sample.v1.EraseNote writes key",
-    ),
-    (
-        "test_playing_again_makes_no_difference",
-        handled("EraseNote", Memory().count),
-        "a handler remembers something outside its transaction: in the rows",
-    ),
-    (
-        "test_playing_again_makes_no_difference",
-        handled("EraseNote", refuse_with_the_time),
-        "a handler remembers something outside its transaction: first at command 3",
     ),
     (
         "test_batching_makes_no_difference",
@@ -368,16 +402,6 @@ BREACHES: list[tuple[str, Break, str]] = [
         "test_equal_rows_have_equal_digests",
         handled("WriteNote", write_backwards),
         "is not in the one encoding of its message: write it with SerializeToString(determinis",
-    ),
-    (
-        "test_replicas_agree_on_every_checksum",
-        handled("EraseNote", write_the_time),
-        "the handler of kit_sample.v1.EraseNote is not deterministic: two replicas",
-    ),
-    (
-        "test_replicas_agree_on_every_checksum",
-        handled("ExpireNotes", answer_the_time),
-        "the handler of kit_sample.v1.ExpireNotes is not deterministic: two replicas",
     ),
     (
         "test_commands_survive_faults",
@@ -428,6 +452,16 @@ BREACHES: list[tuple[str, Break, str]] = [
         "test_queries_read_what_they_declare_and_answer_in_order",
         listing(lambda _: [str(time.perf_counter_ns())]),
         "gives other answers the second time",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        splicing([b"\xff"], shard_key=lambda _: b""),
+        "yields 1 bytes that are no kit_sample.v1.Note",
+    ),
+    (
+        "test_queries_read_what_they_declare_and_answer_in_order",
+        splicing([], items=Items(get=lambda _: [1], shard_key=bytes, make=lambda query, _: query)),
+        "answers 1 items with 0, and has no order",
     ),
     (
         "test_queries_read_what_they_declare_and_answer_in_order",
@@ -499,20 +533,6 @@ def test_a_floor_that_keeps_what_was_refused_is_found(
     assert said in str(found.value)
 
 
-def test_a_floor_that_writes_before_it_meets_an_unknown_command_is_found(catalog: Catalog) -> None:
-    class Hasty(MemoryShard):
-        def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-            meddle(self)
-            return super().apply(entries)
-
-    with pytest.raises(Wrong, match="wrote something of an entry that holds an unknown command"):
-        run_check(
-            "test_an_unknown_command_is_refused_loudly",
-            catalog,
-            new_shard=lambda _, catalog, group, state: Hasty(catalog, group, state=state),
-        )
-
-
 def test_a_floor_that_depends_on_batches_is_found(catalog: Catalog) -> None:
     class Counting(MemoryShard):
         def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
@@ -548,24 +568,21 @@ class Silent(MemoryShard):
 
 
 class Lenient(MemoryShard):
-    """A shard that passes over the commands that it does not know."""
+    """A shard that writes before it knows its commands."""
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-        try:
-            return super().apply(entries)
-        except ReplicaStoppedError:
-            return []
+        outcomes = super().apply(entries)
+        if any(outcome.failure is not None for outcome in outcomes):
+            meddle(self)
+        return outcomes
 
 
 class Curt(MemoryShard):
-    """A shard that does not say what to do about them."""
+    """A shard that does not say which command it does not know."""
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-        try:
-            return super().apply(entries)
-        except ReplicaStoppedError as stopped:
-            said = str(stopped).partition(" Enable")[0]
-            raise ReplicaStoppedError(stopped.index, said) from stopped
+        refused = Rejected("UNKNOWN_COMMAND", "no")
+        return [replace(outcome, failure=refused) for outcome in super().apply(entries)]
 
 
 class Ordered(MemoryShard):
@@ -586,8 +603,8 @@ class Ordered(MemoryShard):
     [
         (Forgetful, "test_rows_outlast_their_plugin", "rows of sample in sample were lost"),
         (Silent, "test_rows_outlast_their_plugin", "reports [] as stored and not declared"),
-        (Lenient, "test_an_unknown_command_is_refused_loudly", "goes on over a command"),
-        (Curt, "test_an_unknown_command_is_refused_loudly", "'nable the plugin' is missing"),
+        (Lenient, "test_an_unknown_command_is_refused_alone", "an unknown command wrote to"),
+        (Curt, "test_an_unknown_command_is_refused_alone", "is missing in what a caller is told"),
         (Ordered, "test_equal_rows_have_equal_digests", "depends on the order in which its"),
     ],
 )
@@ -603,14 +620,6 @@ def test_a_floor_that_breaks_what_replicas_promise_is_found(
     assert said in str(found.value)
 
 
-UNSTEADY = {
-    "hash_seed": "str({*command.owner, 'q', 'w', 'e', 'r'})",
-    "zone": "str(time.localtime(0).tm_hour)",
-    "locale": "os.environ['LC_ALL']",
-    "clock": "str(time.time_ns())",
-}
-
-
 @pytest.fixture
 def module_of(
     plugins_on_path: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -623,29 +632,6 @@ def module_of(
         return import_module(name)
 
     return make
-
-
-@pytest.mark.parametrize("kind", UNSTEADY)
-def test_a_handler_that_sees_its_environment_is_found(
-    kind: str, module_of: Any, catalog_of_module: Any
-) -> None:
-    source = f"""
-import os, time
-from kit_sample.plugin import DataRoute, SIZES, hookimpl, note_key, pb
-from kit_sample.plugin import quorate_data_routes as own
-
-def unsteady(txn, command):
-    txn.put(SIZES, note_key(command.owner), {UNSTEADY[kind]}.encode())
-
-@hookimpl
-def quorate_data_routes():
-    return [DataRoute(message=pb.WriteNote, apply=unsteady), *own()[1:]]
-"""
-    with pytest.raises(Wrong, match="the handlers depend on more than transaction and command"):
-        run_check(
-            "test_the_environment_makes_no_difference",
-            catalog_of_module(module_of(f"kit_unsteady_{kind}", source)),
-        )
 
 
 @pytest.mark.parametrize("needed", ["rocksdict", "pysyncobj"])
@@ -668,6 +654,15 @@ def test_a_wire_that_breaks_is_found(catalog: Catalog, golden: str) -> None:
     Path(golden).write_bytes(older.SerializeToString())
     with pytest.raises(Wrong, match=r"WriteNote\.text was removed, and its number 9"):
         run_check("test_the_wire_is_unchanged", catalog, golden=golden)
+
+
+def test_what_is_only_refused_may_be_named_as_long_as_it_is(catalog: Catalog) -> None:
+    check, name = "test_every_command_is_accepted_once", f"{V1}.EraseNote"
+    breach = handled("EraseNote", lambda txn, _: reject("NEVER"))
+
+    run_check(check, breach(catalog), only_refused=[name])
+    with pytest.raises(Wrong, match="only_refused names what is carried out"):
+        run_check(check, catalog, only_refused=[name])
 
 
 def test_a_log_of_strangers_is_refused(catalog: Catalog) -> None:

@@ -13,7 +13,7 @@ from quorate.plugin.discovery import Plugin
 from quorate.testing import logs
 from quorate.testing.installed import catalog_of
 from quorate.testing.shard import command_of
-from quorate.v1.tenant_pb2 import CreateTenant, MarkTenant
+from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants, MarkTenant, MarkTenants
 
 TENANTS = "tenant.tenants"
 NAME = "kit_sample.v1.EraseNote"
@@ -34,9 +34,13 @@ def reading(sample: ModuleType) -> Catalog:
     return replace(catalog, routes={**catalog.routes, NAME: route})
 
 
+MADE = CreateTenants(tenants=[CreateTenant(name="acme")])
+MARKED = MarkTenants(tenants=[MarkTenant(name="acme")])
+
+
 def test_copies_follow_their_source_in_the_order_of_the_log(reading: Catalog) -> None:
     erase = reading.commands[NAME].examples[0]
-    log = [erase, CreateTenant(name="acme"), erase, MarkTenant(name="acme"), erase]
+    log = [erase, MADE, erase, MARKED, erase]
 
     entries = logs.by_group(reading, list(map(command_of, log)))
     group = reading.commands[NAME].group
@@ -49,7 +53,7 @@ def test_copies_follow_their_source_in_the_order_of_the_log(reading: Catalog) ->
 
 
 def test_the_host_s_own_entries_are_told_apart(reading: Catalog) -> None:
-    log = [CreateTenant(name="acme")]
+    log = [MADE]
     entries = logs.by_group(reading, list(map(command_of, log)))
     group = reading.commands[NAME].group
 

@@ -11,6 +11,7 @@ import pytest
 from google.protobuf.empty_pb2 import Empty
 from pydantic import ValidationError
 from quorate.plugin import (
+    Caller,
     Invalid,
     NodeApi,
     Rejected,
@@ -123,10 +124,10 @@ def test_an_empty_batch_is_answered(node: MemoryNode, pb: Any) -> None:
     assert run(node.propose(pb.WriteNotes(), BatchReply)) == BatchReply()
 
 
-def test_a_batch_that_names_one_key_twice_is_invalid(node: MemoryNode, pb: Any) -> None:
-    with pytest.raises(Invalid, match=r"item 2 names the key .* a second time"):
-        run(node.propose(owners("aba", pb), BatchReply))
-    assert (node.proposals, node.events) == ([], [])
+def test_an_item_that_repeats_a_key_is_refused_in_its_place(node: MemoryNode, pb: Any) -> None:
+    reply = run(node.propose(owners("aba", pb), BatchReply))
+    assert (reply.items, [refusal.item for refusal in reply.refusals]) == (3, [2])
+    assert len(node.events) == 2
 
 
 def test_a_proposal_of_an_earlier_term_is_refused(node: MemoryNode, pb: Any) -> None:
@@ -514,3 +515,42 @@ def test_a_controller_that_wakes_itself_for_ever_is_found(catalog: Catalog, pb: 
     run(node.propose(pb.WriteNote(owner="a"), pb.Note))
     with pytest.raises(RuntimeError, match=r"sample\.note_erasing is woken again"):
         run(node.run_woken())
+
+
+def admitting(catalog: Catalog, admit: Any) -> MemoryNode:
+    name = "kit_sample.v1.WriteNote"
+    command = replace(catalog.commands[name], admit=admit)
+    return MemoryNode(catalog=replace(catalog, commands={**catalog.commands, name: command}))
+
+
+def test_a_command_is_admitted_as_on_a_node(catalog: Catalog, sample: ModuleType, pb: Any) -> None:
+    seen: list[Caller] = []
+
+    async def admit(node: NodeApi, caller: Caller, note: Any) -> Any:
+        seen.append(caller)
+        banned = node.config(sample.SampleConfig).banned
+        if note.owner == banned:
+            raise Rejected("BANNED", note.owner)
+        return None if note.text else pb.WriteNote(owner=note.owner, text="by default")
+
+    node = admitting(catalog, admit)
+    stored = run(node.execute(pb.WriteNote(owner="ada"), pb.Note, caller=Caller(name="them")))
+    assert stored.text == "by default"
+    assert run(node.propose(pb.WriteNote(owner="ben", text="own"), pb.Note)).text == "own"
+    with pytest.raises(Rejected, match="BANNED"):
+        run(node.execute(pb.WriteNote(owner="banned"), pb.Note))
+    assert seen == [Caller(name="them"), Caller(via="service"), Caller()]
+    assert len(node.proposals) == 2
+
+
+def test_a_client_sends_no_internal_command(node: MemoryNode, pb: Any) -> None:
+    with pytest.raises(Invalid, match="internal"):
+        run(node.execute(pb.EraseNote(owner="ada"), Empty))
+
+
+def test_admit_leaves_what_it_is_given_as_it_is(catalog: Catalog, pb: Any) -> None:
+    async def admit(_: NodeApi, __: Caller, note: Any) -> None:
+        note.text = "changed in place"
+
+    with pytest.raises(RuntimeError, match="return another message"):
+        run(admitting(catalog, admit).execute(pb.WriteNote(owner="ada"), pb.Note))

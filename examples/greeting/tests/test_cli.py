@@ -1,35 +1,29 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 
-from click.testing import CliRunner
-from quorate_greeting.cli import greeting
-
-
-class Printed:
-    """Stands in for the host's console, and keeps the rows that it is given."""
-
-    def __init__(self) -> None:
-        self.rows: list[Mapping[str, object]] = []
-
-    def print(self, rows: Iterable[Mapping[str, object]]) -> None:
-        self.rows += rows
+import pytest
+from quorate.testing import Cli, MemoryNode
 
 
-def run(*arguments: str, exit_code: int = 0) -> list[Mapping[str, object]]:
-    printed = Printed()
-    result = CliRunner().invoke(greeting, arguments, obj=printed)
-    assert result.exit_code == exit_code, result.output
-    return printed.rows
+@pytest.fixture
+def quorate() -> Iterator[Cli]:
+    with Cli(MemoryNode(["greeting"])) as cli:
+        yield cli
 
 
-def test_salutations_are_listed_with_their_wording() -> None:
-    assert {"salutation": "moin", "wording": "Moin, {name}!"} in run("salutations")
+def test_salutations_are_listed_with_their_wording(quorate: Cli) -> None:
+    rows = quorate.run("greeting", "salutations").rows
+    assert {"salutation": "moin", "wording": "Moin, {name}!"} in rows
 
 
-def test_a_salute_shows_what_is_said() -> None:
-    assert run("salute", "Ada") == [{"salutation": "hello", "name": "Ada", "text": "Hello, Ada!"}]
-    [row] = run("salute", "{name}", "--salutation", "moin")
+def test_a_salute_shows_what_is_said(quorate: Cli) -> None:
+    assert quorate.run("greeting", "salute", "Ada").rows == [
+        {"salutation": "hello", "name": "Ada", "text": "Hello, Ada!"}
+    ]
+    [row] = quorate.run("greeting", "salute", "{name}", "--salutation", "moin").rows
     assert row["text"] == "Moin, {name}!"
 
 
-def test_an_unknown_salutation_is_a_usage_error() -> None:
-    assert run("salute", "Ada", "--salutation", "oi", exit_code=2) == []
+def test_an_unknown_salutation_is_a_usage_error(quorate: Cli) -> None:
+    ran = quorate.run("greeting", "salute", "Ada", "--salutation", "oi")
+    assert (ran.exit_code, ran.rows) == (2, [])
+    assert "'oi' is not one of" in ran.error

@@ -1,10 +1,18 @@
 from collections.abc import Sequence
+from typing import Any, cast
 
 from google.protobuf.message import Message
 from quorate.testing import PluginConformance
 from quorate.v1.cluster_pb2 import RegisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant
-from quorate_connector.v1.connectors_pb2 import DeleteConnector, DeleteConnectors
+from quorate_connector.v1.connectors_pb2 import (
+    CreateConnector,
+    CreateConnectors,
+    DeleteConnector,
+    DeleteConnectors,
+    UpdateConnector,
+    UpdateConnectors,
+)
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_FAILED,
     TASK_STATE_RUNNING,
@@ -29,6 +37,10 @@ class TestConnector(PluginConformance):
     plugin = "connector"
     beside = ("cluster", "tenant")
     seeds = (1, 2)
+    # These name the epoch of a task, which every change of a connector raises.
+    only_refused = tuple(
+        f"quorate_connector.v1.{name}" for name in ("StoreCursors", "ReleaseTasks", "ReclaimTasks")
+    )
 
     def log(self) -> Sequence[Message]:
         """A task that runs, makes progress and fails, between the examples; deletions come last."""
@@ -50,5 +62,11 @@ class TestConnector(PluginConformance):
             StoreCursor(task=TASKS[0], worker_epoch=1, epoch=3, value=b"7"),
             report(TASK_STATE_FAILED),
             *(each for each in examples[1:] if each not in deletions),
+            UpdateConnectors(connectors=[UpdateConnector(name="orders", **self._later())]),
             *deletions,
+            CreateConnectors(connectors=[CreateConnector(name="late", **self._later())]),
         ]
+
+    def _later(self) -> dict[str, Any]:
+        first = cast("CreateConnector", self._examples()[0])
+        return {"tenant": "acme", "definition": first.definition}

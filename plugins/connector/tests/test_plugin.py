@@ -11,6 +11,8 @@ from quorate_connector.config import ConnectorConfig
 
 INTERNAL = {
     # With a definition that the service has checked against its type.
+    "PutConnector",
+    "PutConnectors",
     "CreateConnector",
     "CreateConnectors",
     "UpdateConnector",

@@ -14,18 +14,30 @@ GENERIC = {
     "ListRowsQuery": rows.ListRowsQuery(family=FAMILY, end=b"\xff"),
     "ListAllRowsQuery": rows.ListAllRowsQuery(family=FAMILY, end=b"\xff"),
 }
+WITH_SESSION = ("SessionConnect", "ConnectSession", "SetSubscription", "DeleteSubscription")
 
 
 class TestMqtt(PluginConformance):
     plugin = "mqtt"
     beside = ("cluster", "tenant")
     seeds = (1, 2)
+    # These name the generation of a session, which is drawn when it connects.
+    only_refused = tuple(
+        f"quorate_mqtt.v1.{name}{more}"
+        for name in ("UpdateSession", "DisconnectSession")
+        for more in ("", "s")
+    )
 
     def log(self) -> Sequence[Message]:
-        """Return the examples once: there are many commands, and some checks are quadratic."""
+        """Return the examples once: there are many commands, and some checks are quadratic.
+
+        What needs a session comes again with one.
+        """
         tenants = [CreateTenant(name=name) for name in ("acme", "globex")]
         broker = RegisterBroker(name="broker-1", cluster_name="mqtt")
-        return [CreateTenants(tenants=tenants), broker, *self._examples()]
+        examples = self._examples()
+        again = [each for each in examples if type(each).__name__.startswith(WITH_SESSION)]
+        return [CreateTenants(tenants=tenants), broker, *examples, *again]
 
     def queries(self) -> Sequence[Message]:
         return [GENERIC.get(type(each).__name__, each) for each in super().queries()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from quorate.client import (
@@ -74,7 +75,34 @@ async def known(client: AsyncClient, tenant: str) -> None:
         while (await offsets.commit_many(groups)).refusals:
             await asyncio.sleep(0.01)
     for group in groups:
-        await offsets.delete(tenant, group.group)
+        await offsets.delete_group(tenant, group.group)
+
+
+async def test_a_name_that_is_none_is_refused_before_anything_is_sent(
+    memory: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offsets, silent = Offsets(memory), AsyncMock()
+    monkeypatch.setattr(memory, "execute_all", silent)
+    monkeypatch.setattr(memory, "execute", silent)
+    monkeypatch.setattr(memory, "call", silent)
+    for field, asked in (
+        ("group", offsets.commit("nobody", "", "orders", 3, 42)),
+        ("topic", offsets.commit("nobody", "readers", "", 3, 42)),
+        ("tenant", offsets.fence("", "readers", 1)),
+        ("topic", offsets.delete("nobody", "readers", "")),
+        ("group", offsets.delete_group("nobody", "")),
+    ):
+        with pytest.raises(InvalidError, match=f"{field}: must not be empty"):
+            await asked
+    assert not silent.called
+
+
+async def test_a_batch_names_the_group_that_is_none_before_the_tenant(memory: AsyncClient) -> None:
+    commit = GroupCommit(tenant="nobody", commits=[OffsetCommit(topic="orders", offset=1)])
+
+    [refusal] = (await Offsets(memory).commit_many([commit])).refusals
+
+    assert (refusal.code, refusal.message) == ("INVALID_ARGUMENT", "group: must not be empty")
 
 
 async def test_an_offset_is_committed_fetched_and_deleted(q: AsyncClient, tenant: str) -> None:
@@ -91,10 +119,10 @@ async def test_an_offset_is_committed_fetched_and_deleted(q: AsyncClient, tenant
 
     await offsets.commit(tenant, "readers", "orders", 4, 1)
     await offsets.commit(tenant, "readers", "events", 0, 1)
-    assert await offsets.delete(tenant, "readers", topic="orders", partition=3) == 1
-    assert await offsets.delete(tenant, "readers", topic="orders", partition=3) == 0
-    assert await offsets.delete(tenant, "readers", topic="orders") == 1
-    assert await offsets.delete(tenant, "readers") == 1
+    assert await offsets.delete(tenant, "readers", "orders", 3) == 1
+    assert await offsets.delete(tenant, "readers", "orders", 3) == 0
+    assert await offsets.delete(tenant, "readers", "orders") == 1
+    assert await offsets.delete_group(tenant, "readers") == 1
     assert not (await offsets.fetch_group(tenant, "readers")).offsets
 
 
@@ -357,7 +385,7 @@ async def test_changes_are_told_behind_a_token(q: AsyncClient, tenant: str) -> N
     assert await changed() == {f"g{number}": [number] for number in range(20)}
     assert await changed() == {}
     await offsets.commit(tenant, "g3", "x", 1, 33)
-    await offsets.delete(tenant, "g4")
+    await offsets.delete_group(tenant, "g4")
     assert await changed() == {"g3": [3, 33], "g4": None}
 
 

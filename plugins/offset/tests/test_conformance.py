@@ -4,6 +4,7 @@ from google.protobuf.message import Message
 from quorate.testing import PluginConformance
 from quorate.v1.batch_pb2 import ShardRevision
 from quorate.v1.tenant_pb2 import CreateTenant
+from quorate_offset.v1.commands_pb2 import FenceGroupsCommand, GroupFence
 from quorate_offset.v1.queries_pb2 import (
     FetchGroupQuery,
     FetchGroupsQuery,
@@ -25,8 +26,13 @@ class TestOffset(PluginConformance):
     seeds = (1, 2)
 
     def log(self) -> Sequence[Message]:
-        """Return the examples behind the command that makes their tenant."""
-        return [CreateTenant(name="acme"), *super().log()]
+        """Return the examples behind the command that makes their tenant, and a newer fence."""
+        fence = GroupFence(tenant="acme", group="billing", generation=9)
+        return [
+            CreateTenant(name="acme"),
+            *super().log(),
+            FenceGroupsCommand(fences=[fence]),
+        ]
 
     def queries(self) -> Sequence[Message]:
         names = [GroupName(tenant="acme", group=group) for group in ("billing", "audit", "none")]

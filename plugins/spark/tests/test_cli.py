@@ -35,11 +35,12 @@ def run(
     return ran
 
 
+@pytest.mark.ci
 def test_files_are_loaded_and_exported_again(
     spark: SparkSession, run: Run, client: Client, tmp_path: Path
 ) -> None:
     file = tmp_path / "rows.csv"
-    lines = [f"cli/{number},v{number},60000" for number in range(50)]
+    lines = [f"cli/{number},v{number},3600000" for number in range(50)]
     file.write_text("\n".join(["key,value,ttl_ms", *lines, ",nothing,"]))
     letters = tmp_path / "letters"
     [told] = run(
@@ -49,7 +50,7 @@ def test_files_are_loaded_and_exported_again(
     assert (told["rows"], told["bad_rows"], told["state"]) == (50, 1, "finished")
     pair = client.kv.get("cli/7")
     assert pair is not None
-    assert (pair.value, pair.ttl_ms) == (b"v7", 60_000)
+    assert (pair.value, pair.ttl_ms) == (b"v7", 3_600_000)
     assert len(list(letters.rglob("*.jsonl"))) == 1
     out = tmp_path / "out"
     condition = "key >= cast('cli/1' as binary) and key < cast('cli/2' as binary)"
@@ -59,13 +60,14 @@ def test_files_are_loaded_and_exported_again(
     lines = [line for part in out.glob("*.json") for line in part.read_text().splitlines()]
     rows = [json.loads(line) for line in lines]
     assert told["rows"] == len(rows) == 11
-    assert {"key": "cli/12", "value": "v12", "ttl_ms": 60_000} in rows
+    assert {"key": "cli/12", "value": "v12", "ttl_ms": 3_600_000} in rows
     # What was exported is loaded again.
     [told] = run("load", str(out), "--table", "kv.pairs", "--load-id", "cli again")
     assert told["rows"] == 11
     assert "is there already" in run("export", str(out), "--table", "kv.pairs", fails=True)
 
 
+@pytest.mark.ci
 def test_loads_are_listed_taken_back_and_forgotten(
     spark: SparkSession, run: Run, client: Client, tmp_path: Path
 ) -> None:
@@ -86,6 +88,7 @@ def test_loads_are_listed_taken_back_and_forgotten(
     assert "there is no load taken" in run("loads", "abort", "taken", fails=True)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "content", "table", "told"),
     [

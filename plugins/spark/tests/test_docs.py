@@ -23,6 +23,7 @@ def code_of(text: str) -> list[str]:
     return re.findall(r"^```python\n(.+?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.ci
 def test_the_examples_of_the_how_to(
     spark: SparkSession, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -37,6 +38,7 @@ def test_the_examples_of_the_how_to(
     assert "PushedFilters: [EqualTo(key," in explained
 
 
+@pytest.mark.ci
 def test_the_tutorial(
     spark: SparkSession,
     cluster: Cluster,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from quorate.client import Client
     from quorate.testing.cluster import Cluster
 
+pytestmark = pytest.mark.ci
+
 ROWS = 6_000
 #: Spark may take so long to begin with a job.
 BEGIN_S = 240.0

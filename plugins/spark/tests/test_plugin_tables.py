@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from quorate.client import Client
     from quorate.testing.cluster import Cluster
 
+pytestmark = pytest.mark.ci
+
 Save = Callable[..., None]
 Table = Callable[[str], "DataFrame"]
 Row = tuple[Any, ...]

@@ -96,6 +96,7 @@ def test_the_same_load_changes_nothing_twice(
     assert found(pairs("once")) == wanted("once", 500)
 
 
+@pytest.mark.ci
 def test_other_rows_under_the_same_load_are_refused(
     spark: SparkSession, save: Save, pairs: Pairs
 ) -> None:
@@ -107,6 +108,7 @@ def test_other_rows_under_the_same_load_are_refused(
     assert found(pairs("other")) == wanted("other", 60)
 
 
+@pytest.mark.ci
 def test_a_load_that_failed_goes_on(
     spark: SparkSession, save: Save, pairs: Pairs, client: Client
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_load_that_failed_goes_on(
     assert loaded(client, "goes").load.state == loaded(client, "goes").load.FINISHED
 
 
+@pytest.mark.ci
 def test_of_rows_with_one_key_the_last_one_counts(
     spark: SparkSession, save: Save, pairs: Pairs
 ) -> None:
@@ -133,6 +136,7 @@ def test_of_rows_with_one_key_the_last_one_counts(
     assert found(pairs("twice/")) == {f"twice/{n % 7}".encode(): b"v%d" % n for n in range(400)}
 
 
+@pytest.mark.ci
 def test_bad_rows_fail_a_load_by_name(spark: SparkSession, save: Save, pairs: Pairs) -> None:
     rows = spark.createDataFrame(
         [("bad/1", b"v"), (None, b"v"), ("", b"v")], "key string, value binary"
@@ -144,6 +148,7 @@ def test_bad_rows_fail_a_load_by_name(spark: SparkSession, save: Save, pairs: Pa
     assert "load bad" in why(refused)
 
 
+@pytest.mark.ci
 def test_bad_rows_are_written_beside_and_the_others_loaded(
     spark: SparkSession, save: Save, pairs: Pairs, client: Client, tmp_path: Path
 ) -> None:
@@ -180,6 +185,7 @@ def test_bad_rows_are_written_beside_and_the_others_loaded(
         )
 
 
+@pytest.mark.ci
 def test_rows_that_are_there_are_refused_by_an_insert(
     spark: SparkSession, save: Save, pairs: Pairs, client: Client, tmp_path: Path
 ) -> None:
@@ -201,6 +207,7 @@ def test_rows_that_are_there_are_refused_by_an_insert(
     assert file.read_text() == before
 
 
+@pytest.mark.ci
 def test_an_aborted_load_is_taken_back_but_for_what_was_changed_since(
     spark: SparkSession, save: Save, pairs: Pairs, client: Client
 ) -> None:
@@ -219,6 +226,7 @@ def test_an_aborted_load_is_taken_back_but_for_what_was_changed_since(
     assert len(found(pairs("back"))) == 2
 
 
+@pytest.mark.ci
 def test_a_forgotten_load_id_loads_anew(
     spark: SparkSession, save: Save, pairs: Pairs, client: Client
 ) -> None:
@@ -232,6 +240,7 @@ def test_a_forgotten_load_id_loads_anew(
     assert found(pairs("anew")) == wanted("anew", 50, "w")
 
 
+@pytest.mark.ci
 def test_only_inserts_are_taken_back(spark: SparkSession, save: Save, client: Client) -> None:
     from quorate.client import RejectedError
     from quorate_spark.source.undoing import abort
@@ -265,10 +274,12 @@ def test_filters_of_the_key_are_pushed_down(spark: SparkSession, save: Save, pai
     assert pushed(some) == prefix | {"In(key"}
 
 
+@pytest.mark.ci
 def test_a_table_without_rows_in_a_range(spark: SparkSession, pairs: Pairs) -> None:
     assert pairs("nothing is here").count() == 0
 
 
+@pytest.mark.ci
 def test_nothing_is_loaded_from_nothing(
     spark: SparkSession, save: Save, pairs: Pairs, client: Client
 ) -> None:
@@ -316,6 +327,7 @@ def test_what_cannot_be_is_told_before_any_row_moves(
     assert loaded(client, "refused") is None
 
 
+@pytest.mark.ci
 def test_columns_that_do_not_fit_fail_the_write(
     spark: SparkSession, save: Save, client: Client
 ) -> None:

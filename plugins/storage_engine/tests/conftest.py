@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
 import pytest
-from quorate_storage_engine.testing.fleet import EngineCluster
-from quorate_storage_engine.testing.indexes import differences
+
+from tests.support.storage_engine.fleet import EngineCluster
+from tests.support.storage_engine.indexes import differences
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from quorate.testing.waiting import until
 from quorate_storage_engine.cli import engine
 from quorate_storage_engine.client import SyncEngines, claim_of
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateNextSegmentCommand,
-    CreateShardCommand,
+    CreateNextSegment,
+    CreateShard,
     IsrMember,
-    RecordSegmentStartCommand,
-    SealSegmentCommand,
-    UpdateSegmentIsrCommand,
+    RecordSegmentStart,
+    SealSegment,
+    UpdateSegmentIsr,
 )
 from quorate_storage_engine.v1.queries_pb2 import SegmentId
 from quorate_storage_engine.v1.rows_pb2 import (
@@ -86,14 +86,14 @@ def q(real: Cluster) -> Iterator[Client]:
         yield q
 
 
-def command(name: str, *, replicas: int = 3, topic: str = "") -> CreateShardCommand:
+def command(name: str, *, replicas: int = 3, topic: str = "") -> CreateShard:
     config = ShardConfig(replicas=replicas, min_in_sync_replicas=1, storage=STORAGE_TYPE_SEGMENT)
-    return CreateShardCommand(name=name, tenant="acme", topic=topic, config=config)
+    return CreateShard(name=name, tenant="acme", topic=topic, config=config)
 
 
-def isr_update(q: Client, segment: Segment, engines: list[str]) -> UpdateSegmentIsrCommand:
+def isr_update(q: Client, segment: Segment, engines: list[str]) -> UpdateSegmentIsr:
     """Return the command with which a leader makes these engines the in-sync ones."""
-    update = UpdateSegmentIsrCommand(
+    update = UpdateSegmentIsr(
         shard=segment.shard,
         segment=segment.number,
         claim=claim_of(segment),
@@ -162,14 +162,12 @@ def test_segments_follow_each_other(q: Client) -> None:
     claim = claim_of(first)
 
     started = engines.record_segment_start(
-        RecordSegmentStartCommand(shard="rolls", start_timestamp_ms=5, claim=claim)
+        RecordSegmentStart(shard="rolls", start_timestamp_ms=5, claim=claim)
     )
     assert started.start_timestamp_ms == 5
-    sealed = engines.seal_segment(SealSegmentCommand(shard="rolls", end_offset=9, claim=claim))
+    sealed = engines.seal_segment(SealSegment(shard="rolls", end_offset=9, claim=claim))
     assert sealed.status == SEGMENT_STATUS_SEALED
-    state = engines.create_next_segment(
-        CreateNextSegmentCommand(shard="rolls", end_offset=9, claim=claim)
-    )
+    state = engines.create_next_segment(CreateNextSegment(shard="rolls", end_offset=9, claim=claim))
     assert (state.segment.number, state.segment.start_offset) == (1, 9)
 
     ids = [SegmentId(shard="rolls", segment=number) for number in (1, 7, 0)]

@@ -1,22 +1,26 @@
 """What other processes rely on: names that stand in logs, on disks and on dashboards."""
 
+from quorate.plugin.resource import derive
 from quorate_storage_engine import plugin
 
+DERIVED = derive("storage_engine", plugin.quorate_resources())
+
 INTERNAL = {
-    "SwitchLeadersCommand",
-    "ElectLeadersCommand",
-    "MoveLeadersCommand",
-    "FillReplicasCommand",
-    "MoveReplicasCommand",
-    "RemoveSegmentsCommand",
-    "FinishRemovalsCommand",
-    "ForgetDropsCommand",
+    "SwitchLeaders",
+    "ElectLeaders",
+    "MoveLeaders",
+    "FillReplicas",
+    "MoveReplicas",
+    "RemoveSegments",
+    "FinishRemovals",
+    "ForgetDrops",
 }
 
 
 def test_the_names_that_are_kept_for_ever() -> None:
-    families = [family.name for family in plugin.quorate_column_families()]
-    commands = [command.message.DESCRIPTOR.name for command in plugin.quorate_commands()]
+    declared = (*DERIVED.families, *plugin.quorate_column_families())
+    families = [family.name for family in declared]
+    commands = [command.message.DESCRIPTOR.name for command in DERIVED.commands]
 
     assert families == [
         "storage_engine.shards",
@@ -31,7 +35,7 @@ def test_the_names_that_are_kept_for_ever() -> None:
         "storage_engine.removals",
         "storage_engine.deletions",
     ]
-    assert len(commands) == len(set(commands)) == 27
+    assert len(commands) == len(set(commands)) == 19
 
 
 def test_the_names_that_operators_see() -> None:
@@ -40,6 +44,7 @@ def test_the_names_that_operators_see() -> None:
         "storage_engine.leader_balancing",
         "storage_engine.replica_placing",
         "storage_engine.garbage_collection",
+        "storage_engine.tenant_deletion",
     ]
     assert [metric.name for metric in plugin.quorate_metrics()] == [
         "quorate_storage_engine_elections_total",
@@ -50,13 +55,14 @@ def test_the_names_that_operators_see() -> None:
 
 
 def test_the_names_that_stand_in_rows_and_scripts() -> None:
-    assert [each.name for each in plugin.quorate_extensions()] == ["storage_engine.shards"]
+    assert [each.name for each in plugin.quorate_extensions()] == [
+        "storage_engine.shards",
+        "storage_engine",
+    ]
     assert [each.name for each in plugin.quorate_cli_commands()] == ["engine"]
 
 
 def test_clients_cannot_do_what_controllers_do() -> None:
-    internal = {
-        command.message.__name__ for command in plugin.quorate_commands() if not command.public
-    }
+    internal = {command.message.__name__ for command in DERIVED.commands if not command.public}
 
     assert internal == INTERNAL

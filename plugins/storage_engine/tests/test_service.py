@@ -1,13 +1,13 @@
+from typing import Any
+
 import pytest
 from quorate.plugin import Invalid, Rejected
-from quorate_storage_engine.service import ENGINE, EngineServicer
-from quorate_storage_engine.testing.fleet import EngineCluster
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateNextSegmentCommand,
-    CreateShardCommand,
-    CreateShardsCommand,
-    DeleteShardCommand,
-    DeleteShardsCommand,
+    CreateNextSegment,
+    CreateShard,
+    CreateShards,
+    DeleteShard,
+    DeleteShards,
 )
 from quorate_storage_engine.v1.queries_pb2 import SegmentId
 from quorate_storage_engine.v1.rows_pb2 import STORAGE_TYPE_MEMORY, Drop, Shard, ShardConfig
@@ -21,34 +21,34 @@ from quorate_storage_engine.v1.service_pb2 import (
     ListShardsRequest,
 )
 
+from tests.support.storage_engine.fleet import EngineCluster
+
 CONFIG = ShardConfig(replicas=2, min_in_sync_replicas=1, storage=STORAGE_TYPE_MEMORY)
 
 
 @pytest.fixture
-def service(cluster: EngineCluster) -> EngineServicer:
-    servicer = cluster.node.servicer(ENGINE.full_name)
-    assert isinstance(servicer, EngineServicer)
-    return servicer
+def service(cluster: EngineCluster) -> Any:
+    return cluster.node.servicer("quorate_storage_engine.v1.EngineService")
 
 
-async def filled(cluster: EngineCluster, service: EngineServicer) -> list[str]:
+async def filled(cluster: EngineCluster, service: Any) -> list[str]:
     """Have five shards on four engines, and return their names."""
     await cluster.register_all("abcd")
     names = [f"s-{number}" for number in range(5)]
     shards = [
-        CreateShardCommand(name=name, tenant="acme", topic=f"t-{name[-1]}", config=CONFIG)
+        CreateShard(name=name, tenant="acme", topic=f"t-{name[-1]}", config=CONFIG)
         for name in names
     ]
-    await service.CreateShards(CreateShardsCommand(shards=shards), None)
+    await service.CreateShards(CreateShards(shards=shards), None)
     return names
 
 
 async def test_a_shard_is_read_with_its_active_segment(
-    cluster: EngineCluster, service: EngineServicer
+    cluster: EngineCluster, service: Any
 ) -> None:
     await filled(cluster, service)
     claim = cluster.claim(cluster.segment("s-1"))
-    command = CreateNextSegmentCommand(shard="s-1", current_segment=0, end_offset=9, claim=claim)
+    command = CreateNextSegment(shard="s-1", current_segment=0, end_offset=9, claim=claim)
     created = await service.CreateNextSegment(command, None)
 
     read = await service.GetShard(GetShardRequest(name="s-1"), None)
@@ -61,7 +61,7 @@ async def test_a_shard_is_read_with_its_active_segment(
 
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 100_000])
 async def test_pages_hold_everything_once_and_in_order(
-    cluster: EngineCluster, service: EngineServicer, size: int
+    cluster: EngineCluster, service: Any, size: int
 ) -> None:
     names = await filled(cluster, service)
     shards, segments, engines = [], [], []
@@ -91,7 +91,7 @@ async def test_pages_hold_everything_once_and_in_order(
     assert engines == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
-async def test_lists_are_filtered(cluster: EngineCluster, service: EngineServicer) -> None:
+async def test_lists_are_filtered(cluster: EngineCluster, service: Any) -> None:
     await filled(cluster, service)
     first = cluster.segment("s-0")
     await cluster.set_isr(first, [first.leader])
@@ -112,9 +112,7 @@ async def test_lists_are_filtered(cluster: EngineCluster, service: EngineService
     assert [segment.shard for segment in of_shard.segments] == ["s-4"]
 
 
-async def test_unavailable_segments_are_found(
-    cluster: EngineCluster, service: EngineServicer
-) -> None:
+async def test_unavailable_segments_are_found(cluster: EngineCluster, service: Any) -> None:
     await filled(cluster, service)
     for engine in "abcd":
         await cluster.unregister(engine)
@@ -126,7 +124,7 @@ async def test_unavailable_segments_are_found(
 
 
 async def test_named_segments_come_in_the_order_of_the_request(
-    cluster: EngineCluster, service: EngineServicer
+    cluster: EngineCluster, service: Any
 ) -> None:
     await filled(cluster, service)
     wanted = [SegmentId(shard=name) for name in ("s-3", "none", "s-0")]
@@ -138,7 +136,7 @@ async def test_named_segments_come_in_the_order_of_the_request(
         await service.GetSegments(GetSegmentsRequest(segments=[SegmentId()]), None)
 
 
-async def test_a_dry_run_moves_nobody(cluster: EngineCluster, service: EngineServicer) -> None:
+async def test_a_dry_run_moves_nobody(cluster: EngineCluster, service: Any) -> None:
     await filled(cluster, service)
     led = [each for each in cluster.segments() if each.leader == "a"]
     await cluster.register("a")
@@ -158,12 +156,10 @@ async def test_a_dry_run_moves_nobody(cluster: EngineCluster, service: EngineSer
     assert not (await service.BalanceLeaders(BalanceLeadersRequest(), None)).moves
 
 
-async def test_drops_are_listed_by_engine_and_page(
-    cluster: EngineCluster, service: EngineServicer
-) -> None:
+async def test_drops_are_listed_by_engine_and_page(cluster: EngineCluster, service: Any) -> None:
     names = await filled(cluster, service)
-    deletions = [DeleteShardCommand(name=name) for name in names]
-    reply = await service.DeleteShards(DeleteShardsCommand(shards=deletions), None)
+    deletions = [DeleteShard(name=name) for name in names]
+    reply = await service.DeleteShards(DeleteShards(shards=deletions), None)
     assert [Shard.FromString(each).name for each in reply.replies] == names
     await cluster.collect_garbage()
 

@@ -44,7 +44,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-@pytest.mark.short
+@pytest.mark.ci
 async def test_another_worker_goes_on_where_one_was_killed(tmp_path: Path) -> None:
     story = loaded(EXAMPLE / "story.py")
     told: list[str] = []
@@ -62,9 +62,9 @@ async def test_another_worker_goes_on_where_one_was_killed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("form", "rounds"),
     [
-        pytest.param("json", 1, marks=pytest.mark.short, id="once"),
-        pytest.param("json", 4, id="once, many kills"),
-        pytest.param("lines", 4, id="at least once, many kills"),
+        pytest.param("json", 1, marks=pytest.mark.ci, id="once"),
+        pytest.param("json", 4, marks=pytest.mark.full, id="once, many kills"),
+        pytest.param("lines", 4, marks=pytest.mark.full, id="at least once, many kills"),
     ],
 )
 async def test_every_message_arrives_whoever_is_killed(
@@ -108,7 +108,7 @@ async def test_every_message_arrives_whoever_is_killed(
             print(f"partition {partition}: {len(found) - len(keys)} of {len(keys)} came twice")
 
 
-@pytest.mark.short
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("there", "last", "left"),
     [
@@ -132,7 +132,7 @@ def test_a_line_that_was_not_finished_is_cut_off(
     assert path.read_bytes() == expected + b"more\n"
 
 
-@pytest.mark.short
+@pytest.mark.ci
 async def test_a_file_is_one_workers_at_a_time(tmp_path: Path) -> None:
     locked = loaded(EXAMPLE / "file_sink.py").locked
     path = tmp_path / "sink"

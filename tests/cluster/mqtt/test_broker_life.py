@@ -19,7 +19,7 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-@pytest.mark.short
+@pytest.mark.ci
 async def test_a_broker_takes_over_the_clients_of_one_that_was_killed(tmp_path: Path) -> None:
     story = loaded(EXAMPLE / "story.py")
     told: list[str] = []

@@ -24,6 +24,7 @@ TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 BROKERS = 10
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("asleep", ["the leader", "everybody"])
 async def test_brokers_outlast_a_sleep_of_three_times_their_ttl(
     tmp_path: Path, asleep: str

@@ -28,7 +28,7 @@ INFORMS = re.compile(r"\d{4}-\d\d-\d\dT\S+Z INFO ")
 #: What a node warns of on a machine that has too much to do.
 SLOW = re.compile(r"Z WARNING .* (takes \d+ ms, most of it in stage|not ready: )")
 
-pytestmark = pytest.mark.short
+pytestmark = pytest.mark.ci
 
 
 def environment() -> dict[str, str]:
@@ -155,6 +155,23 @@ def test_a_cluster_is_used_from_elsewhere_ends_with_ctrl_c_and_keeps_its_data(de
     assert any("5/5 ready" in line for line in said)
     # No traceback, no warning, and nothing that a library writes beside the log.
     assert [line for line in said if not (INFORMS.match(line) or SLOW.search(line))] == []
+
+
+def test_nodes_end_with_a_command_that_is_killed_and_leave_their_ports_free(dev: Dev) -> None:
+    with dev.ready():
+        assert dev.run("kv", "put", "a", "1").returncode == 0
+        children = dev.children()
+        assert len(children) == NODES
+        # The command alone, as `kill -9` does: nobody is left to end its nodes.
+        os.kill(dev.program.pid, signal.SIGKILL)
+        assert dev.program.wait() == -signal.SIGKILL
+        happened(lambda: not any(alive(pid) for pid in children))
+    for log in dev.directory.glob("*.log"):
+        assert log.read_text().endswith(
+            "error: the `quorate dev` that started this node has ended; ending with it\n"
+        )
+    with dev.ready():
+        assert dev.run("kv", "get", "a").stdout == "1"
 
 
 def test_a_node_that_dies_is_told_with_its_log_and_can_come_back(dev: Dev) -> None:

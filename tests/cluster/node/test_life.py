@@ -10,9 +10,10 @@ from pathlib import Path
 import grpc
 import pytest
 from quorate.client import AsyncClient, Client, QuorateError, connect
+from quorate.plugin import Stub
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
-from quorate.v1 import kv_pb2, kv_pb2_grpc
+from quorate.v1 import kv_pb2
 
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 #: Of the rolling restart.
@@ -26,7 +27,6 @@ def founded(directory: Path, plugins: Sequence[str] = ()) -> Iterator[Cluster]:
         yield cluster.ready()
 
 
-@pytest.mark.short
 def test_nodes_that_are_told_to_stop_end_in_order_and_keep_everything(tmp_path: Path) -> None:
     with founded(tmp_path) as cluster:
         with Client(cluster.endpoints) as client:
@@ -42,6 +42,7 @@ def test_nodes_that_are_told_to_stop_end_in_order_and_keep_everything(tmp_path: 
     assert len(kept) == 100
 
 
+@pytest.mark.ci
 def test_a_cluster_that_is_killed_as_a_whole_comes_back_with_everything(tmp_path: Path) -> None:
     with founded(tmp_path) as cluster:
         with Client(cluster.endpoints) as client:
@@ -57,7 +58,7 @@ def test_a_cluster_that_is_killed_as_a_whole_comes_back_with_everything(tmp_path
     assert len(kept) == 100
 
 
-@pytest.mark.short
+@pytest.mark.ci
 def test_a_node_whose_disk_was_emptied_is_refused_and_the_others_go_on(tmp_path: Path) -> None:
     with founded(tmp_path) as cluster:
         emptied = cluster.followers()[0]
@@ -76,6 +77,7 @@ def test_a_node_whose_disk_was_emptied_is_refused_and_the_others_go_on(tmp_path:
     assert row.value == b"on"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("survivor", ["leader", "follower"])
 def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
     tmp_path: Path, survivor: str
@@ -84,7 +86,7 @@ def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
         leader = cluster.leader()
         last = leader if survivor == "leader" else cluster.followers()[0]
         with grpc.insecure_channel(last.address) as channel:
-            kv = kv_pb2_grpc.KvServiceStub(channel)
+            kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
             revision = kv.Put(kv_pb2.PutPair(key=b"a", value=b"1"), timeout=10).revision
             # What the last one has not applied, it cannot answer.
             kv.Get(kv_pb2.GetPairRequest(key=b"a", min_revision=revision), timeout=10)
@@ -108,7 +110,7 @@ def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
         last.start()
         until(last.report)
         with grpc.insecure_channel(last.address) as channel:
-            kv = kv_pb2_grpc.KvServiceStub(channel)
+            kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
             with pytest.raises(grpc.RpcError) as refused:
                 kv.Put(kv_pb2.PutPair(key=b"a", value=b"4"), timeout=20, wait_for_ready=True)
             assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
@@ -119,13 +121,14 @@ def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
             assert (found.pair.value, found.age_ms) == (b"1", -1)
 
 
-def refused_reading(kv: kv_pb2_grpc.KvServiceStub) -> None:
+def refused_reading(kv: Stub) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         kv.Get(kv_pb2.GetPairRequest(key=b"a"), timeout=20)
     assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
     assert "read stale" in str(refused.value.details())
 
 
+@pytest.mark.full
 async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     with founded(tmp_path) as cluster:
@@ -146,6 +149,7 @@ async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path
     assert len(acknowledged) >= WRITES_A_SECOND * (restarted_s - _TURN_S)
 
 
+@pytest.mark.full
 async def test_a_flooded_group_leaves_the_writes_of_another_alone(tmp_path: Path) -> None:
     from quorate_greeting.v1.service_pb2 import (
         SayHelloBatchRequest,

@@ -7,17 +7,18 @@ import random
 
 import pytest
 from quorate.testing.cluster import Cluster
-from quorate.testing.cluster.faults import FAULTS, beside_the_loop
-from quorate.testing.linearizability import Written, check
-from quorate.testing.linearizability.load import Load, Plan
-from quorate.testing.reach import Reach
+
+from tests.support.cluster_faults import FAULTS, beside_the_loop
+from tests.support.linearizability import Written, check
+from tests.support.linearizability.load import Load, Plan
+from tests.support.reach import Reach
 
 OPERATIONS = 2_000
 SEEDS = range(20)
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=pytest.mark.short) if seed < 1 else seed for seed in SEEDS]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in SEEDS if seed)]
 )
 async def test_every_history_is_linearizable(proxied: Cluster, seed: int) -> None:
     rng = random.Random(seed)

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 from quorate.testing.cluster import Cluster
-from quorate.testing.cluster.faults import FAULTS, beside_the_loop
-from quorate.testing.reach import LOOK_S, Reach
 from quorate.testing.waiting import PATIENCE_S
-from quorate.testing.watch_properties import judge
-from quorate.testing.watch_properties.families import Family, Pairs, Resources
-from quorate.testing.watch_properties.recording import Watcher, Writer
+
+from tests.support.cluster_faults import FAULTS, beside_the_loop
+from tests.support.reach import LOOK_S, Reach
+from tests.support.watch_properties import judge
+from tests.support.watch_properties.families import Family, Pairs, Resources
+from tests.support.watch_properties.recording import Watcher, Writer
 
 COMMANDS = 150
 WRITERS = 4
@@ -22,10 +23,12 @@ WRITERS = 4
 @pytest.mark.parametrize(
     ("family", "seed"),
     [
-        pytest.param(Pairs(), 0, marks=pytest.mark.short, id="pairs 0"),
-        pytest.param(Resources(), 1, id="resources 1"),
-        *[pytest.param(Pairs(), seed, id=f"pairs {seed}") for seed in range(2, 8)],
-        *[pytest.param(Resources(), seed, id=f"resources {seed}") for seed in range(8, 12)],
+        pytest.param(Pairs(), 0, marks=pytest.mark.ci, id="pairs 0"),
+        *[
+            pytest.param(family, seed, marks=pytest.mark.full, id=f"{family.name} {seed}")
+            for seed in range(1, 12)
+            for family in [Resources() if seed == 1 or seed > 7 else Pairs()]
+        ],
     ],
 )
 async def test_every_property_holds(proxied: Cluster, family: Family, seed: int) -> None:
@@ -68,6 +71,7 @@ def prefixes(family: Family, seed: int) -> list[bytes]:
     return [everything, everything, everything + b"0."]
 
 
+@pytest.mark.full
 async def test_a_watch_without_events_is_given_tokens_that_lose_nothing(proxied: Cluster) -> None:
     async with Reach([node.address for node in proxied.nodes.values()]) as reach:
         writer = Writer(reach, Pairs(), 0, seed=99)

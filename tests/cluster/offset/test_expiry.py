@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+import pytest
 from quorate.client import AsyncClient, connect
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S
@@ -22,11 +23,12 @@ EXPIRE_S: Final = 4
 RUNS: Final = 5
 
 
+@pytest.mark.full
 async def test_groups_expire_by_the_setting_of_the_moment(founded: Callable[..., Cluster]) -> None:
     cluster = founded(shards=2)
     idle = {f"idle-{number}" for number in range(20)}
     busy = {f"busy-{number}" for number in range(20)}
-    async with connect(cluster.endpoints) as client:
+    async with connect(cluster.endpoints, exactly_once=True) as client:
         await commit(client, idle)
         await commit(client, busy)
         working = asyncio.create_task(work(client, busy))

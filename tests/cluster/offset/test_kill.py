@@ -162,7 +162,12 @@ async def progress(writers: list[Writer]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shards", "kills"), [pytest.param(2, 1, marks=pytest.mark.short), (1, 3), (4, 4)]
+    ("shards", "kills"),
+    [
+        pytest.param(2, 1, marks=pytest.mark.ci),
+        pytest.param(1, 3, marks=pytest.mark.full),
+        pytest.param(4, 4, marks=pytest.mark.full),
+    ],
 )
 async def test_a_killed_leader_loses_no_acknowledged_commit(
     founded: Callable[..., Cluster], shards: int, kills: int

@@ -75,7 +75,7 @@ async def commit_until_heard(client: AsyncClient, offset: int, group: str) -> No
             return
 
 
-@pytest.mark.short
+@pytest.mark.ci
 async def test_one_call_over_many_groups_is_carried_out_by_all_shards(
     founded: Callable[..., Cluster],
 ) -> None:
@@ -86,6 +86,7 @@ async def test_one_call_over_many_groups_is_carried_out_by_all_shards(
     assert [revision.shard for revision in answer.revisions] == [0, 1, 2, 3]
 
 
+@pytest.mark.full
 async def test_a_shard_without_a_leader_holds_up_its_own_groups_alone(
     founded: Callable[..., Cluster],
 ) -> None:
@@ -107,6 +108,7 @@ async def test_a_shard_without_a_leader_holds_up_its_own_groups_alone(
         assert leaders(cluster)[alone]
 
 
+@pytest.mark.full
 async def test_one_call_over_all_shards_tells_what_those_with_a_leader_have(
     founded: Callable[..., Cluster],
 ) -> None:
@@ -143,6 +145,7 @@ async def test_one_call_over_all_shards_tells_what_those_with_a_leader_have(
         assert (later.shard, [each.group for each in later.changes]) == (0, [waiting])
 
 
+@pytest.mark.full
 @pytest.mark.timeout(240)
 def test_the_leaders_of_four_shards_spread_over_the_nodes(
     founded: Callable[..., Cluster],

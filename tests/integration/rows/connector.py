@@ -15,6 +15,8 @@ from quorate_connector.v1.connectors_pb2 import (
     Label,
     ListConnectorsRequest,
     ListVersionsRequest,
+    PutConnectorRequest,
+    PutConnectorsRequest,
     RestartTasks,
     RollBackConnectorRequest,
     SetConnectorTarget,
@@ -48,6 +50,11 @@ LONG: Final = 3_600_001
 def creation(**definition: object) -> CreateConnectorRequest:
     given = Definition(**{"type": "file", "config": CONFIG, **definition})  # type: ignore[arg-type]  # by name
     return CreateConnectorRequest(tenant="t", name="n", definition=given)
+
+
+def put(**definition: object) -> PutConnectorRequest:
+    made = creation(**definition)
+    return PutConnectorRequest(tenant="t", name="n", definition=made.definition)
 
 
 def update(**definition: object) -> UpdateConnectorRequest:
@@ -100,9 +107,26 @@ CONNECTORS: Final = {
         empty=None,
         large=((CreateConnectorsRequest(connectors=[creation()] * MANY), "connectors"),),
         wrong=(
-            (CreateConnectorsRequest(connectors=[creation()] * 2), "connectors[1]"),
             (
                 CreateConnectorsRequest(connectors=[creation(type="nobody")]),
+                InPlace("connectors[0].definition.type"),
+            ),
+        ),
+    ),
+    "Put": Row(
+        empty="tenant",
+        large=((put(tasks_max=1_001), "definition.tasks_max"),),
+        wrong=(
+            (PutConnectorRequest(tenant="t", name="n"), "definition.type"),
+            (put(config=b'{"path":"/p"}'), "definition.config.topic"),
+        ),
+    ),
+    "PutBatch": Row(
+        empty=None,
+        large=((PutConnectorsRequest(connectors=[put()] * MANY), "connectors"),),
+        wrong=(
+            (
+                PutConnectorsRequest(connectors=[put(type="nobody")]),
                 InPlace("connectors[0].definition.type"),
             ),
         ),
@@ -238,10 +262,7 @@ TASKS: Final = {
     "StoreCursorBatch": Row(
         empty="cursors",
         large=((StoreCursors(cursors=[cursor()] * MANY), "cursors"),),
-        wrong=(
-            (StoreCursors(cursors=[cursor(epoch=0)]), InPlace("cursors[0].epoch")),
-            (StoreCursors(cursors=[cursor()] * 2), "cursors[1]"),
-        ),
+        wrong=((StoreCursors(cursors=[cursor(epoch=0)]), InPlace("cursors[0].epoch")),),
     ),
     "GetCursor": Row(
         empty="task.tenant",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from google.protobuf.field_mask_pb2 import FieldMask
 from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     PauseControllerRequest,
+    RecoverShardRequest,
     RemoveMemberRequest,
     ResumeControllerRequest,
     TransferLeaderRequest,
@@ -31,6 +33,13 @@ from quorate.v1.command_pb2 import (
     SealSessionRequest,
     StreamRequest,
 )
+from quorate.v1.coordinator_pb2 import (
+    AssignCoordinator,
+    AssignCoordinators,
+    ListCoordinatorsRequest,
+    ReleaseCoordinator,
+    ReleaseCoordinators,
+)
 from quorate.v1.kv_pb2 import (
     CommitPairs,
     CommitPairsBatch,
@@ -51,6 +60,7 @@ from quorate.v1.node_pb2 import (
     FeedPosition,
     FeedRequest,
     FeedStart,
+    ForwardedPart,
     ForwardRequest,
     MarkRequest,
     MembershipRequest,
@@ -76,6 +86,8 @@ from quorate.v1.schema_pb2 import (
     GetSchema,
     ListSchemaBindings,
     ListSchemas,
+    PutSchema,
+    PutSchemas,
     SchemaBinding,
     UnbindSchema,
     UnbindSchemas,
@@ -89,6 +101,8 @@ from quorate.v1.tenant_pb2 import (
     DeleteTenantsRequest,
     GetTenantRequest,
     ListTenants,
+    PutTenant,
+    PutTenants,
     UpdateTenant,
     UpdateTenants,
 )
@@ -105,6 +119,7 @@ from tests.integration.rows.row import (
     TEXT,
     UNIMPLEMENTED,
     VALUE,
+    InPlace,
     Row,
     by_method,
 )
@@ -124,6 +139,11 @@ def put(key: bytes = b"k", **fields: object) -> PutPair:
 
 def commit(*keys: bytes) -> CommitPairs:
     return CommitPairs(operations=[PairOperation(put=put(key)) for key in keys])
+
+
+def put_schema(name: str = "s", **fields: object) -> PutSchema:
+    made = schema(name, **fields)
+    return PutSchema.FromString(made.SerializeToString())
 
 
 def schema(name: str = "s", **fields: object) -> CreateSchema:
@@ -169,11 +189,73 @@ ADMIN: Final = {
             (RemoveMemberRequest(node="n3"), NOT_FOUND),
         ),
     ),
+    "RecoverShard": Row(
+        empty="shard",
+        large=(
+            (RecoverShardRequest(shard="metadata/" + "9" * 5_000, node="n2"), "shard"),
+            (RecoverShardRequest(shard="metadata/0", node=TEXT), "node"),
+        ),
+        wrong=(
+            (RecoverShardRequest(shard="metadata", node="n2"), "shard"),
+            (RecoverShardRequest(shard="metadata/0", node="n2"), "shard"),
+            (RecoverShardRequest(shard="nothing/0", node="n2"), "shard"),
+            (RecoverShardRequest(shard="metadata/0"), "node"),
+        ),
+    ),
     "PauseController": Row(empty="name", large=((PauseControllerRequest(name=TEXT), "name"),)),
     "ResumeController": Row(empty="name", large=((ResumeControllerRequest(name=TEXT), "name"),)),
     "Backup": Row(empty=None),
 }
 
+COORDINATOR: Final = AssignCoordinator(role="r", key="k")
+RELEASE: Final = ReleaseCoordinator(role="r", key="k")
+COORDINATORS: Final = {
+    "Get": Row(
+        empty="role",
+        large=(
+            (AssignCoordinator(role=TEXT, key="k"), "role"),
+            (AssignCoordinator(role="r", key=TEXT), "key"),
+            (AssignCoordinator(role="r", key="k", labels={"l": TEXT}), "labels[l]"),
+        ),
+        wrong=(
+            (AssignCoordinator(role="r", key=STRANGE), "key"),
+            (AssignCoordinator(role="r", key="k", labels={"": "v"}), "labels"),
+        ),
+    ),
+    "GetBatch": Row(
+        empty=None,
+        large=((AssignCoordinators(coordinators=[COORDINATOR] * MANY), "coordinators"),),
+        wrong=(
+            (
+                AssignCoordinators(coordinators=[AssignCoordinator(key="k")]),
+                InPlace("coordinators[0].role"),
+            ),
+        ),
+    ),
+    "Release": Row(
+        empty="role",
+        large=((ReleaseCoordinator(role="r", key=TEXT), "key"),),
+        wrong=((ReleaseCoordinator(role="r", key=STRANGE), "key"),),
+    ),
+    "ReleaseBatch": Row(
+        empty=None,
+        large=((ReleaseCoordinators(coordinators=[RELEASE] * MANY), "coordinators"),),
+        wrong=(
+            (
+                ReleaseCoordinators(coordinators=[ReleaseCoordinator(key="k")]),
+                InPlace("coordinators[0].role"),
+            ),
+        ),
+    ),
+    "List": Row(
+        empty=None,
+        large=(
+            (ListCoordinatorsRequest(broker=TEXT), "broker"),
+            (ListCoordinatorsRequest(page_token=KEY), "page_token"),
+        ),
+        wrong=((ListCoordinatorsRequest(role=STRANGE), "role"),),
+    ),
+}
 BROKER: Final = RegisterBroker(name="b", cluster_name="c")
 CLUSTER: Final = {
     "Register": Row(
@@ -197,7 +279,6 @@ CLUSTER: Final = {
             (RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),
             (RegisterBrokers(brokers=[BROKER, RegisterBroker(name=TEXT)]), "brokers[1].name"),
         ),
-        wrong=((RegisterBrokers(brokers=[BROKER, BROKER]), "brokers[1]"),),
     ),
     "Unregister": Row(
         empty="name",
@@ -233,6 +314,10 @@ CLUSTER: Final = {
 PUT: Final = PutPair.DESCRIPTOR.full_name
 COMMANDS: Final = {
     "Execute": Row(
+        empty="commands",
+        large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
+    ),
+    "ExecuteSplit": Row(
         empty="commands",
         large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
     ),
@@ -290,7 +375,6 @@ KV: Final = {
             (PutPairs(pairs=[put(), put(KEY)]), "pairs[1].key"),
             (PutPairs(pairs=[put(value=VALUE)]), "pairs[0].value"),
         ),
-        wrong=((PutPairs(pairs=[put(), put()]), "pairs[1]"),),
     ),
     "Delete": Row(empty="key", large=((DeletePair(key=KEY), "key"),)),
     "DeleteBatch": Row(
@@ -364,7 +448,11 @@ KV: Final = {
 
 #: Asked by what shows that it is another node; a stranger is refused before.
 NODE: Final = {
-    "Forward": Row(empty="shard", large=((ForwardRequest(shard=TEXT), "shard"),)),
+    "Forward": Row(
+        empty="parts",
+        # Answered in its place: one part never hides the others.
+        large=((ForwardRequest(parts=[ForwardedPart(shard=TEXT)]), None),),
+    ),
     "Query": Row(
         empty="shard",
         large=((ShardQueryRequest(shard=TEXT), "shard"),),
@@ -374,7 +462,7 @@ NODE: Final = {
                 ShardQueryRequest(
                     shard="metadata/0",
                     type="quorate.v1.GetPair",
-                    row="quorate.v1.KeyedPair",
+                    row="quorate.v1.GetPairResponse",
                     payload=b"\xff",
                 ),
                 "query",
@@ -421,7 +509,7 @@ RESOURCE: Final = {
     "PutBatch": Row(
         empty="puts",
         large=((PutResources(puts=[PutResource(path="p")] * MANY), "puts"),),
-        wrong=((PutResources(puts=[PutResource(path="p"), PutResource()]), "puts[1].path"),),
+        wrong=((PutResources(puts=[PutResource()]), InPlace("puts[0].path")),),
     ),
     "Get": Row(empty="path", large=((GetResource(path=TEXT), "path"),)),
     "GetBatch": Row(
@@ -437,19 +525,19 @@ RESOURCE: Final = {
     "DeleteBatch": Row(
         empty="deletions",
         large=((DeleteResources(deletions=[DeleteResource(path="p")] * MANY), "deletions"),),
-        wrong=((DeleteResources(deletions=[DeleteResource()]), "deletions[0].path"),),
+        wrong=((DeleteResources(deletions=[DeleteResource()]), InPlace("deletions[0].path")),),
     ),
     "List": Row(
         empty=None,
         large=(
             (ListResources(prefix=TEXT), "prefix"),
-            (ListResources(after=TEXT), "after"),
-            (ListResources(limit=1_001), "limit"),
+            (ListResources(page_token=KEY), "page_token"),
+            (ListResources(page_size=1_001), "page_size"),
         ),
     ),
 }
 
-BINDING: Final = {"tenant": "t", "name": "s"}
+BINDING: Final[dict[str, Any]] = {"tenant": "t", "name": "s"}
 SCHEMA: Final = {
     "Create": Row(
         empty="tenant",
@@ -463,6 +551,19 @@ SCHEMA: Final = {
         empty="schemas",
         large=((CreateSchemas(schemas=[schema()] * MANY), "schemas"),),
         wrong=((CreateSchemas(schemas=[CreateSchema()]), "schemas[0].tenant"),),
+    ),
+    "Put": Row(
+        empty="tenant",
+        large=(
+            (put_schema(TEXT), "name"),
+            (put_schema(definition=LARGE_RESOURCE), "definition"),
+        ),
+        wrong=((put_schema(kind=77), "kind"), (put_schema(definition=b""), "definition")),
+    ),
+    "PutBatch": Row(
+        empty="schemas",
+        large=((PutSchemas(schemas=[put_schema()] * MANY), "schemas"),),
+        wrong=((PutSchemas(schemas=[PutSchema()]), "schemas[0].tenant"),),
     ),
     "Update": Row(
         empty="tenant",
@@ -487,7 +588,7 @@ SCHEMA: Final = {
     "Bind": Row(
         empty="tenant",
         large=((BindSchema(**BINDING, resource=TEXT), "resource"),),
-        wrong=((BindSchema(**BINDING, resource="/"), "resource"),),
+        wrong=((BindSchema(**BINDING, resource="\n"), "resource"),),
     ),
     "BindBatch": Row(
         empty="bindings",
@@ -506,14 +607,14 @@ SCHEMA: Final = {
     ),
     "Get": Row(empty="tenant", large=((GetSchema(tenant="t", name=TEXT), "name"),)),
     "List": Row(
-        empty="tenant",
+        empty=None,
         large=(
             (ListSchemas(tenant="t", prefix=TEXT), "prefix"),
             (ListSchemas(tenant="t", limit=1_001), "limit"),
         ),
     ),
     "ListBindings": Row(
-        empty="tenant",
+        empty=None,
         large=(
             (ListSchemaBindings(tenant="t", resource=TEXT), "resource"),
             (ListSchemaBindings(tenant="t", after=SchemaBinding(name=TEXT)), "after.name"),
@@ -534,17 +635,32 @@ TENANT: Final = {
     "CreateBatch": Row(
         empty="tenants",
         large=((CreateTenants(tenants=[CreateTenant(name="t")] * MANY), "tenants"),),
-        wrong=((CreateTenants(tenants=[CreateTenant(name="t")] * 2), "tenants[1]"),),
+    ),
+    "Put": Row(
+        empty="name",
+        large=(
+            (PutTenant(name=TEXT), "name"),
+            (PutTenant(name="t", description=TEXT), "description"),
+            (PutTenant(name="t", limits={f"l{n}": n for n in range(65)}), "limits"),
+        ),
+        wrong=((PutTenant(name=STRANGE), "name"),),
+    ),
+    "PutBatch": Row(
+        empty="tenants",
+        large=((PutTenants(tenants=[PutTenant(name="t")] * MANY), "tenants"),),
     ),
     "Update": Row(
         empty="name",
         large=((UpdateTenant(name=TEXT), "name"),),
-        wrong=((UpdateTenant(name=STRANGE), "name"),),
+        wrong=(
+            (UpdateTenant(name=STRANGE), "name"),
+            (UpdateTenant(name="t", update_mask=FieldMask(paths=["id"])), "update_mask"),
+        ),
     ),
     "UpdateBatch": Row(
         empty="tenants",
         large=((UpdateTenants(tenants=[UpdateTenant(name="t")] * MANY), "tenants"),),
-        wrong=((UpdateTenants(tenants=[UpdateTenant()]), "tenants[0].name"),),
+        wrong=((UpdateTenants(tenants=[UpdateTenant()]), InPlace("tenants[0].name")),),
     ),
     "Delete": Row(
         empty="name",
@@ -559,7 +675,7 @@ TENANT: Final = {
     "Get": Row(empty="name", large=((GetTenantRequest(name=TEXT), "name"),)),
     "List": Row(
         empty=None,
-        large=((ListTenants(prefix=TEXT), "prefix"), (ListTenants(limit=1_001), "limit")),
+        large=((ListTenants(prefix=TEXT), "prefix"), (ListTenants(page_size=1_001), "page_size")),
     ),
 }
 
@@ -614,6 +730,7 @@ ROWS: Final = by_method(
         "quorate.v1.AdminService": ADMIN,
         "quorate.v1.ClusterService": CLUSTER,
         "quorate.v1.CommandService": COMMANDS,
+        "quorate.v1.CoordinatorService": COORDINATORS,
         "quorate.v1.KvService": KV,
         "quorate.v1.NodeService": NODE,
         "quorate.v1.ResourceService": RESOURCE,

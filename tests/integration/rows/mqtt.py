@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from quorate_mqtt.v1.acl_rules_pb2 import (
     ACL_ACTION_ALL,
@@ -14,6 +16,7 @@ from quorate_mqtt.v1.acl_rules_pb2 import (
     CreateAclRulesCommand,
     DeleteAclRulesCommand,
     ListAclRulesRequest,
+    PutAclRulesCommand,
     UpdateAclRulesCommand,
 )
 from quorate_mqtt.v1.authorisation_pb2 import (
@@ -27,6 +30,7 @@ from quorate_mqtt.v1.auto_subscriptions_pb2 import (
     CreateAutoSubscriptionsCommand,
     DeleteAutoSubscriptionsCommand,
     ListAutoSubscriptionsRequest,
+    PutAutoSubscriptionsCommand,
     UpdateAutoSubscriptionsCommand,
 )
 from quorate_mqtt.v1.blacklist_pb2 import (
@@ -36,6 +40,7 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     CreateBlacklistEntriesCommand,
     DeleteBlacklistEntriesCommand,
     ListBlacklistEntriesRequest,
+    PutBlacklistEntriesCommand,
     UpdateBlacklistEntriesCommand,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
@@ -52,6 +57,7 @@ from quorate_mqtt.v1.rewrite_rules_pb2 import (
     CreateRewriteRulesCommand,
     DeleteRewriteRulesCommand,
     ListRewriteRulesRequest,
+    PutRewriteRulesCommand,
     RewriteRule,
     RewriteRuleRequest,
     UpdateRewriteRulesCommand,
@@ -106,6 +112,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     GrowTopicsCommand,
     ListTopicsRequest,
+    PutTopicsCommand,
     Topic,
     TopicConfig,
     TopicName,
@@ -114,6 +121,7 @@ from quorate_mqtt.v1.topics_pb2 import (
 )
 from quorate_mqtt.v1.users_pb2 import (
     AuthenticateRequest,
+    AuthenticateUsersRequest,
     CreateUserRequest,
     CreateUsersRequest,
     DeleteUsersCommand,
@@ -208,7 +216,8 @@ def named(deletion: type[Message]) -> dict[str, Row]:
 def written(
     request: type[Message],
     creation: type[Message],
-    replacement: type[Message],
+    change: type[Message],
+    put: type[Message],
     items: str,
     good: Message,
     **wrong: object,
@@ -225,8 +234,12 @@ def written(
             for field, value in wrong.items()
         ),
     )
-    rows = {"Create": one, "Update": one}
-    for method, batch in (("CreateBatch", creation), ("UpdateBatch", replacement)):
+    unchangeable = request(definition=good, update_mask=FieldMask(paths=["created_at_ms"]))
+    # What is empty is not given.
+    given = tuple(each for each, value in zip(one.wrong, wrong.values(), strict=True) if value)
+    update = replace(one, wrong=(*given, (unchangeable, "update_mask")))
+    rows = {"Create": one, "Put": one, "Update": update}
+    for method, batch in (("CreateBatch", creation), ("UpdateBatch", change), ("PutBatch", put)):
         nameless = like(good, name="")
         rows[method] = Row(
             empty=items,
@@ -254,6 +267,7 @@ ACL_RULES: Final = {
         AclRuleRequest,
         CreateAclRulesCommand,
         UpdateAclRulesCommand,
+        PutAclRulesCommand,
         "rules",
         ACL_RULE,
         subject_kind=77,
@@ -273,6 +287,7 @@ AUTO_SUBSCRIPTIONS: Final = {
         AutoSubscriptionRequest,
         CreateAutoSubscriptionsCommand,
         UpdateAutoSubscriptionsCommand,
+        PutAutoSubscriptionsCommand,
         "subscriptions",
         AUTO_SUBSCRIPTION,
         topic="a+",
@@ -289,6 +304,7 @@ BLACKLIST: Final = {
         BlacklistEntryRequest,
         CreateBlacklistEntriesCommand,
         UpdateBlacklistEntriesCommand,
+        PutBlacklistEntriesCommand,
         "entries",
         ENTRY,
         kind=77,
@@ -311,6 +327,7 @@ REWRITE_RULES: Final = {
         RewriteRuleRequest,
         CreateRewriteRulesCommand,
         UpdateRewriteRulesCommand,
+        PutRewriteRulesCommand,
         "rules",
         REWRITE_RULE,
         action=77,
@@ -321,6 +338,7 @@ REWRITE_RULES: Final = {
     **lists(ListRewriteRulesRequest, action=77),
 }
 
+LOGIN: Final = AuthenticateRequest(tenant="t", name="u", password=b"p")
 USER: Final = CreateUserRequest(tenant="t", name="u", password=b"p")
 CHANGED_USER: Final = UpdateUserRequest(tenant="t", name="u")
 USERS: Final = {
@@ -335,6 +353,20 @@ USERS: Final = {
         wrong=((like(USER, tenant="a/b"), "tenant"), (like(USER, password=b""), "password")),
     ),
     "CreateBatch": Row(
+        empty="users",
+        large=((CreateUsersRequest(users=[USER] * 101), "users"),),
+        wrong=((CreateUsersRequest(users=[like(USER, name="")]), InPlace("users[0].name")),),
+    ),
+    "Put": Row(
+        empty="tenant",
+        large=(
+            (like(USER, name=TEXT), "name"),
+            (like(USER, description=TEXT), "description"),
+            (like(USER, password=KEY), "password"),
+        ),
+        wrong=((like(USER, tenant="a/b"), "tenant"), (like(USER, password=b""), "password")),
+    ),
+    "PutBatch": Row(
         empty="users",
         large=((CreateUsersRequest(users=[USER] * 101), "users"),),
         wrong=((CreateUsersRequest(users=[like(USER, name="")]), InPlace("users[0].name")),),
@@ -360,6 +392,13 @@ USERS: Final = {
             (AuthenticateRequest(tenant="t", name="u", password=KEY), "password"),
         ),
         wrong=((AuthenticateRequest(tenant="t", name=STRANGE), "name"),),
+    ),
+    "AuthenticateBatch": Row(
+        empty="logins",
+        large=((AuthenticateUsersRequest(logins=[LOGIN] * 1_001), "logins"),),
+        wrong=(
+            (AuthenticateUsersRequest(logins=[AuthenticateRequest()]), InPlace("logins[0].tenant")),
+        ),
     ),
 }
 
@@ -393,10 +432,41 @@ TOPICS: Final = {
         large=((CreateTopicsCommand(topics=[TOPIC] * MANY), "topics"),),
         wrong=((CreateTopicsCommand(topics=[Topic()]), InPlace("topics[0].tenant")),),
     ),
+    "Put": Row(
+        empty="topic.tenant",
+        large=(
+            (CreateTopicRequest(topic=like(TOPIC, name=TEXT)), "topic.name"),
+            (CreateTopicRequest(topic=like(TOPIC, description=TEXT)), "topic.description"),
+            (CreateTopicRequest(topic=like(TOPIC, partitions=1_025)), "topic.partitions"),
+            (CreateTopicRequest(topic=like(TOPIC, replication=10)), "topic.replication"),
+            (
+                CreateTopicRequest(topic=like(TOPIC, config=TopicConfig(records=1 << 63))),
+                "topic.config.records",
+            ),
+        ),
+        wrong=(
+            (CreateTopicRequest(topic=like(TOPIC, tenant="a/b")), "topic.tenant"),
+            (CreateTopicRequest(topic=like(TOPIC, name="a/#")), "topic.name"),
+            (CreateTopicRequest(topic=like(TOPIC, storage=77)), "topic.storage"),
+            (CreateTopicRequest(topic=like(TOPIC, source=77)), "topic.source"),
+            (CreateTopicRequest(topic=like(TOPIC, partitions=0)), "topic.partitions"),
+        ),
+    ),
+    "PutBatch": Row(
+        empty="topics",
+        large=((PutTopicsCommand(topics=[TOPIC] * MANY), "topics"),),
+        wrong=((PutTopicsCommand(topics=[Topic()]), InPlace("topics[0].tenant")),),
+    ),
     "Update": Row(
         empty="tenant",
         large=((like(CHANGED_TOPIC, description=TEXT), "description"),),
-        wrong=((like(CHANGED_TOPIC, name="+"), "name"),),
+        wrong=(
+            (like(CHANGED_TOPIC, name="+"), "name"),
+            (
+                like(CHANGED_TOPIC, update_mask=FieldMask(paths=["partitions"])),
+                "update_mask",
+            ),
+        ),
     ),
     "UpdateBatch": Row(
         empty="topics",

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Final
 
 from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
-    CreateNextSegmentCommand,
-    CreateNextSegmentsCommand,
-    CreateShardCommand,
-    CreateShardsCommand,
-    DecommissionEnginesCommand,
-    DeleteSegmentCommand,
-    DeleteSegmentsCommand,
-    DeleteShardCommand,
-    DeleteShardsCommand,
+    AcknowledgeDrops,
+    CreateNextSegment,
+    CreateNextSegments,
+    CreateShard,
+    CreateShards,
+    DecommissionEngines,
+    DeleteSegment,
+    DeleteSegments,
+    DeleteShard,
+    DeleteShards,
     DroppedSegment,
-    ForceLeaderCommand,
-    ForceLeadersCommand,
+    ForceLeader,
+    ForceLeaders,
     IsrMember,
     LeaderClaim,
-    RecommissionEnginesCommand,
-    RecordSegmentStartCommand,
-    RecordSegmentStartsCommand,
-    SealSegmentCommand,
-    SealSegmentsCommand,
-    UpdateSegmentIsrCommand,
-    UpdateSegmentIsrsCommand,
+    RecommissionEngines,
+    RecordSegmentStart,
+    RecordSegmentStarts,
+    SealSegment,
+    SealSegments,
+    UpdateSegmentIsr,
+    UpdateSegmentIsrs,
 )
 from quorate_storage_engine.v1.queries_pb2 import SegmentId
 from quorate_storage_engine.v1.rows_pb2 import STORAGE_TYPE_SEGMENT, Drop, ShardConfig
@@ -43,40 +43,40 @@ from quorate_storage_engine.v1.service_pb2 import (
 from tests.integration.rows.row import MANY, STRANGE, TEXT, Row, by_method
 
 CONFIG: Final = ShardConfig(replicas=3, min_in_sync_replicas=2, storage=STORAGE_TYPE_SEGMENT)
-SHARD: Final = CreateShardCommand(name="s", config=CONFIG)
+SHARD: Final = CreateShard(name="s", config=CONFIG)
 CLAIM: Final = LeaderClaim(engine="e", broker_epoch=1, leader_epoch=1)
-NEXT: Final = CreateNextSegmentCommand(shard="s", claim=CLAIM)
-SEAL: Final = SealSegmentCommand(shard="s", claim=CLAIM)
-START: Final = RecordSegmentStartCommand(shard="s", claim=CLAIM)
-DELETED: Final = DeleteSegmentCommand(shard="s")
+NEXT: Final = CreateNextSegment(shard="s", claim=CLAIM)
+SEAL: Final = SealSegment(shard="s", claim=CLAIM)
+START: Final = RecordSegmentStart(shard="s", claim=CLAIM)
+DELETED: Final = DeleteSegment(shard="s")
 MEMBER: Final = IsrMember(engine="e", broker_epoch=1)
-ISR: Final = UpdateSegmentIsrCommand(shard="s", claim=CLAIM, segment_epoch=1, isr=[MEMBER])
-FORCED: Final = ForceLeaderCommand(shard="s", engine="e", segment_epoch=1)
+ISR: Final = UpdateSegmentIsr(shard="s", claim=CLAIM, segment_epoch=1, isr=[MEMBER])
+FORCED: Final = ForceLeader(shard="s", engine="e", segment_epoch=1)
 
 
-def shard(**config: object) -> CreateShardCommand:
+def shard(**config: object) -> CreateShard:
     given = ShardConfig(**config)  # type: ignore[arg-type]  # by name
     given.MergeFrom(ShardConfig(storage=given.storage or STORAGE_TYPE_SEGMENT))
-    return CreateShardCommand(name="s", config=given)
+    return CreateShard(name="s", config=given)
 
 
-def isr(*members: IsrMember, segment_epoch: int = 1) -> UpdateSegmentIsrCommand:
-    return UpdateSegmentIsrCommand(shard="s", claim=CLAIM, segment_epoch=segment_epoch, isr=members)
+def isr(*members: IsrMember, segment_epoch: int = 1) -> UpdateSegmentIsr:
+    return UpdateSegmentIsr(shard="s", claim=CLAIM, segment_epoch=segment_epoch, isr=members)
 
 
 ENGINE: Final = {
     "CreateShard": Row(
         empty="name",
         large=(
-            (CreateShardCommand(name=TEXT, config=CONFIG), "name"),
-            (CreateShardCommand(name="s", tenant=TEXT, config=CONFIG), "tenant"),
-            (CreateShardCommand(name="s", topic=TEXT, config=CONFIG), "topic"),
-            (CreateShardCommand(name="s", description=TEXT, config=CONFIG), "description"),
+            (CreateShard(name=TEXT, config=CONFIG), "name"),
+            (CreateShard(name="s", tenant=TEXT, config=CONFIG), "tenant"),
+            (CreateShard(name="s", topic=TEXT, config=CONFIG), "topic"),
+            (CreateShard(name="s", description=TEXT, config=CONFIG), "description"),
             (shard(replicas=33, min_in_sync_replicas=1), "config.replicas"),
         ),
         wrong=(
-            (CreateShardCommand(name=STRANGE, config=CONFIG), "name"),
-            (CreateShardCommand(name="s"), "config.replicas"),
+            (CreateShard(name=STRANGE, config=CONFIG), "name"),
+            (CreateShard(name="s"), "config.replicas"),
             (shard(replicas=2, min_in_sync_replicas=3), "config.min_in_sync_replicas"),
             (shard(replicas=2), "config.min_in_sync_replicas"),
             (shard(replicas=1, min_in_sync_replicas=1, storage=77), "config.storage"),
@@ -86,20 +86,19 @@ ENGINE: Final = {
         # Nothing is to be made, and nothing is logged.
         empty=None,
         large=(
-            (CreateShardsCommand(shards=[SHARD] * MANY), "shards"),
-            (CreateShardsCommand(shards=[SHARD, CreateShardCommand(name=TEXT)]), "shards[1].name"),
+            (CreateShards(shards=[SHARD] * MANY), "shards"),
+            (CreateShards(shards=[SHARD, CreateShard(name=TEXT)]), "shards[1].name"),
         ),
-        wrong=((CreateShardsCommand(shards=[SHARD, SHARD]), "shards[1]"),),
     ),
     "DeleteShard": Row(
         empty="name",
-        large=((DeleteShardCommand(name=TEXT), "name"),),
-        wrong=((DeleteShardCommand(name=STRANGE), "name"),),
+        large=((DeleteShard(name=TEXT), "name"),),
+        wrong=((DeleteShard(name=STRANGE), "name"),),
     ),
     "DeleteShards": Row(
         empty=None,
-        large=((DeleteShardsCommand(shards=[DeleteShardCommand(name="s")] * MANY), "shards"),),
-        wrong=((DeleteShardsCommand(shards=[DeleteShardCommand()]), "shards[0].name"),),
+        large=((DeleteShards(shards=[DeleteShard(name="s")] * MANY), "shards"),),
+        wrong=((DeleteShards(shards=[DeleteShard()]), "shards[0].name"),),
     ),
     "GetShard": Row(
         empty="name",
@@ -119,63 +118,63 @@ ENGINE: Final = {
     ),
     "CreateNextSegment": Row(
         empty="shard",
-        large=((CreateNextSegmentCommand(shard=TEXT, claim=CLAIM), "shard"),),
+        large=((CreateNextSegment(shard=TEXT, claim=CLAIM), "shard"),),
         wrong=(
-            (CreateNextSegmentCommand(shard="s"), "claim.engine"),
+            (CreateNextSegment(shard="s"), "claim.engine"),
             (
-                CreateNextSegmentCommand(shard="s", claim=LeaderClaim(engine="e")),
+                CreateNextSegment(shard="s", claim=LeaderClaim(engine="e")),
                 "claim.broker_epoch",
             ),
             (
-                CreateNextSegmentCommand(shard="s", claim=LeaderClaim(engine="e", broker_epoch=1)),
+                CreateNextSegment(shard="s", claim=LeaderClaim(engine="e", broker_epoch=1)),
                 "claim.leader_epoch",
             ),
         ),
     ),
     "CreateNextSegments": Row(
         empty=None,
-        large=((CreateNextSegmentsCommand(segments=[NEXT] * MANY), "segments"),),
+        large=((CreateNextSegments(segments=[NEXT] * MANY), "segments"),),
         wrong=(
             (
-                CreateNextSegmentsCommand(segments=[NEXT, CreateNextSegmentCommand()]),
+                CreateNextSegments(segments=[NEXT, CreateNextSegment()]),
                 "segments[1].shard",
             ),
         ),
     ),
     "SealSegment": Row(
         empty="shard",
-        large=((SealSegmentCommand(shard=TEXT, claim=CLAIM), "shard"),),
-        wrong=((SealSegmentCommand(shard="s"), "claim.engine"),),
+        large=((SealSegment(shard=TEXT, claim=CLAIM), "shard"),),
+        wrong=((SealSegment(shard="s"), "claim.engine"),),
     ),
     "SealSegments": Row(
         empty=None,
-        large=((SealSegmentsCommand(segments=[SEAL] * MANY), "segments"),),
-        wrong=((SealSegmentsCommand(segments=[SealSegmentCommand()]), "segments[0].shard"),),
+        large=((SealSegments(segments=[SEAL] * MANY), "segments"),),
+        wrong=((SealSegments(segments=[SealSegment()]), "segments[0].shard"),),
     ),
     "RecordSegmentStart": Row(
         empty="shard",
-        large=((RecordSegmentStartCommand(shard=TEXT, claim=CLAIM), "shard"),),
-        wrong=((RecordSegmentStartCommand(shard="s"), "claim.engine"),),
+        large=((RecordSegmentStart(shard=TEXT, claim=CLAIM), "shard"),),
+        wrong=((RecordSegmentStart(shard="s"), "claim.engine"),),
     ),
     "RecordSegmentStarts": Row(
         empty=None,
-        large=((RecordSegmentStartsCommand(segments=[START] * MANY), "segments"),),
+        large=((RecordSegmentStarts(segments=[START] * MANY), "segments"),),
         wrong=(
             (
-                RecordSegmentStartsCommand(segments=[RecordSegmentStartCommand()]),
+                RecordSegmentStarts(segments=[RecordSegmentStart()]),
                 "segments[0].shard",
             ),
         ),
     ),
     "DeleteSegment": Row(
         empty="shard",
-        large=((DeleteSegmentCommand(shard=TEXT), "shard"),),
-        wrong=((DeleteSegmentCommand(shard=STRANGE), "shard"),),
+        large=((DeleteSegment(shard=TEXT), "shard"),),
+        wrong=((DeleteSegment(shard=STRANGE), "shard"),),
     ),
     "DeleteSegments": Row(
         empty=None,
-        large=((DeleteSegmentsCommand(segments=[DELETED] * MANY), "segments"),),
-        wrong=((DeleteSegmentsCommand(segments=[DeleteSegmentCommand()]), "segments[0].shard"),),
+        large=((DeleteSegments(segments=[DELETED] * MANY), "segments"),),
+        wrong=((DeleteSegments(segments=[DeleteSegment()]), "segments[0].shard"),),
     ),
     "GetSegments": Row(
         empty=None,
@@ -197,7 +196,7 @@ ENGINE: Final = {
     "UpdateSegmentIsr": Row(
         empty="shard",
         large=(
-            (UpdateSegmentIsrCommand(shard=TEXT), "shard"),
+            (UpdateSegmentIsr(shard=TEXT), "shard"),
             (isr(*(IsrMember(engine=f"e{each}") for each in range(33))), "isr"),
             (isr(IsrMember(engine=TEXT)), "isr[0].engine"),
         ),
@@ -209,18 +208,18 @@ ENGINE: Final = {
     ),
     "UpdateSegmentIsrs": Row(
         empty=None,
-        large=((UpdateSegmentIsrsCommand(updates=[ISR] * MANY), "updates"),),
-        wrong=((UpdateSegmentIsrsCommand(updates=[isr()]), "updates[0].isr"),),
+        large=((UpdateSegmentIsrs(updates=[ISR] * MANY), "updates"),),
+        wrong=((UpdateSegmentIsrs(updates=[isr()]), "updates[0].isr"),),
     ),
     "ForceLeader": Row(
         empty="shard",
-        large=((ForceLeaderCommand(shard="s", engine=TEXT, segment_epoch=1), "engine"),),
-        wrong=((ForceLeaderCommand(shard="s", engine="e"), "segment_epoch"),),
+        large=((ForceLeader(shard="s", engine=TEXT, segment_epoch=1), "engine"),),
+        wrong=((ForceLeader(shard="s", engine="e"), "segment_epoch"),),
     ),
     "ForceLeaders": Row(
         empty=None,
-        large=((ForceLeadersCommand(elections=[FORCED] * MANY), "elections"),),
-        wrong=((ForceLeadersCommand(elections=[ForceLeaderCommand()]), "elections[0].shard"),),
+        large=((ForceLeaders(elections=[FORCED] * MANY), "elections"),),
+        wrong=((ForceLeaders(elections=[ForceLeader()]), "elections[0].shard"),),
     ),
     "BalanceLeaders": Row(
         # There is nothing to be moved.
@@ -230,26 +229,26 @@ ENGINE: Final = {
     "DecommissionEngines": Row(
         empty=None,
         large=(
-            (DecommissionEnginesCommand(engines=["e"] * MANY), "engines"),
-            (DecommissionEnginesCommand(engines=[TEXT]), "engines[0]"),
+            (DecommissionEngines(engines=["e"] * MANY), "engines"),
+            (DecommissionEngines(engines=[TEXT]), "engines[0]"),
         ),
-        wrong=((DecommissionEnginesCommand(engines=["e", ""]), "engines[1]"),),
+        wrong=((DecommissionEngines(engines=["e", ""]), "engines[1]"),),
     ),
     "RecommissionEngines": Row(
         empty=None,
         large=(
-            (RecommissionEnginesCommand(engines=["e"] * MANY), "engines"),
-            (RecommissionEnginesCommand(engines=[TEXT]), "engines[0]"),
+            (RecommissionEngines(engines=["e"] * MANY), "engines"),
+            (RecommissionEngines(engines=[TEXT]), "engines[0]"),
         ),
-        wrong=((RecommissionEnginesCommand(engines=["e", ""]), "engines[1]"),),
+        wrong=((RecommissionEngines(engines=["e", ""]), "engines[1]"),),
     ),
     "ListEngines": Row(empty=None, large=((ListEnginesRequest(page_token=TEXT), "page_token"),)),
     "AcknowledgeDrops": Row(
         empty="engine",
         large=(
-            (AcknowledgeDropsCommand(engine=TEXT, broker_epoch=1), "engine"),
+            (AcknowledgeDrops(engine=TEXT, broker_epoch=1), "engine"),
             (
-                AcknowledgeDropsCommand(
+                AcknowledgeDrops(
                     engine="e",
                     broker_epoch=1,
                     segments=[DroppedSegment(shard_uid=each) for each in range(MANY)],
@@ -257,7 +256,7 @@ ENGINE: Final = {
                 "segments",
             ),
         ),
-        wrong=((AcknowledgeDropsCommand(engine="e"), "broker_epoch"),),
+        wrong=((AcknowledgeDrops(engine="e"), "broker_epoch"),),
     ),
     "ListDrops": Row(
         empty=None,

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.apply import members, sessions, slot_set
+from quorate.apply import members, placement, sessions, slot_set
 from quorate.apply.layers import Rows
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.scope import Family, Scope
@@ -29,7 +29,9 @@ from quorate.v1.control_pb2 import (
     FinishMemberChange,
     OpenSession,
     OpenSessionReply,
+    PlaceLeader,
     RaiseGeneration,
+    RecoverShard,
     ReportDeclaration,
     SealSession,
     SealSessionReply,
@@ -81,7 +83,7 @@ def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> Ope
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
     session = sessions.open_session(
         txn.layer,
-        sessions.number_of(txn.revision, standing.generation),
+        txn.revision,
         command.name.encode(),
         command.ttl_ms,
         txn.now_ms,
@@ -98,7 +100,7 @@ def seal_session(txn: ShardTxn, command: SealSession, standing: Standing) -> Sea
         raise Rejected(_INVALID, "only a session with a name can be sealed")
     session, revisions = sessions.seal_session(
         txn.layer,
-        sessions.number_of(txn.revision, standing.generation),
+        txn.revision,
         command.name.encode(),
         txn.now_ms,
     )
@@ -117,6 +119,14 @@ def adopt_slots(txn: ShardTxn, command: AdoptSlots, standing: Standing) -> None:
     if command.version > standing.slots.version:
         standing.slots = SlotSet(command.version, command.slots)
         txn.layer.put(SLOTS, slot_set.KEY, standing.slots.encode())
+
+
+def place_leader(txn: ShardTxn, command: PlaceLeader, _: Standing) -> None:
+    """Note which node an operator hands the shard to."""
+    if not command.node:
+        raise Rejected(_INVALID, "a shard is handed to a node, and none is named")
+    placed = placement.Placement(command.node, txn.now_ms)
+    txn.layer.put(SLOTS, placement.KEY, placed.encode())
 
 
 def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> None:
@@ -179,6 +189,36 @@ def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> N
             txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
+def recover_shard(txn: ShardTxn, command: RecoverShard, standing: Standing) -> None:
+    """Note where a shard begins anew; the same command twice is one."""
+    _demand_first(standing)
+    key, origin = keys.pack(command.group, command.number), command.origin
+    stored, name = txn.get(SHARDS, key), f"{command.group}/{command.number}"
+    if stored is None or (command.group, command.number) == (METADATA.group, METADATA.number):
+        raise Rejected("NOT_FOUND", f"{name} is no shard that can be recovered")
+    row = ShardRow.FromString(stored)
+    known = row.origin
+    if (known.epoch, known.node, known.empty) == (origin.epoch, origin.node, origin.empty):
+        return
+    if origin.epoch != row.origin.epoch + 1:
+        raise Rejected(
+            "RECOVERED",
+            f"shard {name} was recovered meanwhile, from {row.origin.node}: look at it again",
+        )
+    replicas = members.replicas_of(row)
+    source = [each for each in replicas if each.node == origin.node]
+    if not source:
+        raise Rejected("NOT_FOUND", f"{origin.node} has no replica of shard {name}")
+    del row.members[:], row.replicas[:]
+    row.members.extend(source)
+    row.replicas.extend(replicas)
+    row.origin.CopyFrom(origin)
+    # A watch of several shards has one generation, the highest: it must be passed in each.
+    others = (each.origin.generation + 1 for each in members.shards(txn) if each.HasField("origin"))
+    row.origin.generation = max(origin.generation, standing.generation, *others)
+    txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
+
+
 def begin_member_change(
     txn: ShardTxn, command: BeginMemberChange, standing: Standing
 ) -> BeginMemberChangeReply:
@@ -207,9 +247,11 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (SealSession, seal_session),
             (CloseSession, close_session),
             (AdoptSlots, adopt_slots),
+            (PlaceLeader, place_leader),
             (AdoptMirror, adopt_mirror),
             (ReportDeclaration, report_declaration),
             (CreateShards, create_shards),
+            (RecoverShard, recover_shard),
             (BeginMemberChange, begin_member_change),
             (FinishMemberChange, finish_member_change),
             (RaiseGeneration, raise_generation),

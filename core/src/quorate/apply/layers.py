@@ -79,7 +79,7 @@ class Layer:
     __slots__ = ("_below", "fault", "tables")
 
     def __init__(self, below: Rows) -> None:
-        self._below: Final = below
+        self._below = below
         #: Of each family that was changed, in the order of the first changes.
         self.tables: Final[dict[str, Table]] = {}
         #: Why a read failed: whatever was decided from it does not count.
@@ -154,6 +154,19 @@ class Layer:
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
         """Delete every key from `start` up to, not including, `end`."""
         self.table(family).delete_range(start, end)
+
+    def size(self, but: frozenset[str] = frozenset()) -> int:
+        """Return the bytes of the keys and values that change, some families left aside."""
+        size = 0
+        for family, table in self.tables.items():
+            if family not in but:
+                values = filter(None, table.rows.values())
+                size += sum(map(len, table.rows)) + sum(map(len, values))
+        return size
+
+    def rebase(self, below: Rows) -> None:
+        """Lie on other rows from now on: what lay between is part of them."""
+        self._below = below
 
     def merge_into(self, below: "Layer") -> None:
         """Carry every change out in the layer below; nothing of this one is shared with it."""

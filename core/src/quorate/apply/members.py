@@ -88,6 +88,11 @@ def check_goes_on(row: MemberRow, node: str, number: int) -> None:
         )
 
 
+def shards(txn: ShardTxn) -> list[ShardRow]:
+    """Return the rows of all shards."""
+    return _rows(txn, SHARDS, ShardRow)
+
+
 def being_added(txn: ShardTxn) -> list[ShardMember]:
     """Return the replicas that new shards are to have beside those of the voters."""
     return [

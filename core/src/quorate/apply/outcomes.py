@@ -10,10 +10,17 @@ SESSION_EXPIRED: Final = "SESSION_EXPIRED"
 OUT_OF_RANGE: Final = "OUT_OF_RANGE"
 SESSION_SEALED: Final = "SESSION_SEALED"
 OTHER_COMMAND: Final = "OTHER_COMMAND"
+#: What a command would write or answer is over a bound: the same again is refused again.
+TOO_LARGE: Final = "TOO_LARGE"
+#: No plugin that is enabled on the leader declares the command.
+UNKNOWN_COMMAND: Final = "UNKNOWN_COMMAND"
+#: The refusal would rest on a copy that may be old: nothing of the command was carried out, nor of
+#: those behind it in the same write.
+COPY_BEHIND: Final = "COPY_BEHIND"
 #: What an operation of a session is refused with before it is looked at: a batch as a whole.
 OF_SESSION: Final = frozenset({SESSION_EXPIRED, SESSION_SEALED, OTHER_COMMAND})
 #: What core acts on when it hears it: no handler of a plugin refuses with one of these.
-RESERVED: Final = frozenset({WRONG_SHARD, SESSION_EXPIRED})
+RESERVED: Final = frozenset({WRONG_SHARD, SESSION_EXPIRED, COPY_BEHIND})
 
 
 class Refusal(NamedTuple):
@@ -24,7 +31,7 @@ class Refusal(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a command, alike on every replica; with a refusal nothing was written."""
+    """The outcome of a command; a refused command wrote nothing."""
 
     revision: int
     #: The serialized reply; b"" of a handler that returned None.
@@ -34,13 +41,19 @@ class Outcome(NamedTuple):
     forgotten: bool = False
 
 
+class CopyBehind(BaseException):
+    """Ends a handler or a query that is to run again once the shard's copies are fresh.
+
+    It is no error, and no handler may catch it as one.
+    """
+
+
 @dataclass(frozen=True, slots=True)
-class AppliedEntry:
-    """An entry that was applied and stored, with the outcome of each of its commands."""
+class StoredEntry:
+    """An entry whose effects are stored."""
 
     index: int
     term: int
-    outcomes: tuple[Outcome, ...]
     #: The shard's logical time there.
     at_ms: int
 
@@ -51,3 +64,7 @@ class ReplicaStoppedError(Exception):
     def __init__(self, index: int, what: str) -> None:
         super().__init__(what)
         self.index: Final = index
+
+
+class RowsDifferError(ReplicaStoppedError):
+    """The rows of this replica are not those of its leader: they must not be read any more."""

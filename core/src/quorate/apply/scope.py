@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -33,10 +33,10 @@ class Family(NamedTuple):
 
 
 class _Any(dict[str, Family]):
-    """Every family there could be, all of them public."""
+    """Every family there could be, all of them public and counted."""
 
     def __missing__(self, name: str) -> Family:
-        family = self[name] = Family(name, public=True)
+        family = self[name] = Family(name, public=True, counted=True)
         return family
 
     def get(self, name: str, default: Any = None) -> Family:
@@ -51,7 +51,7 @@ class Scope:
     writes: Mapping[str, Family]
     reads: Mapping[str, Family]
     #: None: any.
-    timers: frozenset[str] | None
+    timers: Collection[str] | None
 
     @classmethod
     def of_route(cls, catalog: Catalog, route: Route) -> Scope:
@@ -63,8 +63,8 @@ class Scope:
 
     @classmethod
     def of_reads(cls, catalog: Catalog, reads: Iterable[str]) -> Scope:
-        """Return the right to read some families."""
-        return cls({}, _families(catalog, reads), frozenset())
+        """Return the right to read some families, and the deadlines of every timer."""
+        return cls({}, _families(catalog, reads), catalog.timers)
 
     @classmethod
     def of_query(cls, catalog: Catalog, query: Query[Any]) -> Scope:

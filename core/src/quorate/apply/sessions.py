@@ -1,7 +1,7 @@
 """Exactly-once sessions: which there are, and what each of their operations was answered.
 
-A session is named by the revision of the command that opened it, and by the generation of the
-cluster, so that no name comes twice.
+A session is named by the revision of the command that opened it; revisions leap at a restore, so
+that no name comes twice.
 """
 
 from collections.abc import Iterator
@@ -30,10 +30,6 @@ MAX_ANSWER_BYTES: Final = 4 << 10
 EXPIRED_AT_ONCE: Final = 256
 #: So many answers are forgotten one by one; more are as a range.
 _FEW: Final = 64
-
-#: A revision fits below, up to an index of a million millions.
-_REVISION_BITS: Final = 60
-_GENERATIONS: Final = 1 << (64 - _REVISION_BITS)
 
 _SESSION: Final = b"s"
 _NAME: Final = b"n"
@@ -88,15 +84,6 @@ def find(rows: Rows, session: int) -> Session | None:
         return None
     ttl_ms, used_ms, mark, pinned = _ROW.unpack_from(value)
     return Session(ttl_ms, used_ms, mark, pinned, value[_ROW.size :])
-
-
-def number_of(revision: int, generation: int) -> int:
-    """Return what names the session that the command of a revision opens.
-
-    A restore takes the log back, and what was behind it has its revisions given out again: the
-    generation tells apart those who opened their session before.
-    """
-    return (generation % _GENERATIONS) << _REVISION_BITS | revision
 
 
 def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int) -> int:

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from quorate.plugin.slots import BITMAP_BYTES, SLOTS
 
-#: The one key of the family `core.slots`.
+#: In the family `core.slots`.
 KEY: Final = b"slots"
 
 _VERSION: Final = Struct(">Q")

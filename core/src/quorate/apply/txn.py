@@ -11,17 +11,27 @@ from google.protobuf.message import Message
 
 from quorate.apply import deadlines
 from quorate.apply.deadlines import Deadline
+from quorate.apply.entries import Copies
 from quorate.apply.layers import Layer, Rows
+from quorate.apply.outcomes import TOO_LARGE, CopyBehind
 from quorate.apply.scope import Family, Scope
-from quorate.plugin import Row
+from quorate.plugin import Rejected, Row, Splice
+from quorate.plugin.splicing import head, number, spliced
 from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES
 from quorate.storage.rows import REVISION
 
 #: An id is the shard's number, and in the low bits the number that its sequence has reached.
 SEQUENCE_BITS: Final = 48
+#: What a row may hold beside the longest value that a client may give.
+ROW_SLACK: Final = 64 << 10
+#: The longest value of a row, unless a node sets another one.
+ROW_BYTES: Final = (1 << 20) + ROW_SLACK
+#: A generation begins its sequences with this bit's multiples.
+_GENERATION_BIT: Final = 32
 #: What a public row carries in front of its value, for what runs once per row.
 _HEAD: Final = REVISION.size
+_BYTES: Final = {bytes}
 _revision: Final = REVISION.unpack_from
 #: The constructor of a named tuple takes as long as the read of a row.
 _new_row: Final = tuple.__new__
@@ -31,10 +41,20 @@ _NUMBER: Final = Struct(">Q")
 class ShardReader:
     """A view of the rows of a shard."""
 
-    __slots__ = ("_now_ms", "_reads", "_revision", "_rows", "_scope", "_shard")
+    __slots__ = ("_copies", "_now_ms", "_reads", "_revision", "_rows", "_scope", "_shard")
 
-    def __init__(self, rows: Rows, scope: Scope, *, revision: int, now_ms: int, shard: int) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        scope: Scope,
+        *,
+        revision: int,
+        now_ms: int,
+        shard: int,
+        copies: Copies = Copies.FRESH,
+    ) -> None:
         self._rows = rows
+        self._copies: Final = copies
         self._scope: Final = scope
         self._reads: Final = scope.reads
         self._revision: Final = revision
@@ -101,6 +121,58 @@ class ShardReader:
             return values
         return [None if value is None else value[_HEAD:] for value in values]
 
+    def deadline(self, timer: str, key: bytes) -> int | None:
+        """Return the deadline that stands for a key."""
+        self._scope.check_timer(timer)
+        if type(key) is not bytes:
+            raise _not_bytes("key", key)
+        found = deadlines.deadline_of(self._rows, timer, key)
+        return None if found is None else found.at_ms
+
+    def refresh(self, family: str) -> None:
+        """Return once the copy of a mirrored family is known to be as new as this call's caller."""
+        self._readable(family)
+        if self._copies is Copies.FRESH:
+            return
+        if self._copies is Copies.DOUBTED:
+            raise CopyBehind
+        raise Rejected(
+            "UNAVAILABLE",
+            f"shard 0 of metadata did not say in time whether the copy of {family} is up to date,"
+            " and what was asked for is not in it: try again",
+        )
+
+    def count(self, family: str) -> int:
+        """Return how many rows this shard holds of a counted family."""
+        if not self._readable(family).counted:
+            raise ValueError(f"column family {family} is not counted: declare it counted=True")
+        stored = self._rows.get(COUNTS, family.encode())
+        return 0 if stored is None else number_of(stored)
+
+    def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
+        """Return the rows of keys in their order, with key and revision in front."""
+        declared = self._readable(family)
+        named = _checked(keys)
+        found = zip(named, self._rows.get_many(family, named), strict=True)
+        key_field, revision_field = splice
+        revision, join = _revision, b"".join
+        if not declared.public:
+            return [row if row is None else spliced(splice, key, 0, row) for key, row in found]
+        return [
+            None
+            if row is None
+            # As `spliced` does, without the call for each row.
+            else join(
+                (
+                    head(key_field, len(key)),
+                    key,
+                    number(revision_field, revision(row)[0]),
+                    row[_HEAD:],
+                )
+            )
+            for key, row in found
+        ]
+
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
     ) -> Iterator[Row]:
@@ -128,7 +200,16 @@ class ShardTxn(ShardReader):
     Its events go to the end of the entry's, and its maker takes them back.
     """
 
-    __slots__ = ("_events", "_head", "_layer", "_parts", "_put_here", "_run")
+    __slots__ = (
+        "_events",
+        "_generation",
+        "_head",
+        "_layer",
+        "_parts",
+        "_put_here",
+        "_row_bytes",
+        "_run",
+    )
 
     _rows: Layer
 
@@ -141,9 +222,14 @@ class ShardTxn(ShardReader):
         revision: int,
         at_ms: int,
         shard: int,
+        generation: int = 0,
+        row_bytes: int = ROW_BYTES,
+        copies: Copies = Copies.FRESH,
     ) -> None:
-        super().__init__(layer, scope, revision=revision, now_ms=at_ms, shard=shard)
+        super().__init__(layer, scope, revision=revision, now_ms=at_ms, shard=shard, copies=copies)
         self._layer = layer
+        self._generation: Final = generation
+        self._row_bytes: Final = row_bytes
         self._events: Final = events
         self._parts: Final = events.parts
         self._head: Final = REVISION.pack(revision)
@@ -167,6 +253,11 @@ class ShardTxn(ShardReader):
         """The logical time of this command."""
         return self._now_ms
 
+    @property
+    def generation(self) -> int:
+        """How many times the cluster was restored from a backup."""
+        return self._generation
+
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Write a row, and note its event."""
         rows = self._put_here.get(family)
@@ -176,6 +267,8 @@ class ShardTxn(ShardReader):
                 return
         if type(key) is not bytes or type(value) is not bytes:
             raise _not_bytes("key", key) if type(key) is not bytes else _not_bytes("value", value)
+        if len(value) > self._row_bytes:
+            raise self._too_large(family, len(value))
         if rows is not self._run:
             self._events.begin(family, Kind.PUT)
             self._run = rows
@@ -195,6 +288,9 @@ class ShardTxn(ShardReader):
                 raise _not_bytes(*(("value", value) if type(key) is bytes else ("key", key)))
         if not rows:
             return
+        longest = max(map(len, rows.values()))
+        if longest > self._row_bytes:
+            raise self._too_large(family, longest)
         written = self._layer.table(family).rows
         if not declared.public:
             written.update(rows)
@@ -240,8 +336,12 @@ class ShardTxn(ShardReader):
         self._layer.delete_range(family, start, end)
 
     def next_id(self, sequence: str) -> int:
-        """Return the next number of a sequence, with the shard's number in the top 16 bits."""
-        return self._shard << SEQUENCE_BITS | self._add(SEQUENCES, sequence, 1)
+        """Return the next number of a sequence, with the shard's number in the top 16 bits.
+
+        It leaps with the generation: numbers that were given out after a backup never come again.
+        """
+        least = self._generation << _GENERATION_BIT
+        return self._shard << SEQUENCE_BITS | self._add(SEQUENCES, sequence, 1, least)
 
     def schedule(
         self, timer: str, key: bytes, at_ms: int | None, *, ttl_ms: int | None = None
@@ -252,14 +352,6 @@ class ShardTxn(ShardReader):
             raise _not_bytes("key", key)
         deadline = None if at_ms is None else Deadline(at_ms, ttl_ms)
         deadlines.schedule(self._layer, timer, key, deadline)
-
-    def deadline(self, timer: str, key: bytes) -> int | None:
-        """Return the deadline that stands for a key."""
-        self._scope.check_timer(timer)
-        if type(key) is not bytes:
-            raise _not_bytes("key", key)
-        found = deadlines.deadline_of(self._layer, timer, key)
-        return None if found is None else found.at_ms
 
     def emit(self, event: Message) -> None:
         """Note an event that is no row."""
@@ -279,6 +371,8 @@ class ShardTxn(ShardReader):
             return rows
         if type(key) is not bytes or type(value) is not bytes:
             raise _not_bytes("key", key) if type(key) is not bytes else _not_bytes("value", value)
+        if len(value) > self._row_bytes:
+            raise self._too_large(family, len(value))
         if not declared.public and not declared.counted:
             rows[key] = value
             return None
@@ -292,6 +386,13 @@ class ShardTxn(ShardReader):
         elif declared.public:
             self._note(family, Kind.PUT, key, stored)
         return None
+
+    def _too_large(self, family: str, size: int) -> Rejected:
+        return Rejected(
+            TOO_LARGE,
+            f"a row of {family} would have {size} bytes, {self._row_bytes} are the most"
+            " (limits.value_bytes); nothing was written",
+        )
 
     def _note(self, family: str, kind: Kind, *parts: bytes) -> None:
         self._run = None
@@ -307,10 +408,10 @@ class ShardTxn(ShardReader):
     def _count(self, family: str, more: int) -> None:
         self._add(COUNTS, family, more)
 
-    def _add(self, family: str, name: str, more: int) -> int:
+    def _add(self, family: str, name: str, more: int, least: int = 0) -> int:
         key = name.encode()
         old = self._layer.get(family, key)
-        number = more if old is None else int(_NUMBER.unpack(old)[0]) + more
+        number = max(least, 0 if old is None else number_of(old)) + more
         self._layer.put(family, key, _NUMBER.pack(number))
         return number
 
@@ -359,9 +460,8 @@ def _not_bytes(what: str, part: object) -> TypeError:
 
 def _checked(keys: Iterable[bytes]) -> list[bytes]:
     named = list(keys)
-    for key in named:
-        if type(key) is not bytes:
-            raise _not_bytes("key", key)
+    if set(map(type, named)) - _BYTES:
+        raise _not_bytes("key", next(key for key in named if type(key) is not bytes))
     return named
 
 

@@ -86,7 +86,7 @@ def view_of(
             *(
                 {"node": name, "alarm": alarm}
                 for name, status in said.items()
-                for alarm in _alarms(status)
+                for alarm in status.alarms
             ),
         ],
         at_s=at_s,
@@ -165,9 +165,13 @@ def _for_people(shard: Row) -> Row:
 
 
 def _leader(replicas: Mapping[str, ReplicaReport]) -> str | None:
-    """Return who says of itself that it leads, in the latest term."""
-    leaders = [(each.term, node) for node, each in replicas.items() if each.role == "leader"]
-    return max(leaders)[1] if leaders else None
+    """Return who says of itself that it leads, in the latest history and term."""
+    leaders = [
+        (each.epoch, each.term, node)
+        for node, each in replicas.items()
+        if each.role == "leader" and not each.stopped
+    ]
+    return max(leaders)[2] if leaders else None
 
 
 def _lags(
@@ -192,15 +196,6 @@ def _leaderless(shard: Row) -> str:
         f"no node that answers leads {shard['shard']}: it takes no writes until a majority of its "
         "nodes runs and has elected one"
     )
-
-
-def _alarms(status: NodeStatusResponse) -> Iterator[str]:
-    yield from status.alarms
-    for broken in status.broken:
-        yield f"{broken.shard} cannot be opened: {broken.error}"
-    for shard in status.shards:
-        if shard.stopped:
-            yield f"{shard.shard} has stopped: {shard.stopped}"
 
 
 def _rates(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from quorate.cli.terminal import Terminal
 
 FORMS = ("table", "json")
+
+#: The largest number that every field for large numbers holds.
+_LARGEST: Final = (1 << 63) - 1
 
 
 class DeferredCommand(click.Command):
@@ -34,9 +38,12 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
     """Make the command, and all below it, behave as every command here does.
 
     It gets the option `--output`, and `--endpoints` when it asks a cluster, unless it has one of
-    its own; and a group that is called without a command is a usage error, whichever release of
-    click is installed.
+    its own; a number that no message holds, infinity and NaN among them, is a usage error; and so
+    is a group that is called without a command, whichever release of click is installed.
     """
+    for parameter in command.params:
+        if not isinstance(parameter.callback, _Bounded):
+            parameter.callback = _Bounded(parameter.callback)
     _offer(
         command,
         click.Option(
@@ -66,6 +73,20 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
         for below in command.commands.values():
             adopt(below, asks=below.asks if isinstance(below, DeferredCommand) else asks)
     return command
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """The callback of a parameter, which gets no number that is out of every range."""
+
+    then: Callable[[click.Context, click.Parameter, Any], Any] | None
+
+    def __call__(self, ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        for each in value if isinstance(value, tuple) else (value,):
+            # NaN is not smaller than anything, and not larger.
+            if isinstance(each, int | float) and not -_LARGEST <= each <= _LARGEST:
+                raise click.BadParameter(f"{each} is out of range.", ctx, parameter)
+        return value if self.then is None else self.then(ctx, parameter, value)
 
 
 def _offer(command: click.Command, option: click.Option) -> None:

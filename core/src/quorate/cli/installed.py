@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import click
 from pydantic import BaseModel, ConfigDict
 
 from quorate.plugin import discovery
-from quorate.plugin.checks import problems_of
+from quorate.plugin.checks import HOST_CLI_COMMANDS, problems_of
 from quorate.plugin.declarations import CliCommand
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.problems import PluginProblem
@@ -40,7 +41,7 @@ class InstalledPlugins:
             command.name: (plugin, command)
             for plugin in self.declared
             if plugin.plugin.name not in self.broken
-            for command in plugin.cli_commands
+            for command in _commands(plugin)
         }
 
     def section_models(self) -> Mapping[str, type[BaseModel] | None]:
@@ -52,6 +53,24 @@ class InstalledPlugins:
             name = plugin.plugin.name
             models[name] = UnjudgedSection if name in self.broken else sound
         return models
+
+
+def _commands(plugin: Declared) -> Sequence[CliCommand]:
+    """Return a plugin's commands; those of its resources stand in the one that is named like it."""
+    name = plugin.plugin.name
+    resources = [each for each in plugin.resources if each.cli]
+    if not resources or name in HOST_CLI_COMMANDS:
+        return plugin.cli_commands
+    own = next((each for each in plugin.cli_commands if each.name == name), None)
+
+    def load() -> click.Command:
+        from quorate.cli.records import group_of
+
+        return group_of(name, resources, None if own is None else own.load())
+
+    help = f"See and change what {name} keeps." if own is None else own.help
+    others = [each for each in plugin.cli_commands if each is not own]
+    return [*others, CliCommand(name=name, help=help, load=load)]
 
 
 def find() -> InstalledPlugins:

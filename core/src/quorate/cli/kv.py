@@ -30,6 +30,8 @@ M = TypeVar("M", bound=Message)
 
 _SERVICE: Final = "/quorate.v1.KvService"
 _PAGE: Final = 1_000
+#: A hundred years: what is to live longer needs no end.
+_LONGEST_S: Final = 100 * 365 * 86_400
 
 _hex = click.option(
     "--hex", "in_hex", is_flag=True, help="Keys and values are given and shown in hex digits."
@@ -42,7 +44,9 @@ _file = click.option(
     type=click.File("rb"),
     help="Take the value from a file as it is; - is standard input.",
 )
-_ttl = click.option("--ttl", type=click.FloatRange(min=0.001), metavar="S", help="Seconds to live.")
+_ttl = click.option(
+    "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
+)
 _revision = click.option(
     "--revision",
     type=click.IntRange(0),

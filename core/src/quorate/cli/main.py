@@ -21,6 +21,9 @@ from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import Failure, Problem, failure, of_client, of_plugins
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
+#: How much of an argument an error repeats.
+_SHOWN: Final = 200
+
 
 def _own(module: str) -> Callable[[], click.Command]:
     def load() -> click.Command:
@@ -37,6 +40,9 @@ HOST_COMMANDS: Final = (
     DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
+    DeferredCommand(
+        "coordinator", "See which broker coordinates which key.", _own("coordinator"), asks=True
+    ),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
@@ -46,6 +52,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
+    DeferredCommand("tenant", "See, write and delete tenants.", _own("tenant"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 
@@ -145,12 +152,15 @@ def _end(_: object, **_options: object) -> None:
 adopt(root, asks=True)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; every failure ends here as a message."""
+def main(args: Sequence[str] | None = None, terminal: Terminal | None = None) -> int:
+    """Run one command and return its exit code; every failure ends here as a message.
+
+    A test gives a terminal of its own.
+    """
     # What the library under gRPC tells of connections that end is not for whoever calls this.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     given = list(sys.argv[1:] if args is None else args)
-    terminal = Terminal()
+    terminal = Terminal() if terminal is None else terminal
     try:
         exit_code = root.main(
             given or ["--help"], prog_name="quorate", standalone_mode=False, obj=terminal
@@ -164,9 +174,12 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _as_failure(error: Exception) -> Failure:
+    while isinstance(error, ExceptionGroup):
+        # Of tasks side by side the first that failed has ended the others.
+        error = error.exceptions[0]
     if isinstance(error, Failure):
         return error
-    told = _of_click(error) or _of_client(error) or _of_mistake(error)
+    told = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
     told.__cause__ = error
     return told
 
@@ -190,6 +203,17 @@ def _of_click(error: Exception) -> Failure | None:
     if isinstance(error, click.ClickException):
         what = error.format_message()
         return Failure(ExitCode.FAILED, [Problem(what, {"what": what, "fix": ""})])
+    return None
+
+
+def _of_system(error: Exception) -> Failure | None:
+    """Return the failure of an argument that is no text, or of a path that cannot be used."""
+    if isinstance(error, UnicodeEncodeError):
+        what = f"{error.object[:_SHOWN]!r} is no UTF-8"
+        return failure(ExitCode.USAGE, what, "write it in UTF-8")
+    if isinstance(error, OSError) and isinstance(error.filename, str):
+        what = f"{error.filename[-_SHOWN:]}: {error.strerror}"
+        return failure(ExitCode.FAILED, what, "repair that, or name another path")
     return None
 
 

@@ -57,23 +57,28 @@ def add(ctx: click.Context, name: str, address: str) -> None:
     ask(ctx, lambda client: _add(client, terminal, name, address))
 
 
+FORCE = click.option("--force", is_flag=True, help="Remove it also when fewer than two nodes stay.")
+
+
 @command.command("remove")
 @click.argument("name")
+@FORCE
 @click.pass_context
-def remove(ctx: click.Context, name: str) -> None:
+def remove(ctx: click.Context, name: str, force: bool) -> None:
     """Take the node NAME out of every shard, whether it runs or not.
 
     Called again after an interruption, it goes on where it was.
     """
     terminal = terminal_of(ctx)
-    ask(ctx, lambda client: _remove(client, terminal, name))
+    ask(ctx, lambda client: _remove(client, terminal, name, force=force))
 
 
 @command.command("replace")
 @click.argument("name")
 @click.argument("address")
+@FORCE
 @click.pass_context
-def replace(ctx: click.Context, name: str, address: str) -> None:
+def replace(ctx: click.Context, name: str, address: str, force: bool) -> None:
     """Remove the node NAME, whose data is lost, and add the one at ADDRESS under its name.
 
     Start the new one first, with an empty directory and with [cluster] join in its file.
@@ -81,7 +86,7 @@ def replace(ctx: click.Context, name: str, address: str) -> None:
     terminal = terminal_of(ctx)
 
     async def replaced(client: AsyncClient) -> None:
-        await _remove(client, terminal, name)
+        await _remove(client, terminal, name, force=force)
         await _add(client, terminal, name, address)
 
     ask(ctx, replaced)
@@ -108,8 +113,8 @@ async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str)
     terminal.tell(f"{name} is a member", {"node": name, "member": True})
 
 
-async def _remove(client: AsyncClient, terminal: Terminal, name: str) -> None:
-    request = RemoveMemberRequest(node=name)
+async def _remove(client: AsyncClient, terminal: Terminal, name: str, *, force: bool) -> None:
+    request = RemoveMemberRequest(node=name, force=force)
     async for progress in client.stream(f"{ADMIN}/RemoveMember", request, MemberProgress):
         _tell(terminal, progress)
     terminal.tell(f"{name} is no member", {"node": name, "member": False})

@@ -27,8 +27,7 @@ from quorate.plugin.wire import breaking_changes, golden_of
 GENERATOR: Final = "grpcio-tools"
 GENERATOR_VERSION: Final = "1.65.5"
 
-#: What lies in a folder of this name is generated, and is no vocabulary of a release.
-_TESTING: Final = "testing"
+#: The last is what earlier versions made; services are bound by their descriptors.
 _GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 
@@ -100,16 +99,12 @@ def generate(source: Source) -> Generated:
             source.protos,
         )
         declared = FileDescriptorSet.FromString(descriptors.read_bytes())
-        serving = [file.name for file in declared.file if file.service]
-        if serving:
-            _run_protoc(source, [f"--grpc_python_out={out}"], serving)
         files = {
             path.relative_to(out).as_posix(): path.read_bytes()
             for path in sorted(out.rglob("*"))
             if path.is_file()
         }
-    released = (file for file in declared.file if _TESTING not in Path(file.name).parts)
-    return Generated(files, golden_of(released))
+    return Generated(files, golden_of(declared.file))
 
 
 def write(source: Source, generated: Generated) -> list[Path]:

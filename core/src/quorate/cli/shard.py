@@ -13,6 +13,8 @@ from quorate.cli.cluster_view import name_of
 from quorate.cli.deferred import terminal_of
 from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
+from quorate.cli.recovering import recover
+from quorate.cli.replicas import replicas_of
 from quorate.cli.statuses import Silent, Status, Statuses
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 
@@ -22,14 +24,20 @@ if TYPE_CHECKING:
 
 @click.group("shard")
 def command() -> None:
-    """List shards, and look into one."""
+    """List shards, look into one, and bring one back that lost its majority."""
+
+
+command.add_command(recover)
 
 
 @command.command("list")
 @click.pass_context
 def list_shards(ctx: click.Context) -> None:
-    """List the shards with their slots, nodes and leaders, as one node knows them."""
-    topology = ask(ctx, lambda client: client.topology())
+    """List the shards with their slots, nodes and leaders, as one node knows them.
+
+    Every node is asked why its replicas do not go on, if they do not.
+    """
+    topology, statuses = ask(ctx, _asked)
     terminal_of(ctx).print(
         {
             "shard": name_of(place),
@@ -37,6 +45,11 @@ def list_shards(ctx: click.Context) -> None:
             "nodes": list(place.nodes),
             "leader": place.leader or None,
             "term": place.term,
+            "problems": [
+                f"{replica.node}: {replica.problem}"
+                for replica in replicas_of(place, statuses)
+                if replica.problem
+            ],
         }
         for place in topology.shards
     )
@@ -61,6 +74,54 @@ def debug(ctx: click.Context, shard: str) -> None:
         terminal.print(rows)
     else:
         terminal.print(_turned(rows))
+
+
+@command.command("of")
+@click.argument("group")
+@click.argument("parts", nargs=-1, metavar="[PART]...")
+@click.option("--raw", is_flag=True, help="The one PART is the shard key itself, as UTF-8.")
+@click.option("--hex", "in_hex", is_flag=True, help="The one PART is the shard key in hex digits.")
+@click.pass_context
+def of(ctx: click.Context, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
+    """Show which shard of GROUP holds a key.
+
+    The PARTs are what the plugin packs into its shard key, such as a tenant and a name; none stand
+    for the constant shard key of a domain whose rows are needed together.
+    """
+    from quorate.plugin.slots import slot_of
+
+    shard_key = _shard_key(parts, raw=raw, in_hex=in_hex)
+
+    async def asked(client: AsyncClient) -> tuple[str, TopologyResponse]:
+        return await client.shard_of(group, shard_key), await client.topology()
+
+    shard, topology = ask(ctx, asked)
+    [place] = [each for each in topology.shards if name_of(each) == shard]
+    terminal_of(ctx).print(
+        [
+            {
+                "shard": shard,
+                "slot": slot_of(shard_key),
+                "leader": place.leader or None,
+                "nodes": list(place.nodes),
+            }
+        ]
+    )
+
+
+def _shard_key(parts: Sequence[str], *, raw: bool, in_hex: bool) -> bytes:
+    from quorate.plugin import CONSTANT_KEY, keys
+
+    if not (raw or in_hex):
+        return keys.pack(*parts) if parts else CONSTANT_KEY
+    if raw == in_hex or len(parts) != 1:
+        raise click.UsageError("Give --raw or --hex one PART: the whole shard key.")
+    if raw:
+        return parts[0].encode()
+    try:
+        return bytes.fromhex(parts[0])
+    except ValueError:
+        raise click.UsageError(f"{parts[0]!r} is not in hex digits.") from None
 
 
 async def _asked(client: AsyncClient) -> tuple[TopologyResponse, Mapping[str, Status]]:

@@ -11,8 +11,9 @@ from typing import Final, Self
 import grpc
 import grpc.aio
 
+from quorate.plugin import Stub
+from quorate.v1 import admin_pb2
 from quorate.v1.admin_pb2 import NodeStatusRequest, NodeStatusResponse
-from quorate.v1.admin_pb2_grpc import AdminServiceStub
 
 #: How long a node may take to answer before it is told as silent.
 PATIENCE_S: Final = 2.0
@@ -62,9 +63,9 @@ class Statuses:
             channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
             self._channels[address] = channel
         try:
-            answer: NodeStatusResponse = await AdminServiceStub(channel).Status(
-                NodeStatusRequest(), timeout=PATIENCE_S
-            )
+            answer: NodeStatusResponse = await Stub(
+                channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
+            ).Status(NodeStatusRequest(), timeout=PATIENCE_S)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 return Silent(f"no answer within {PATIENCE_S:g} s")

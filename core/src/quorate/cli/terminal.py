@@ -17,7 +17,7 @@ import click
 from quorate.cli.failures import Failure, of_configuration
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
     from quorate.cli.installed import InstalledPlugins
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Read in the working directory when neither option nor environment names a file.
 DEFAULT_CONFIG = Path("quorate.toml")
-#: Whatever a program reads is not broken into lines.
-_WIDEST: Final = 10_000
+#: How wide a table is where there is no terminal: a program reads JSON.
+_PIPED_WIDTH: Final = 120
 
 
 class Terminal:
@@ -128,24 +128,40 @@ class Terminal:
 
 def _print_table(rows: list[Mapping[str, object]]) -> None:
     if rows:
-        show(table_of(rows))
+        show(table_of(rows, width=_screen().width))
 
 
 def show(shown: RenderableType) -> None:
-    """Write what was laid out, as wide as the terminal; elsewhere as wide as it is."""
+    """Write what was laid out, as wide as the terminal."""
+    _screen().print(shown)
+
+
+def _screen() -> Console:
     from rich.console import Console
 
-    bounded = sys.stdout.isatty() or os.environ.get("COLUMNS")
-    Console(width=None if bounded else _WIDEST).print(shown)
+    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console(width=None if is_known else _PIPED_WIDTH)
 
 
-def table_of(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> Table:
-    """Return rows as a table; the columns are the keys in the order of their appearance."""
+def table_of(
+    rows: Sequence[Mapping[str, object]], *, title: str | None = None, width: int | None = None
+) -> Table:
+    """Return rows as a table; the columns are the keys in the order of their appearance.
+
+    Where not even their names fit into `width`, each row is a block with a line for each key.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left")
     columns = list(dict.fromkeys(column for row in rows for column in row))
+    if width is not None and sum(len(column) + 3 for column in columns) >= width:
+        table.show_header = False
+        for row in rows:
+            for column, value in row.items():
+                table.add_row(column, Text(_cell(value)))
+            table.add_section()
+        return table
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:

@@ -14,6 +14,7 @@ from quorate.client.errors import (
 )
 from quorate.client.kv import KeyValue, Page
 from quorate.client.named_sessions import NamedSession, NamedSessions
+from quorate.client.records import RecordChange, Records, SyncRecords
 from quorate.client.synchronous import Client
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.watching import ChangeKind, WatchedChange
@@ -32,8 +33,11 @@ __all__ = [
     "OutcomeUnknownError",
     "Page",
     "QuorateError",
+    "RecordChange",
+    "Records",
     "Registration",
     "RejectedError",
+    "SyncRecords",
     "UnansweredError",
     "UnavailableError",
     "WatchedChange",

@@ -13,16 +13,23 @@ from quorate.client.brokers import Brokers
 from quorate.client.calls import Calls, NodeCalls
 from quorate.client.commands import Commands
 from quorate.client.connections import Connections
+from quorate.client.coordinators import Coordinators
 from quorate.client.endpoints import endpoints_of
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.kv import Kv
 from quorate.client.lanes import Lanes
 from quorate.client.named_sessions import NamedSessions
+from quorate.client.records import Records
+from quorate.client.resources import Resources
+from quorate.client.schemas import Schemas
 from quorate.client.sessions import Sessions
+from quorate.client.tenants import Tenants
 from quorate.client.topology import Topology
 from quorate.client.vocabulary import Vocabulary, installed_commands
 from quorate.client.watching import WatchedChange, Watching
+from quorate.plugin.resource import Resource
+from quorate.plugin.slots import slot_of
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -69,12 +76,24 @@ class AsyncClient:
         self.kv: Final = Kv(self)
         #: The brokers of the cluster.
         self.brokers: Final = Brokers(self)
+        #: Whose data the rows of other domains are.
+        self.tenants: Final = Tenants(self)
+        #: Configuration by path.
+        self.resources: Final = Resources(self)
+        #: Schemas of tenants, and what they are bound to.
+        self.schemas: Final = Schemas(self)
+        #: The brokers that coordinate keys.
+        self.coordinators: Final = Coordinators(self)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def records(self, resource: Resource[R]) -> Records[R]:
+        """Return the rows of a resource that a plugin declares."""
+        return Records(self, resource)
 
     async def execute(
         self, command: Message, reply: type[R], *, timeout_s: float | None = None
@@ -184,6 +203,21 @@ class AsyncClient:
             else:
                 self._began = True
                 return told
+
+    async def shard_of(
+        self, group: str, shard_key: bytes, *, timeout_s: float | None = None
+    ) -> str:
+        """Return the shard of a group that holds a shard key, like `metadata/0`.
+
+        `shard_key` is what the `shard_key` of a command, a batch's items or a query returns. Raises
+        `InvalidError` for a group that the cluster does not have.
+        """
+        topology = await self.topology(timeout_s=timeout_s)
+        place = self._topology.place(group, slot_of(shard_key))
+        if place is None:
+            known = ", ".join(sorted({each.group for each in topology.shards})) or "none yet"
+            raise InvalidError("group", f"{group!r} is no group of the cluster; there are: {known}")
+        return str(place.shard)
 
     def at(self, node: str) -> NodeCalls:
         """Return calls to the node of that name and no other."""

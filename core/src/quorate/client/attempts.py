@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 from quorate.client.errors import (
     DeadlineError,
-    InvalidError,
     OutcomeUnknownError,
     QuorateError,
     UnansweredError,
@@ -43,7 +42,7 @@ class Attempts:
         if not failure.unreachable:
             self._said = failure.why
         if failure.retry == "never":
-            raise self._refused(failure.error)
+            raise self._refused(failure)
         if failure.retry == "unknown" and self._kind != "read":
             self.lost = True
             if self._kind == "write":
@@ -72,14 +71,13 @@ class Attempts:
         longest = min(_FIRST_PAUSE_S * 2.0 ** min(self._count, 10), _LONGEST_PAUSE_S)
         return longest * random.uniform(0.5, 1.0)
 
-    def _refused(self, error: QuorateError) -> QuorateError:
-        # What is invalid is refused before it is looked for among what was done.
-        if self.lost and isinstance(error, InvalidError):
+    def _refused(self, failure: AttemptError) -> QuorateError:
+        if self.lost and failure.unlogged:
             return OutcomeUnknownError(
-                f"an attempt was lost on the way, and the next one was refused ({error}); read "
-                "before trying again"
+                "an attempt was lost on the way, and the next one was refused "
+                f"({failure.error}); read before trying again"
             )
-        return error
+        return failure.error
 
     def _timed_out(self, failure: AttemptError) -> QuorateError:
         why = self._said or failure.why

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from quorate.client.attempts import Attempts, Kind
 from quorate.client.connections import Connections
 from quorate.client.failures import AttemptError
+from quorate.client.signatures import check_call
 from quorate.client.topology import Topology
 from quorate.plugin.slots import slot_of
 
@@ -36,6 +37,7 @@ class Calls:
         shard_key: bytes | None = None,
     ) -> R:
         """Return the answer of the leader of a shard, or else of any node."""
+        check_call(method, request, response)
         loop = asyncio.get_running_loop()
         attempts: Attempts | None = None
         while True:
@@ -59,6 +61,7 @@ class Calls:
         shard_key: bytes | None = None,
     ) -> AsyncGenerator[R, None]:
         """Yield the answers of one node: the first one that does not say that it did nothing."""
+        check_call(method, request, response)
         failed: AttemptError | None = None
         for address in self._addresses(group, shard_key):
             begun = False
@@ -112,6 +115,7 @@ class NodeCalls:
         self, method: str, request: Message, response: type[R], *, timeout_s: float | None = None
     ) -> R:
         """Return the node's answer."""
+        check_call(method, request, response)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self._timeout_s if timeout_s is None else timeout_s)
         try:
@@ -126,6 +130,7 @@ class NodeCalls:
         self, method: str, request: Message, response: type[R], *, timeout_s: float | None = None
     ) -> AsyncGenerator[R, None]:
         """Yield the node's answers; without `timeout_s` for as long as it gives any."""
+        check_call(method, request, response)
         try:
             address = await self._topology.address_of(self._node, self._timeout_s)
             answers = self._connections.to(address).stream(method, request, response, timeout_s)

@@ -20,9 +20,16 @@ from quorate.client.failures import AttemptError
 from quorate.client.lanes import Lanes
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
-from quorate.client.vocabulary import Vocabulary, command_of
+from quorate.client.vocabulary import (
+    Vocabulary,
+    check_reply,
+    command_of,
+    item_error,
+    only_reply,
+)
 from quorate.plugin import Command, Invalid
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.singles import batch_of, singles_of
 from quorate.plugin.slots import slot_of
 from quorate.plugin.splitting import Share, ShareReply, join, refused, split
 from quorate.v1.batch_pb2 import BatchReply
@@ -46,19 +53,35 @@ class Commands:
         sessions: Sessions | None,
     ) -> None:
         self._vocabulary: Final = vocabulary
+        self._singles: Final = singles_of(vocabulary.values())
         self._topology: Final = topology
         self._lanes: Final = lanes
         #: None: an operation whose outcome is unknown is not tried again.
         self._sessions: Final = sessions
 
     async def execute(self, message: Message, reply: type[R], deadline: float) -> R:
-        """Return the reply to a command; that to a batch is in the order of its items."""
-        command = self._vocabulary.get(type(message)) or command_of(self._vocabulary, message)
+        """Return the reply to a command; that to a batch is in the order of its items.
+
+        An item is carried out as a batch of one.
+        """
+        command = self._vocabulary.get(type(message))
+        if command is None:
+            batch = batch_of(self._singles, message)
+            if batch is not None:
+                return await self._one(batch, reply, deadline)
+            command = command_of(self._vocabulary, message)
+        check_reply(command, reply)
         if command.shard_key is None:
             return await self._batch(command, message, reply, deadline)
         shard_key = command.shard_key(message)
         answer = await self._carry(command.group, shard_key, message, deadline)
         return reply.FromString(answer.payload)
+
+    async def _one(self, batch: Message, reply: type[R], deadline: float) -> R:
+        try:
+            return only_reply(await self.execute(batch, BatchReply, deadline), reply)
+        except InvalidError as error:
+            raise item_error(error) from None
 
     async def execute_all(self, messages: Sequence[Message], deadline: float) -> BatchReply:
         """Carry out batches side by side, and answer them as if they were one."""
@@ -95,7 +118,7 @@ class Commands:
         self, command: Command[Any], message: Message, reply: type[R], deadline: float
     ) -> R:
         shares = self._shares(command, message)
-        if len(shares) == 1:
+        if len(shares) == 1 and not shares[0].repeated:
             [share] = shares
             answer = await self._carry_share(command, share, deadline)
             return reply.FromString(_payload(answer, share))

@@ -32,6 +32,8 @@ _NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _TIMED_OUT: Final[int] = grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
 #: So gRPC says that it had no connection for a call: it never left.
 _NEVER_SENT: Final = "failed to connect to all addresses"
+#: So gRPC says that an answer came and is larger than this client reads.
+_TOO_LARGE_HERE: Final = "CLIENT: Received message larger than max"
 #: Without a word of the server these mean that the connection broke while it was asked.
 _BROKEN: Final = frozenset(
     {
@@ -55,6 +57,7 @@ class AttemptError(Exception):
         shard: str = "",
         delay_s: float = 0.0,
         unreachable: bool = False,
+        unlogged: bool = False,
         why: str = "",
     ) -> None:
         super().__init__(str(error))
@@ -69,6 +72,9 @@ class AttemptError(Exception):
         self.delay_s: Final = delay_s
         #: The node did not answer, or takes no calls: another one may.
         self.unreachable: Final = unreachable
+        #: It was refused before what its session has recorded was read: this attempt was not
+        #: carried out, and an earlier one may have been.
+        self.unlogged: Final = unlogged or isinstance(error, InvalidError)
 
     @property
     def expired_session(self) -> bool:
@@ -93,7 +99,8 @@ def of_status(status: status_pb2.Status) -> AttemptError:
     told = _detail(status, error_details_pb2.ErrorInfo)
     advice = told.metadata.get("retry", "")
     if not advice:
-        return AttemptError("never", _refusal(status, told.reason))
+        admission = told.metadata.get("stage") == "admission"
+        return AttemptError("never", _refusal(status, told.reason), unlogged=admission)
     timed_out = status.code == _TIMED_OUT
     if advice != "safe":
         unknown = UnansweredError if timed_out else OutcomeUnknownError
@@ -123,6 +130,9 @@ def of_rpc(address: str, error: grpc.aio.AioRpcError) -> AttemptError:
     if code in _BROKEN:
         why = f"the connection to {address} was lost before the answer ({text})"
         return _lost(OutcomeUnknownError, why)
+    if _TOO_LARGE_HERE in text:
+        why = f"{address} answered with more than a client reads ({text}): it was not refused"
+        return AttemptError("never", OutcomeUnknownError(f"{why}, so read before trying again"))
     return AttemptError("never", RejectedError(code.name, f"{address}: {text}"))
 
 

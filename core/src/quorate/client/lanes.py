@@ -32,6 +32,8 @@ _LATEST_MARGIN_S: Final = 0.25
 _HEAD_BYTES: Final = 64
 
 _METHOD: Final = "/quorate.v1.CommandService/Execute"
+#: Of several commands, so that no reply is too large beside the others.
+_SPLIT: Final = "/quorate.v1.CommandService/ExecuteSplit"
 
 
 class Sent:
@@ -168,17 +170,22 @@ class Lane:
                 )
                 if sent.stamp is not None:
                     command.stamp.CopyFrom(sent.stamp)
-            response = await connection.call(_METHOD, request, ExecuteResponse, latest_s)
+            if len(part.commands) == 1:
+                response = await connection.call(_METHOD, request, ExecuteResponse, latest_s)
+                answers = list(response.answers)
+            else:
+                parts = connection.stream(_SPLIT, request, ExecuteResponse, latest_s)
+                answers = [answer async for each in parts for answer in each.answers]
         except AttemptError as failure:
             self._failed(part, failure)
         except ClosedError as error:
             _fail(part, error)
         else:
-            count = len(response.answers)
+            count = len(answers)
             if count != len(part.commands):
                 self._failed(part, _miscounted(self._address, count, len(part.commands)))
                 return
-            for sent, answer in zip(part.commands, response.answers, strict=True):
+            for sent, answer in zip(part.commands, answers, strict=True):
                 if sent.answer.done():
                     continue
                 if answer.HasField("reply"):

@@ -1,15 +1,19 @@
 """The commands that the installed plugins declare: what a client needs to route them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
-from quorate.client.errors import InvalidError
-from quorate.plugin import Command
-from quorate.plugin.declared import declare
+from quorate.client.errors import InvalidError, RejectedError
+from quorate.plugin import Command, Rejected, singles
+from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import installed
+from quorate.v1.batch_pb2 import BatchReply
+
+R = TypeVar("R", bound=Message)
 
 Vocabulary = Mapping[type[Message], Command[Any]]
 
@@ -19,8 +23,8 @@ def installed_commands() -> Vocabulary:
     """Return the public commands of every installed plugin that can be used, by their message."""
     return {
         command.message: command
-        for plugin in installed()
-        for command in declare(plugin).commands
+        for plugin in _declared()
+        for command in plugin.commands
         if command.public
     }
 
@@ -29,9 +33,67 @@ def command_of(vocabulary: Vocabulary, message: Message) -> Command[Any]:
     """Return what is declared of a command; raises `InvalidError` for what is none."""
     command = vocabulary.get(type(message))
     if command is None:
-        raise InvalidError(
-            "command",
-            f"no installed plugin declares {message.DESCRIPTOR.full_name} as a public command; "
-            "install its plugin here, or use call() for a method of its service",
-        )
+        raise InvalidError("command", f"{_why_none(message)}, or use call() for a service's method")
     return command
+
+
+def only_reply(reply: BatchReply, kind: type[R]) -> R:
+    """Return the answer to the one item of a batch; raises its refusal."""
+    try:
+        return kind.FromString(singles.only_reply(reply))
+    except Rejected as refusal:
+        raise RejectedError(refusal.code, refusal.message) from None
+
+
+def item_error(error: InvalidError) -> InvalidError:
+    """Return what is wrong with a batch of one as the fault of its item."""
+    return InvalidError(singles.field_of_item(error.field), error.reason)
+
+
+def check_reply(command: Command[Any], reply: type[Message]) -> None:
+    """Raise `InvalidError` if the command is answered with another message, as far as is known."""
+    expected = BatchReply if command.items is not None else _replies().get(command.message)
+    if expected is not None and reply is not expected:
+        raise InvalidError(
+            "reply",
+            f"{command.message.DESCRIPTOR.full_name} is answered with "
+            f"{expected.DESCRIPTOR.full_name}, not with {reply.DESCRIPTOR.full_name}",
+        )
+
+
+@cache
+def _declared() -> Sequence[Declared]:
+    return [declare(plugin) for plugin in installed()]
+
+
+@cache
+def _replies() -> Mapping[type[Message], type[Message]]:
+    """Return what handlers say that they answer, by the message of their command."""
+    replies: dict[type[Message], type[Message]] = {}
+    for plugin in _declared():
+        for route in plugin.routes:
+            try:
+                answered = get_type_hints(route.apply).get("return")
+            except (NameError, TypeError):
+                # A callable without annotations, or with some that only type checkers can read.
+                continue
+            if answered is type(None):
+                replies[route.message] = Empty
+            elif isinstance(answered, type) and answered is not Message:
+                replies[route.message] = answered
+    return replies
+
+
+def _why_none(message: Message) -> str:
+    """Say why a message cannot be executed, and what to do."""
+    name, package = message.DESCRIPTOR.full_name, message.DESCRIPTOR.file.package
+    messages = {each.message: plugin for plugin in _declared() for each in plugin.commands}
+    owner = messages.get(type(message))
+    if owner is not None:
+        return (
+            f"plugin {owner.plugin.name} keeps {name} for its own services and controllers; "
+            "execute one of its public commands"
+        )
+    if any(each.DESCRIPTOR.file.package == package for each in messages):
+        return f"{name} is no command of the plugins that are installed; execute one of theirs"
+    return f"no plugin that is installed here declares {name}; install the one that does"

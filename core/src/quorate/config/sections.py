@@ -108,13 +108,21 @@ class NodeSection(Section):
     name: Name = Field(default="node1", description="Name of this node, unique in the cluster.")
     host: Host = Field(
         default="127.0.0.1",
-        description="Address that the gRPC and HTTP servers listen on.",
+        description="Address that the node listens on, for gRPC, HTTP and other nodes.",
     )
-    port: Port = Field(default=7401, description="TCP port of gRPC, for clients and for peers.")
+    port: Port = Field(
+        default=7401,
+        description="TCP port of gRPC: the address that clients and other nodes are given.",
+    )
     http_port: Port = Field(
         default=7401 + HTTP_PORT_DISTANCE,
         description="TCP port of metrics and health over HTTP; follows `port` at a distance of "
         f"{HTTP_PORT_DISTANCE} when it is not set.",
+    )
+    peer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=0,
+        description="TCP port of the connections from other nodes, which learn it over gRPC; 0: any"
+        " free one. Set it where a firewall stands between the nodes.",
     )
     dir: Path = Field(
         default=Path("quorate-data"),
@@ -159,6 +167,19 @@ class NodeSection(Section):
             )
         return http_port
 
+    @field_validator("peer_port")
+    @classmethod
+    def _peer_port_differs(cls, peer_port: int, info: ValidationInfo) -> int:
+        for other in ("port", "http_port"):
+            if info.data.get(other) == peer_port:
+                raise clash(
+                    f"port {peer_port} is taken by {other}",
+                    "choose another peer_port, or leave it out",
+                    ("peer_port",),
+                    (other,),
+                )
+        return peer_port
+
     @property
     def address(self) -> str:
         """Where gRPC listens, as `host:port`."""
@@ -168,6 +189,11 @@ class NodeSection(Section):
     def http_address(self) -> str:
         """Where HTTP listens, as `host:port`."""
         return join_address(self.host, self.http_port)
+
+    @property
+    def peer_address(self) -> str:
+        """Where other nodes connect, as `host:port`."""
+        return join_address(self.host, self.peer_port)
 
 
 class ClusterSection(Section):
@@ -340,6 +366,16 @@ class LimitsSection(Section):
         validate_default=True,
         description="Largest gRPC message, received or sent, in bytes.",
     )
+    effects_bytes: PositiveInt = Field(
+        default=16 * MIB,
+        validate_default=True,
+        description="All that one command writes, in bytes; a command that writes more is refused.",
+    )
+    reply_bytes: PositiveInt = Field(
+        default=4 * MIB,
+        description="Largest answer of one command, in bytes; a command that answers more is "
+        "refused, and writes nothing.",
+    )
     batch_items: PositiveInt = Field(default=10_000, description="Most items in one batch.")
     stream_commands: PositiveInt = Field(
         default=10_000,
@@ -362,6 +398,20 @@ class LimitsSection(Section):
                 ("key_bytes",),
             )
         return command_bytes
+
+    @field_validator("effects_bytes")
+    @classmethod
+    def _effects_hold_a_command(cls, effects_bytes: int, info: ValidationInfo) -> int:
+        command_bytes = info.data.get("command_bytes", 0)
+        if effects_bytes < command_bytes:
+            raise clash(
+                f"{effects_bytes} bytes of effects cannot hold what the largest command brings, "
+                f"{command_bytes} bytes",
+                "make effects_bytes larger, or command_bytes smaller",
+                ("effects_bytes",),
+                ("command_bytes",),
+            )
+        return effects_bytes
 
     @field_validator("grpc_message_bytes")
     @classmethod

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from quorate.consensus.alarms import Alarms
 from quorate.consensus.messages import Entry, Message, Peer
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import RefusedError
@@ -42,12 +43,20 @@ class Host(Protocol):
 class Driver:
     """Runs turns: each takes everything that the replica has to give, in a fixed order."""
 
-    def __init__(self, replica: Replica, host: Host, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        host: Host,
+        loop: asyncio.AbstractEventLoop,
+        alarms: Alarms | None = None,
+    ) -> None:
         self.replica: Final = replica
         self._host: Final = host
         self._loop: Final = loop
         self._turn: asyncio.Handle | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarms: Final = alarms or Alarms(loop)
+        #: The alarm that counts: one that was set for later rings, too, and means nothing.
+        self._alarm: int | None = None
         #: When it wakes the driver: at the replica's deadline, or earlier.
         self._timer_due = float("inf")
         self._sync_asked = 0
@@ -79,9 +88,9 @@ class Driver:
     def stop(self) -> None:
         """Run no more turns."""
         self._stopped = True
-        for handle in (self._turn, self._timer):
-            if handle is not None:
-                handle.cancel()
+        self._alarm = None
+        if self._turn is not None:
+            self._turn.cancel()
 
     def _run(self) -> None:
         self._turn = None
@@ -110,11 +119,14 @@ class Driver:
         # A snapshot may have taken the place of entries that were left.
         entries = [entry for entry in self._left if entry.index > replica.applied]
         entries = entries or replica.take_committed(APPLY_BYTES)
-        count = self._host.apply(entries) if entries else 0
+        if not entries:
+            return
+        count = self._host.apply(entries)
         self._left = entries[count:]
         if count:
             replica.applied_to(entries[count - 1].index)
-            self.wake()
+            if self._left or replica.has_committed():
+                self.wake()
 
     def _ask_sync(self) -> None:
         written = self.replica.log.journal.written
@@ -127,15 +139,13 @@ class Driver:
         due = self.replica.deadline
         if self._stopped or self._timer_due <= due:
             return
-        if self._timer is not None:
-            self._timer.cancel()
         self._timer_due = due
-        delay = max(0.0, due - self.replica.clock())
-        self._timer = self._loop.call_later(delay, self._wake_in_time)
+        self._alarm = self._alarms.set(max(0.0, due - self.replica.clock()), self._ring)
 
-    def _wake_in_time(self) -> None:
-        self._timer, self._timer_due = None, float("inf")
-        self.wake()
+    def _ring(self, alarm: int) -> None:
+        if alarm == self._alarm:
+            self._alarm, self._timer_due = None, float("inf")
+            self.wake()
 
     def _stop(self, error: Exception) -> None:
         self.stop()

@@ -43,9 +43,10 @@ class Leading(State):
     def send_appends(self) -> None:
         """Send each follower what it can take, and every follower the news of a commit."""
         untold: list[Progress] = []
+        commit = self.commit
         for follower in self._followers.values():
             sent = self._send_to(follower)
-            if not sent and self._commit_for(follower) > follower.told_commit:
+            if not sent and follower.told_commit < commit and follower.told_commit < follower.match:
                 untold.append(follower)
         self._tell_commit(untold)
 
@@ -62,6 +63,8 @@ class Leading(State):
                 self._send_heartbeat(follower)
 
     def _send_to(self, follower: Progress) -> bool:
+        if follower.mode is Mode.REPLICATE and follower.next > self.log.last.index:
+            return False
         if follower.mode is Mode.SNAPSHOT:
             return False
         if self.log.term_of(follower.next - 1) is None:
@@ -74,9 +77,9 @@ class Leading(State):
             follower.asked = True
             self._send_append(follower, ())
             return True
-        sent = False
-        while follower.next <= self.log.last.index and self._has_room(follower):
-            entries = self.log.slice(follower.next, self.log.last.index, self.limits.append_bytes)
+        sent, last_index = False, self.log.last.index
+        while follower.next <= last_index and self._has_room(follower):
+            entries = self.log.slice(follower.next, last_index, self.limits.append_bytes)
             self._send_append(follower, tuple(entries))
             sent = True
         return sent
@@ -145,8 +148,8 @@ class Leading(State):
     def _agreed_index(self) -> int:
         """The highest index that a majority of voters holds durably."""
         configuration = self._configuration()
-        held = sorted((self._held_by(peer) for peer in configuration.voters), reverse=True)
-        return held[configuration.majority - 1]
+        held = sorted(map(self._held_by, configuration.voters))
+        return held[-configuration.majority]
 
     def _held_by(self, voter: Peer) -> int:
         if voter == self.me:
@@ -161,7 +164,7 @@ class Leading(State):
 
     def _send_heartbeats(self) -> None:
         now = self.clock()
-        self.heartbeat_deadline = now + self.timing.heartbeat_s
+        self.heartbeat_deadline = self.timing.next_heartbeat(now)
         self._round_due = float("inf")
         for follower in self._followers.values():
             if follower.inflight and now - follower.moved_at > 3 * self.timing.election_max_s:
@@ -197,8 +200,10 @@ class Leading(State):
     def _majority_heard_at(self) -> float:
         """When the last of a majority was heard: until then nobody else could lead."""
         configuration, now = self._configuration(), self.clock()
-        heard = [now if peer == self.me else self._heard(peer) for peer in configuration.voters]
-        return sorted(heard, reverse=True)[configuration.majority - 1]
+        heard = sorted(
+            now if peer == self.me else self._heard(peer) for peer in configuration.voters
+        )
+        return heard[-configuration.majority]
 
     def _heard(self, peer: Peer) -> float:
         follower = self._followers.get(peer)

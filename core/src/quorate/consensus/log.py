@@ -34,6 +34,8 @@ class RaftLog(pysyncobj.journal.Journal):
         self._synced_sequence = journal.written
         self.synced_index = journal.last.index
         self._state_sequence = journal.written
+        #: The position of the last entry.
+        self.last = journal.last
         #: The configurations of the log in order, after the stored one.
         self._configurations: list[tuple[int, Configuration | None]] = [
             (stored.index, stored.configuration)
@@ -52,13 +54,10 @@ class RaftLog(pysyncobj.journal.Journal):
         """The position right before the first entry."""
         return self.journal.sentinel
 
-    @property
-    def last(self) -> Position:
-        """The position of the last entry."""
-        return self.journal.last
-
     def term_of(self, index: int) -> int | None:
         """Return the term at an index; None where the log holds nothing."""
+        if index == self.last.index:
+            return self.last.term
         if self._tail and index >= self._tail[0].index:
             offset = index - self._tail[0].index
             return self._tail[offset].term if offset < len(self._tail) else None
@@ -111,6 +110,7 @@ class RaftLog(pysyncobj.journal.Journal):
         # First: what cannot be read as a configuration must not reach the disk.
         configurations = list(_configurations(entries))
         self.journal.append(entries)
+        self.last = Position(entries[-1].index, entries[-1].term)
         self._tail.extend(entries)
         self._tail_weight += sum(map(weight, entries))
         self._unsynced.append((self.journal.written, entries[-1].index))
@@ -120,6 +120,7 @@ class RaftLog(pysyncobj.journal.Journal):
     def truncate_from(self, index: int) -> None:
         """Drop the entries at and above an index, and the configurations among them."""
         self.journal.truncate_from(index)
+        self.last = self.journal.last
         if self._tail:
             del self._tail[max(0, index - self._tail[0].index) :]
             self._tail_weight = sum(map(weight, self._tail))
@@ -139,6 +140,7 @@ class RaftLog(pysyncobj.journal.Journal):
     def reset(self, position: Position, configuration: Configuration) -> None:
         """Forget every entry: the state machine stands at `position`, from a snapshot."""
         self.journal.reset(position)
+        self.last = position
         self._tail.clear()
         self._tail_weight = 0
         self._unsynced = deque([(self.journal.written, position.index)])

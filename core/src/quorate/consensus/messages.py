@@ -1,6 +1,5 @@
 """What replicas say to each other, and the entries that they agree on."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Literal, NamedTuple
 
@@ -28,11 +27,10 @@ class EntryKind(IntEnum):
     CONFIG = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One position of the log."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # it hides the method of tuples
     term: int
     kind: EntryKind
     payload: bytes
@@ -47,8 +45,7 @@ def weight(entry: Entry) -> int:
     return len(entry.payload) + ENTRY_OVERHEAD
 
 
-@dataclass(frozen=True, slots=True)
-class RequestVote:
+class RequestVote(NamedTuple):
     """A candidate asks for a vote; `pre`: it asks whether it would get one."""
 
     last_index: int
@@ -58,8 +55,7 @@ class RequestVote:
     transfer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class VoteReply:
+class VoteReply(NamedTuple):
     """The answer to a vote or pre-vote that was asked for in term `for_term`."""
 
     granted: bool
@@ -67,8 +63,7 @@ class VoteReply:
     for_term: int
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(NamedTuple):
     """Entries that follow the one at `prev_index`; the only message of the bulk lane."""
 
     prev_index: int
@@ -77,8 +72,7 @@ class Append:
     commit: int
 
 
-@dataclass(frozen=True, slots=True)
-class AppendReply:
+class AppendReply(NamedTuple):
     """The answer to an append; `prev_index` names the append that is answered.
 
     Success: the follower holds the leader's log up to `match`, durably. Else its log ends or
@@ -92,8 +86,7 @@ class AppendReply:
     hint_term: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(NamedTuple):
     """The leader lives. `commit` is never beyond what the follower is known to hold."""
 
     commit: int
@@ -104,8 +97,7 @@ class Heartbeat:
     agreed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatReply:
+class HeartbeatReply(NamedTuple):
     """The answer to a heartbeat.
 
     `match` repeats the newest success of this term, or names what is committed, durably.
@@ -115,24 +107,21 @@ class HeartbeatReply:
     match: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimeoutNow:
+class TimeoutNow(NamedTuple):
     """The leader hands over: campaign at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
+class ReadRequest(NamedTuple):
     """A follower asks its leader for a read index."""
 
     token: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadReply:
+class ReadReply(NamedTuple):
     """The answer: an index that is safe to read at once applied, or 0 for none."""
 
     token: int
-    index: int
+    index: int  # type: ignore[assignment]  # it hides the method of tuples
 
 
 Body = (
@@ -148,8 +137,7 @@ Body = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A body with the identity and the term of its sender.
 
     In a pre-vote request, and in its granting, `term` is the one that the candidate would stand in.

@@ -13,8 +13,12 @@ class NotLeaderError(RefusedError):
     """Only the leader, in the term asked for, takes this. Nothing was proposed."""
 
     def __init__(self, leader: Peer | None) -> None:
-        known = f"{leader.node} does" if leader else "nobody is known to"
-        super().__init__(f"this replica does not lead; {known}; ask there")
+        advice = (
+            f"{leader.node} does: ask there"
+            if leader
+            else "no leader is known: try again once one is elected"
+        )
+        super().__init__(f"this replica does not lead; {advice}")
         self.leader: Final = leader
 
 

@@ -70,8 +70,9 @@ class Replica(Electing):
         if self.role == LEADER:
             due = min(self.heartbeat_deadline, self._news_due, self._round_due)
             return min(due, self._handover.deadline) if self._handover else due
-        waiting = (until for _, until in self._forwarded_reads.values())
-        return min(self.election_deadline, min(waiting, default=float("inf")))
+        if not self._forwarded_reads:
+            return self.election_deadline
+        return min(self.election_deadline, *(until for _, until in self._forwarded_reads.values()))
 
     def propose(self, payload: bytes, term: int | None = None) -> Proposed:
         """Append a command to the leader's log; with `term`, only while it leads in that term."""
@@ -197,6 +198,10 @@ class Replica(Electing):
         if self.role == LEADER:
             self.send_appends()
         return self.outbox.release(self.log.synced_sequence)
+
+    def has_committed(self) -> bool:
+        """Whether there are entries to apply."""
+        return self._delivered < self._may_apply_to()
 
     def take_committed(self, max_bytes: int) -> list[Entry]:
         """Return the next entries to apply: committed, and durable here."""

@@ -1,6 +1,11 @@
 """How long a replica waits, and how much it takes at once."""
 
 from dataclasses import dataclass
+from math import floor
+from typing import Final
+
+#: What floating point may take from a multiple of the interval, in intervals.
+_NOISE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +22,14 @@ class Timing:
         if not 0 < self.heartbeat_s <= self.election_min_s <= self.election_max_s:
             raise ValueError("wanted: 0 < heartbeat <= election_min <= election_max")
 
+    def next_heartbeat(self, now: float) -> float:
+        """Return when a leader sends heartbeats next, at most an interval from now.
+
+        The moments are the multiples of the interval: all leaders of a node send at the same ones.
+        """
+        interval = self.heartbeat_s
+        return min(now + interval, (floor(now / interval + _NOISE) + 1) * interval)
+
     @property
     def quorum_window_s(self) -> float:
         """For how long a leader goes on without hearing of a majority."""
@@ -32,7 +45,7 @@ class Limits:
     #: Appends under way to one follower; at least one entry always is.
     inflight_bytes: int = 4 << 20
     #: The largest payload that is taken.
-    entry_bytes: int = 8 << 20
+    entry_bytes: int = 24 << 20
     #: The entries kept in memory behind the log's end.
     tail_bytes: int = 16 << 20
     #: How far a learner may lag, in entries, to be made a voter.

@@ -18,6 +18,7 @@ from quorate.plugin import (
 )
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
@@ -29,6 +30,8 @@ class FencedNode:
     def __init__(self, node: NodeApi, fence: ShardRef) -> None:
         self._node: Final = node
         self._fence: Final = fence
+        #: The metrics that were observed, each with its labels.
+        self.observed: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
 
     def config(self, model: type[ModelT]) -> ModelT:
         """Return this plugin's section of the configuration file."""
@@ -49,6 +52,7 @@ class FencedNode:
     def observe(self, metric: str, value: float, **labels: str) -> None:
         """Record a value in a declared histogram, or set a declared gauge."""
         self._node.observe(metric, value, **labels)
+        self.observed.add((metric, frozenset(labels.items())))
 
     def logical_ms(self, shard: ShardRef) -> int:
         """Return the logical time that a command would get which is proposed now."""
@@ -80,11 +84,11 @@ class FencedNode:
     async def read(
         self,
         message: Message,
-        row: type[R],
+        row: type[A],
         *,
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
-    ) -> Answers[R]:
+    ) -> Answers[A]:
         """Run a declared query, and return its answers with their age."""
         return await self._node.read(
             message, row, consistency=consistency, min_revision=min_revision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from google.protobuf.message import Message
@@ -19,6 +19,8 @@ Propose = Callable[[Message, ShardRef], Awaitable[object]]
 #: Yields something after each change of a family's rows, or more often, wherever its shards are.
 #: It lets go of what it holds when whoever waits for it is cancelled.
 Changes = Callable[[str], AsyncIterator[object]]
+#: Takes back what a gauge was set to, by its name and labels: nobody keeps it up any more.
+Withdraw = Callable[[str, Mapping[str, str]], None]
 
 
 class LedShard(Protocol):

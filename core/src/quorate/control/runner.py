@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from quorate.control.backoff import Backoff
 from quorate.control.fenced import FencedNode
-from quorate.control.ports import Changes, LedShard, ref_of
-from quorate.control.telling import level_of
+from quorate.control.ports import Changes, LedShard, Withdraw, ref_of
+from quorate.control.telling import level_of, sentence_of
 from quorate.groups.pause import pause
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
@@ -59,7 +59,8 @@ class Runner:
     """One run at a time of each controller and shard, in the term in which this node leads it.
 
     A run is cancelled when that term has gone, and the next begins only when it has ended. What
-    fails waits longer each time. `node` gives what a controller is to see of the node.
+    fails waits longer each time. `node` gives what a controller is to see of the node. The gauges
+    that it has set are withdrawn at the end of a term: the next leader sets its own.
     """
 
     def __init__(
@@ -70,12 +71,14 @@ class Runner:
         changes: Changes,
         *,
         loop: asyncio.AbstractEventLoop,
+        withdraw: Withdraw = lambda metric, labels: None,
     ) -> None:
         self._controllers: Final = {each.name: each for each in controllers}
         self._shards: Final = shards
         self._node: Final = node
         self._changes: Final = changes
         self._loop: Final = loop
+        self._withdraw: Final = withdraw
         #: Of each controller.
         self.tallies: Final = {name: ControllerTally() for name in self._controllers}
         self._allowed: Final = {name: asyncio.Event() for name in self._controllers}
@@ -145,7 +148,8 @@ class Runner:
             if name not in led or led[name].term != post.ref.term:
                 post.cancel()
         for key in [key for key, post in self._posts.items() if post.task.done()]:
-            del self._posts[key]
+            for metric, labels in self._posts.pop(key).observed:
+                self._withdraw(metric, dict(labels))
         for shard in led.values():
             for controller in self._controllers.values():
                 self._fill(controller, shard)
@@ -184,10 +188,9 @@ class Runner:
                 failures += 1
                 _log.log(
                     level_of(error, failures),
-                    "family %s, which wakes controllers, cannot be watched: %s: %s; trying again",
+                    "family %s, which wakes controllers, cannot be watched: %s; trying again",
                     family,
-                    type(error).__name__,
-                    error,
+                    sentence_of(error),
                 )
             await pause(self._loop, _REWATCH_S)
             # Nobody knows what has changed meanwhile.
@@ -224,6 +227,11 @@ class _Post:
         self._runs = 0
         self._error: str | None = None
         self.task: Final = loop.create_task(self._work())
+
+    @property
+    def observed(self) -> Set[tuple[str, frozenset[tuple[str, str]]]]:
+        """The metrics that were observed, each with its labels."""
+        return self._node.observed
 
     def cancel(self) -> asyncio.Task[None]:
         """End the run; it is interrupted once, so that it can clean up in peace."""
@@ -288,7 +296,7 @@ class _Post:
     def _failed(self, error: BaseException) -> float:
         wait_s = self._backoff.failed()
         self._tally.failures += 1
-        self._error = f"{type(error).__name__}: {error}"
+        self._error = sentence_of(error)
         level = level_of(error, self._backoff.failures)
         _log.log(
             level,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from quorate.consensus.progress import Mode
@@ -15,12 +15,20 @@ from quorate.groups.pause import pause
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
+    from quorate.apply.placement import Placement
     from quorate.groups.shard.shard import Shard
 
 _log = logging.getLogger(__name__)
 
 #: No leader is moved sooner after the last one changed, for whatever reason.
 QUIET_S: Final = 10.0
+#: For so long a shard stays where an operator has put its leader.
+PLACED_S: Final = 3_600.0
+#: A shard that carries out more commands and reads a second is under load, and stays where it is
+#: until it was not for `QUIET_S`. A load that lasts longer than `LONGEST_LOAD_S` is no hindrance:
+#: it is what leaders are spread for.
+BUSY_PER_S: Final = 20.0
+LONGEST_LOAD_S: Final = 600.0
 _TICK_S: Final = 1.0
 #: A follower that was not heard of for so long is not given anything.
 _SILENT_S: Final = 1.0
@@ -35,6 +43,8 @@ class Leadership:
     voters: frozenset[str]
     #: The voters that could take over at once; none where another node leads, which alone knows.
     ready: frozenset[str] = frozenset()
+    #: Commands and reads that the leader has carried out since it was started.
+    done: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ def leadership_of(shard: Shard) -> Leadership:
     """Look at a replica of this node.
 
     A shard is ready for a transfer while its leader has applied, and the follower holds, all that
-    was agreed upon.
+    was agreed upon; and not soon after an operator has handed it to the node that leads it.
     """
     configuration = shard.configuration
     voters = [] if configuration is None else configuration.voters
@@ -90,6 +100,8 @@ def leadership_of(shard: Shard) -> Leadership:
     if shard.leads:
         status = shard.status().replica
         caught_up = status.applied >= status.commit and shard.shortage is None
+        if stays(shard.placement, shard.me.node, shard.now_ms()):
+            caught_up = False
         ready = frozenset(
             follower.peer.node
             for follower in status.followers
@@ -104,11 +116,40 @@ def leadership_of(shard: Shard) -> Leadership:
         leader=None if leader is None else leader.node,
         voters=frozenset(peer.node for peer in voters),
         ready=ready,
+        done=shard.reads + shard.tally.entry_commands.total,
     )
 
 
+def stays(placed: Placement | None, leader: str, now_ms: int) -> bool:
+    """Whether an operator has handed a shard to its leader not long ago, in its logical time."""
+    return placed is not None and placed.node == leader and now_ms - placed.at_ms < PLACED_S * 1_000
+
+
+class _Loads:
+    """Which shards are under load, from what their leaders have done at each look."""
+
+    def __init__(self) -> None:
+        self._done: dict[ShardId, float] = {}
+        #: From when until when a shard was under load.
+        self._spans: dict[ShardId, tuple[float, float]] = {}
+
+    def look(self, leaderships: Iterable[Leadership], now: float, since: float) -> None:
+        """Take what was done by now; the last look was at `since`."""
+        done = {each.shard: each.done for each in leaderships}
+        for shard, count in done.items():
+            if count - self._done.get(shard, count) > BUSY_PER_S * (now - since):
+                began, ended = self._spans.get(shard, (now, now))
+                self._spans[shard] = (began if now - ended < QUIET_S else now), now
+        self._done = done
+
+    def hinder(self, shard: ShardId, now: float) -> bool:
+        """Whether a shard is to stay where it is for the time of a load."""
+        began, ended = self._spans.get(shard, (float("-inf"), float("-inf")))
+        return now - ended < QUIET_S and now - began < LONGEST_LOAD_S
+
+
 class Spreading:
-    """Gives leaders of this node away, one at a time.
+    """Gives leaders of this node away, one at a time, and none that is under load.
 
     Nodes do not speak about it: each waits until no leader has changed for `QUIET_S`, and all that
     see the same leaders agree on whose turn it is.
@@ -127,6 +168,7 @@ class Spreading:
         self._transfer: Final = transfer
         self._loop: Final = loop
         self._leaders: dict[ShardId, str | None] = {}
+        self._loads: Final = _Loads()
         self._quiet_since = loop.time()
         self._looked_at = loop.time()
         self._task: asyncio.Task[None] | None = None
@@ -156,10 +198,17 @@ class Spreading:
         # After a stall nothing that is known here is news.
         if leaders != self._leaders or now - self._looked_at > 2 * _TICK_S:
             self._quiet_since = now
+        self._loads.look(found, now, self._looked_at)
         self._leaders, self._looked_at = leaders, now
         if now - self._quiet_since < QUIET_S:
             return
-        chosen = choose(self._me, found)
+        chosen = choose(
+            self._me,
+            [
+                replace(each, ready=frozenset()) if self._loads.hinder(each.shard, now) else each
+                for each in found
+            ],
+        )
         if chosen is None:
             return
         self._quiet_since = now

@@ -10,7 +10,7 @@ from typing import Final
 from quorate.control.backoff import Backoff
 from quorate.control.grace import Grace
 from quorate.control.ports import Propose, TimedShard, ref_of
-from quorate.control.telling import level_of
+from quorate.control.telling import level_of, sentence_of
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Rejected, ShardRef, Timer
@@ -230,13 +230,12 @@ class _Term:
         expected = isinstance(error, (NotProposedError, OutcomeUnknownError, Rejected))
         _log.log(
             level_of(error, line.backoff.failures),
-            "timer %s of shard %s failed %d times in a row, and tries again in %g s: %s: %s",
+            "timer %s of shard %s failed %d times in a row, and tries again in %g s: %s",
             line.timer.name,
             self._shard.id,
             line.backoff.failures,
             wait_s,
-            type(error).__name__,
-            error,
+            sentence_of(error),
             exc_info=None if expected else error,
         )
 

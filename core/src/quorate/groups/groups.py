@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.apply.entries import Stamp
+from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
+from quorate.groups.routing.admitting import Admissions
 from quorate.groups.routing.carrying import Call, Carrier
 from quorate.groups.routing.forwarding import (
     ForwardedAnswers,
@@ -24,9 +26,17 @@ from quorate.groups.routing.lanes import Lanes
 from quorate.groups.routing.local import LocalShards
 from quorate.groups.routing.parcels import Answer, Answered, Order, Parcel, Proposal
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
-from quorate.groups.routing.queries import Answers
-from quorate.groups.routing.reads import ReadOptions, Reads
-from quorate.plugin import Consistency, Invalid, SessionRef, ShardAnswers, ShardRef
+from quorate.groups.routing.queries import Answers, ReadOptions
+from quorate.groups.routing.reads import Reads
+from quorate.plugin import (
+    Caller,
+    Consistency,
+    Invalid,
+    Rejected,
+    SessionRef,
+    ShardAnswers,
+    ShardRef,
+)
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import Share
@@ -35,6 +45,7 @@ from quorate.v1 import control_pb2
 __all__ = ["Answer", "Groups", "Proposal"]
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 
 #: What a session's time to live is stored in holds no more.
 LONGEST_SESSION_MS: Final = (1 << 63) - 1
@@ -66,6 +77,8 @@ class Groups:
         self._write_timeout_s: Final = write_timeout_s
         self._read_timeout_s: Final = read_timeout_s
         self._carrier: Final = Carrier(node, catalog, shards, forwarder, loop, limits)
+        #: Admits commands of this node's callers.
+        self.admissions: Final = Admissions(catalog, limits)
         self._reads: Final = Reads(node, catalog, shards, forwarder, loop)
 
     # Writes.
@@ -83,7 +96,7 @@ class Groups:
         timeout_s: float | None = None,
         caller: str = "",
     ) -> Answer:
-        """Validate, route and replicate a command, and return its answer once it is durable.
+        """Validate, admit, route and replicate a command; return its answer once it is durable.
 
         A batch runs on its shards side by side, and is answered as one in the order of the request;
         what fails as a whole on one of them refuses its items there. With `if_leader` it is refused
@@ -93,7 +106,14 @@ class Groups:
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
         proposal = Proposal(message, self.deadline(timeout_s), session)
-        return _only(await self._propose([proposal], Call(fence=if_leader, caller=caller)))
+        via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
+        if self.admissions.wants(message):
+            proposal = await self.admissions.one(proposal, Caller(name=caller, via=via))
+        answers: list[Answer | Exception] = []
+        parcels = self._place(proposal, answers.append)
+        if parcels:
+            await self._carrier.carry_all(parcels, Call(fence=if_leader, caller=caller))
+        return _only(answers)
 
     async def propose_many(
         self, proposals: Iterable[Proposal], *, caller: str = ""
@@ -103,11 +123,11 @@ class Groups:
         What a single command would raise stands in its place. Those that go to one shard share
         their way into its log.
         """
-        return await self._propose(proposals, Call(caller=caller))
+        return await self._propose(proposals, Call(caller=caller), Caller(name=caller))
 
     def lanes(self, *, caller: str = "") -> Lanes:
         """Return the lanes of a new stream of commands; whoever has it closes it."""
-        return Lanes(self._place, self._carrier, self._loop, caller=caller)
+        return Lanes(self._place, self._carrier, self._loop, self.admissions, caller=caller)
 
     async def propose_control(
         self, shard: ShardId, message: Message, *, timeout_s: float | None = None
@@ -175,7 +195,11 @@ class Groups:
         timed: list[Timed] = []
         for place, each in enumerate(forwarded):
             try:
-                routing.check_forwarded(self._catalog, shard, each.command, self._limits)
+                routing.check_forwarded(
+                    self._catalog, shard, each.command, self._limits, self._shards.knowing
+                )
+            except Rejected as error:
+                results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 results[place] = error
             else:
@@ -191,11 +215,16 @@ class Groups:
             results[place] if place in results else next(ended) for place in range(len(forwarded))
         ]
 
-    async def _propose(self, proposals: Iterable[Proposal], call: Call) -> list[Answer | Exception]:
+    async def _propose(
+        self, proposals: Iterable[Proposal], call: Call, caller: Caller
+    ) -> list[Answer | Exception]:
         answers: dict[int, Answer | Exception] = {}
         parcels: list[Parcel] = []
-        for place, proposal in enumerate(proposals):
-            parcels += self._place(proposal, partial(answers.__setitem__, place))
+        for place, proposal in enumerate(await self.admissions.all(proposals, caller)):
+            if isinstance(proposal, Exception):
+                answers[place] = proposal
+            else:
+                parcels += self._place(proposal, partial(answers.__setitem__, place))
         await self._carrier.carry_all(parcels, call)
         return [answers[place] for place in range(len(answers))]
 
@@ -241,15 +270,17 @@ class Groups:
     async def read(
         self,
         message: Message,
-        row: type[R],
+        row: type[A],
         options: ReadOptions | None = None,
         *,
         timeout_s: float | None = None,
-    ) -> Answers[R]:
+    ) -> Answers[A]:
         """Run a query, and return its answers with what each shard read them from.
 
         `min_revision` waits until a replica has come that far. A number alone names no shard: where
         all shards of a group are asked, it is kept by making each of them linearizable.
+
+        With `bytes` for the row, answers of a query that declares its `row` are not parsed.
 
         Raises `LookupError`, `Rejected`, `UnknownShardError` and `UnreadableError`.
         """

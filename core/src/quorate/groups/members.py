@@ -12,6 +12,7 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import NotLeaderError, RefusedError
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
+from quorate.consensus.timing import Timing
 from quorate.groups.founder import Submit
 from quorate.groups.refusals import NoLeaderError, NotProposedError
 from quorate.groups.shard.shard import Shard
@@ -77,6 +78,11 @@ class Step:
     configuration: Configuration | None = None
     #: Whom it is to hand leadership to.
     heir: str | None = None
+
+
+def patience_s(timing: Timing) -> float:
+    """Return for how long a voter that was heard counts as living."""
+    return _ELECTIONS * timing.election_max_s
 
 
 class StepPort(Protocol):
@@ -208,8 +214,9 @@ class MemberSteps:
         if asked.number:
             await self._check_goes_on(asked)
             local = self._led(shard)
-        patience_s = _ELECTIONS * local.settings.timing.election_max_s
-        step = next_step(shard, goal, local.replica.status(), patience_s=patience_s)
+        step = next_step(
+            shard, goal, local.replica.status(), patience_s=patience_s(local.settings.timing)
+        )
         if not asked.number:
             return StepTaken(step.told, step.done and step.configuration is None)
         try:

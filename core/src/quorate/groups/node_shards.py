@@ -2,35 +2,64 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
-from quorate.apply.applier import families_of
 from quorate.apply.control import METADATA
 from quorate.apply.members import replicas_of
+from quorate.apply.outcomes import RowsDifferError
+from quorate.apply.program import families_of
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.founder import Founder, Submit
+from quorate.groups.promotion import Promotion
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.ports import Membership, replica_name
 from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots.first_state import recover
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home
+from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import EngineError
+from quorate.storage.engine.port import DamagedError, EngineError
 from quorate.storage.families import NODES, SHARDS
+from quorate.storage.notes import MemoryNotes, Note, Notes
 from quorate.storage.rows import value_of
-from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardRow
+from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardMember, ShardRow
 
 _log = logging.getLogger(__name__)
 
-#: Makes the replica of a shard from its data and its journal.
-NewShard = Callable[[ShardId, ShardData, TailJournal], Shard]
+#: Makes the replica of a shard in one of its histories from its data and its journal.
+NewShard = Callable[[ShardId, int, ShardData, TailJournal], Shard]
+
+#: What keeps a replica from being opened.
+_UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
+
+
+class StoppedBeforeError(Exception):
+    """A replica stopped for what no new start mends: it must not go on as it is."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"it stopped, and does not go on by being started again: {reason}")
+
+
+class Journals(JournalOpener, Protocol):
+    """The node's log."""
+
+    def remove(self, shard: str) -> None:
+        """Remove a journal that nobody uses any more; there need not be one."""
+
+
+class Homes(Protocol):
+    """Where the databases of the shards are."""
+
+    def __call__(self, shard: ShardId, epoch: int = 0, /) -> Home:
+        """Return the place of a shard's data in one of its histories."""
 
 
 class GroupsDifferError(Exception):
@@ -66,19 +95,23 @@ class NodeShards:
         me: Peer,
         address: str,
         catalog: Catalog,
-        log: JournalOpener,
-        homes: Callable[[ShardId], Home],
+        log: Journals,
+        homes: Homes,
         *,
         configured: Mapping[str, int],
+        notes: Notes | None = None,
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],
     ) -> None:
         self.me: Final = me
         #: Shards whose replica here cannot be opened, and why.
         self.broken: Final[dict[ShardId, Exception]] = {}
+        #: The state of the data of those, where it can be read.
+        self.left: Final[dict[ShardId, AppliedRecord]] = {}
         self._catalog: Final = catalog
         self._log: Final = log
         self._homes: Final = homes
+        self._notes: Final = MemoryNotes() if notes is None else notes
         self._configured: Final = configured
         self._loop: Final = loop
         self._failed: Final = failed
@@ -91,6 +124,7 @@ class NodeShards:
             address=address,
             groups=[DeclaredGroup(name=name, shards=n) for name, n in self.declared.items()],
             fingerprint=catalog.fingerprint(),
+            commands=catalog.commands,
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
@@ -100,6 +134,9 @@ class NodeShards:
         self._slot_map = SlotMap(0, ())
         self._founder: Founder | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
+        self._promotion: Final = Promotion(self.all, loop)
+        #: Shards whose replica here begins anew, as a recovery has it.
+        self._recovering: Final[dict[ShardId, asyncio.Task[None]]] = {}
         self._stopped = False
 
     # Life.
@@ -109,7 +146,7 @@ class NodeShards:
 
         Raises what says that metadata/0 cannot be opened, or that the file contradicts the cluster.
         """
-        metadata = self._open(METADATA, new_shard)
+        metadata = self._open(METADATA, 0, new_shard)
         self._read_rows()
         self._check_configured()
         self._founder = Founder(
@@ -125,6 +162,8 @@ class NodeShards:
         self._stopped = True
         if self._founder is not None:
             await self._founder.close()
+        self._promotion.stop()
+        await asyncio.gather(*self._recovering.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
     def on_open(self, callback: Callable[[Shard], None]) -> None:
@@ -176,6 +215,10 @@ class NodeShards:
         for _, row in metadata.data.iterate(NODES, b"", None):
             yield NodeDeclaration.FromString(value_of(row))
 
+    def knowing(self, command: str) -> Sequence[str]:
+        """Return the nodes whose plugins declare a command, as far as this one was told."""
+        return sorted(each.node for each in self.declarations() if command in each.commands)
+
     def membership(self, shard: ShardId) -> Membership | None:
         """Return the members of a shard that are agreed upon; None where they are not known."""
         found = self.get(shard)
@@ -216,6 +259,24 @@ class NodeShards:
         for shard in self._shards.values():
             shard.synced(sequence)
 
+    def stopped(self, shard: Shard, error: Exception) -> None:
+        """Record that a replica has stopped, if a restart must not let it go on.
+
+        What failed in the code of a plugin, or for want of it, is tried again: it may be mended.
+        """
+        if not _stays(error):
+            return
+        try:
+            self._notes.write(str(shard.id), Note(shard.epoch, str(error)))
+        except OSError as failure:
+            _log.error(
+                "it cannot be kept that shard %s stopped: %s; do not start this node again before"
+                " the shard is recovered or the member replaced",
+                shard.id,
+                failure,
+                extra={"shard": str(shard.id)},
+            )
+
     def log_failed(self, error: Exception) -> None:
         """Stop every replica: the node's log takes no writes any more."""
         for shard in list(self._shards.values()):
@@ -223,38 +284,106 @@ class NodeShards:
 
     # Opening.
 
-    def _open(self, shard: ShardId, new_shard: NewShard) -> Shard:
-        data = ShardData.open(self._homes(shard), families_of(self._catalog, shard.group))
+    def _open(self, shard: ShardId, epoch: int, new_shard: NewShard) -> Shard:
+        name, stopped = replica_name(shard, epoch), self._notes.read(str(shard)).stopped
+        data = ShardData.open(self._homes(shard, epoch), families_of(self._catalog, shard.group))
         try:
-            opened = new_shard(shard, data, open_journal(self._log, shard, data))
+            self.left[shard] = data.record
+            if stopped:
+                raise StoppedBeforeError(stopped)
+            opened = new_shard(shard, epoch, data, open_journal(self._log, name, data))
         except Exception:
             data.close()
             raise
+        self.left.pop(shard)
         self._shards[shard] = opened
-        self._by_name[str(shard)] = opened
+        self._by_name[name] = opened
         return opened
 
     def _open_members(self, new_shard: NewShard) -> None:
         """Open the shards whose rows name this node's replica."""
         for shard, row in self._rows.items():
-            replicas = [Peer(each.node, each.replica) for each in replicas_of(row)]
-            if shard in self._shards or shard in self.broken or self.me not in replicas:
+            replicas = _peers(replicas_of(row))
+            if self.me not in replicas or shard in self._recovering or self._stopped:
                 continue
             try:
-                opened = self._open(shard, new_shard)
-            except (EngineError, JournalDamagedError, ReplicaStoppedError, OSError) as error:
-                self.broken[shard] = error
-                _log.error(
-                    "shard %s cannot be opened here: %s", shard, error, extra={"shard": str(shard)}
+                is_of_another = self._notes.read(str(shard)).epoch < row.origin.epoch
+            except (DamagedError, OSError) as error:
+                self._break(shard, error)
+                continue
+            if is_of_another:
+                self._recovering[shard] = self._loop.create_task(
+                    self._recover(shard, row, new_shard)
                 )
                 continue
-            founders = [Peer(each.node, each.replica) for each in row.members]
+            if shard in self._shards or shard in self.broken:
+                continue
+            try:
+                opened = self._open(shard, row.origin.epoch, new_shard)
+            except (*_UNOPENED, StoppedBeforeError) as error:
+                self._break(shard, error)
+                continue
+            founders = _peers(row.members)
             # A replica that came later learns from the shard's leader who its members are.
-            founds = self.me in founders
+            founds = self.me in founders and not row.origin.epoch
             opened.start(Configuration.of(map(Member, founders)) if founds else None)
             opened.subscribe(partial(self._applied, opened))
             for callback in self._on_open:
                 callback(opened)
+
+    def _break(self, shard: ShardId, error: Exception) -> None:
+        self.broken[shard] = error
+        _log.error("shard %s cannot be opened here: %s", shard, error, extra={"shard": str(shard)})
+
+    # Beginning anew.
+
+    async def _recover(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> None:
+        """Leave the history that this replica is of, and open it in the one that the row names."""
+        old = self._shards.pop(shard, None)
+        self.broken.pop(shard, None)
+        if old is not None:
+            del self._by_name[replica_name(shard, old.epoch)]
+        _log.warning(
+            "shard %s was recovered %s %s: its replica here begins anew",
+            shard,
+            "without rows at" if row.origin.empty else "from",
+            row.origin.node,
+            extra={"shard": str(shard)},
+        )
+        try:
+            # After a power loss nobody may find the row gone, and its shard in the old history.
+            await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
+            if old is not None:
+                await old.close()
+            await self._loop.run_in_executor(None, self._begin, shard, row)
+            self._leave(shard, row.origin.epoch)
+        except _UNOPENED as error:
+            self._break(shard, error)
+            return
+        finally:
+            del self._recovering[shard]
+        self._open_members(new_shard)
+
+    def _begin(self, shard: ShardId, row: ShardRow) -> None:
+        """Make the home of a new history; blocks. One that was not finished begins again."""
+        origin, left = row.origin, self._notes.read(str(shard)).epoch
+        self._homes(shard, origin.epoch).destroy()
+        if self.me not in _peers(row.members):
+            return
+        members = [Member(each, voter=each == self.me) for each in _peers(row.replicas)]
+        recover(
+            [self._homes(shard, epoch) for epoch in range(left, -1, -1)],
+            self._homes(shard, origin.epoch),
+            families_of(self._catalog, shard.group),
+            origin,
+            Configuration.of(members),
+        )
+
+    def _leave(self, shard: ShardId, epoch: int) -> None:
+        """Forget the logs of earlier histories: from now on the replica is of this one."""
+        for earlier in range(self._notes.read(str(shard)).epoch, epoch):
+            self._log.remove(replica_name(shard, earlier))
+        self._notes.write(str(shard), Note(epoch))
 
     # Following metadata/0.
 
@@ -274,6 +403,7 @@ class NodeShards:
     def _applied(self, shard: Shard, _: int) -> None:
         if self._founder is not None:
             self._founder.look_at(shard)
+        self._promotion.look_at(shard)
 
     def _read_rows(self) -> bool:
         """Read `core.shards` when it may have changed, and tell whether it was read."""
@@ -298,3 +428,13 @@ class NodeShards:
                     f" {there} shards of group {group}: the number was fixed when the cluster was"
                     f" founded; set it to {there}, or remove the setting"
                 )
+
+
+def _peers(members: Iterable[ShardMember]) -> list[Peer]:
+    return [Peer(each.node, each.replica) for each in members]
+
+
+def _stays(error: Exception) -> bool:
+    """Whether a replica that stopped with this must not be tried again: rows or a disk lie."""
+    lies = (RowsDifferError, JournalDamagedError, DamagedError, ReplicaStoppedError)
+    return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)

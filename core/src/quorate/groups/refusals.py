@@ -65,6 +65,10 @@ class WrongShardError(NotProposedError):
         self.shard: Final = shard
 
 
+class CopyBehindError(NotProposedError):
+    """A copy that the command reads may be old, and a command that came later is carried out."""
+
+
 class NotProposedInTimeError(NotProposedError):
     """The deadline passed before the command left the queue."""
 
@@ -84,6 +88,13 @@ class UnansweredInTimeError(OutcomeUnknownError):
     """The deadline passed after the command was handed to the log."""
 
     code = "DEADLINE_EXCEEDED"
+
+
+class NotAdmittedError(Rejected):
+    """A command was refused where it entered: nothing was logged, and nothing was looked up.
+
+    Whether an earlier attempt of the same operation was carried out is another question.
+    """
 
 
 class FencedError(Rejected):

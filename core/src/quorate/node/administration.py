@@ -11,6 +11,7 @@ from quorate.node.duties import Duties
 from quorate.node.life import Life
 from quorate.node.members import Members
 from quorate.node.neighbours import Neighbours
+from quorate.node.recovery import Recovery
 from quorate.node.replicas import Replicas
 from quorate.node.status import NodeReports
 from quorate.plugin.catalog import Catalog
@@ -47,4 +48,5 @@ class Administration:
             duties.leading.transfer,
             self.backups.back_up,
             Members(shards, groups, self.steps, elsewhere, neighbours, loop),
+            Recovery(shards, groups),
         )

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
-from quorate.groups.routing.reads import ReadOptions
+from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.watches import Watch
 from quorate.node.metrics import PluginMetrics
@@ -17,6 +17,7 @@ from quorate.plugin import (
     Answers,
     CacheView,
     Consistency,
+    Invalid,
     Rejected,
     SessionRef,
     ShardAnswers,
@@ -26,9 +27,12 @@ from quorate.plugin import (
 )
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.rpc import deadline
+from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
@@ -108,10 +112,19 @@ class PluginNode:
         whose answer its session does not keep is answered with an empty `reply`. Also raises what
         `Groups.propose` does.
         """
-        answer = await self._groups.propose(
-            command, session=session, if_leader=if_leader, timeout_s=deadline.remaining_s()
-        )
-        return reply.FromString(answer.reply)
+        batch = batch_of(self._catalog.singles, command)
+        try:
+            answer = await self._groups.propose(
+                command if batch is None else batch,
+                session=session,
+                if_leader=if_leader,
+                timeout_s=deadline.remaining_s(),
+            )
+        except Invalid as invalid:
+            raise invalid if batch is None else of_item(invalid) from None
+        if batch is None:
+            return reply.FromString(answer.reply)
+        return reply.FromString(only_reply(BatchReply.FromString(answer.reply)))
 
     def query(
         self,
@@ -127,20 +140,21 @@ class PluginNode:
     async def read(
         self,
         message: Message,
-        row: type[R],
+        row: type[A],
         *,
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
-    ) -> Answers[R]:
+    ) -> Answers[A]:
         """Run a declared query, and return its answers with the age of the oldest shard's.
 
-        Within a call it has as long as the caller gave.
+        Within a call it has as long as the caller gave. With `bytes` for the row they are not
+        parsed.
         """
         options = ReadOptions(consistency=consistency, min_revision=min_revision)
         found = await self._groups.read(message, row, options, timeout_s=deadline.remaining_s())
         ages = [as_of.age_ms for as_of in found.as_of.values()]
         age_ms = -1 if -1 in ages else max(ages, default=0)
-        return Answers(rows=list(found.rows), age_ms=age_ms)
+        return Answers(rows=found.rows, age_ms=age_ms)
 
     def read_shards(
         self,

@@ -13,6 +13,7 @@ from quorate.storage.engine.rocks import Budget, RocksEngine
 from quorate.storage.identity import replica_id
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
+from quorate.storage.notes import FileNotes
 
 _ID_BYTES: Final = 16
 
@@ -77,9 +78,14 @@ class NodeDirectory:
             FileWitnesses(self.path / "witness"),
         )
 
-    def home(self, shard: ShardId) -> DiskHome:
-        """Return where the databases of a shard are."""
-        return DiskHome(self.path / "shards" / shard.group / str(shard.number), self.budget)
+    def notes(self) -> FileNotes:
+        """Return what is kept of each replica outside its database."""
+        return FileNotes(self.path / "notes")
+
+    def home(self, shard: ShardId, epoch: int = 0) -> DiskHome:
+        """Return where the databases of a shard are; each history has its own place."""
+        name = f"{shard.number}.{epoch}" if epoch else str(shard.number)
+        return DiskHome(self.path / "shards" / shard.group / name, self.budget)
 
 
 def directory_of(settings: Settings) -> NodeDirectory:

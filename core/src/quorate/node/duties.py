@@ -5,7 +5,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.control.ports import Changes, TimedReplica
+from quorate.control.ports import Changes, TimedReplica, Withdraw
 from quorate.control.runner import Runner
 from quorate.control.spreading import Spreading
 from quorate.control.timers import Timers
@@ -26,17 +26,23 @@ class Duties:
         groups: Groups,
         api: NodeApi,
         changes: Changes,
+        withdraw: Withdraw,
         *,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self.leading: Final = Leading(shards, loop)
+        self.leading: Final = Leading(shards, groups.propose_control, loop)
         self._shards: Final = shards
         self._groups: Final = groups
         self._timers: Final = Timers(
             catalog.timers.values(), self._timed, self._propose_due, loop=loop
         )
         self.runner: Final = Runner(
-            catalog.controllers.values(), shards.all, lambda _: api, changes, loop=loop
+            catalog.controllers.values(),
+            shards.all,
+            lambda _: api,
+            changes,
+            loop=loop,
+            withdraw=withdraw,
         )
         self._spreading: Final = Spreading(
             shards.me.node, self.leading.leaderships, self.leading.give_away, loop=loop

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
 import grpc
-import grpc.aio
 
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotServingError
-from quorate.rpc.handlers import Behaviour, around
+from quorate.rpc.methods import Behaviour
 from quorate.rpc.status import DETAILS_KEY, status_of
 
 
-class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none when run
+class Gate:
     """Closed at first; the services and the methods of `ungated` never ask it.
 
     Those of `awaited` are never refused either, and are inside while they last. A method is named
-    `<service>/<method>`. It stands before `StatusInterceptor`, behind which every method is a
-    coroutine.
+    `<service>/<method>`.
     """
 
     def __init__(self, ungated: Collection[str], awaited: Collection[str] = ()) -> None:
@@ -35,7 +31,8 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none when r
         self._refused_at = float("-inf")
         #: The calls that were let in and have not ended, by their methods.
         self.inside: Final[Counter[str]] = Counter()
-        self._empty: asyncio.Event = asyncio.Event()
+        self._count = 0
+        self._empty: Final = asyncio.Event()
         self._empty.set()
 
     def open(self) -> None:
@@ -66,45 +63,46 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none when r
         while (until := min(self._refused_at + for_s, latest)) > loop.time():
             await pause(loop, until - loop.time())
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:
-        """Count a call, or refuse it; gRPC itself refuses an unknown one."""
-        found = await continuation(handler_call_details)
-        if not found:
-            return found
-        method = str(handler_call_details.method).strip("/")
-        if method in self._awaited:
-            return around(found, partial(self._counted, method))
-        if not self._ungated.isdisjoint((method, method.partition("/")[0])):
-            return found
-        if self._closed is not None:
-            return around(found, lambda _: self._refuse)
-        return around(found, partial(self._counted, method))
+    def around(self, path: str, serve: Behaviour) -> Behaviour:
+        """Refuse the calls of a method while the gate is closed, and know which are inside."""
+        method = path.strip("/")
+        awaited = method in self._awaited
+        if not awaited and not self._ungated.isdisjoint((method, method.partition("/")[0])):
+            return serve
 
-    async def _refuse(self, _: object, context: Any) -> None:
-        self._refused_at = asyncio.get_running_loop().time()
-        status = status_of(NotServingError(self._closed))
-        details = ((DETAILS_KEY, status.SerializeToString()),)
-        await context.abort(grpc.StatusCode.UNAVAILABLE, status.message, details)
-
-    def _counted(self, method: str, serve: Behaviour) -> Behaviour:
         async def served(request: Any, context: Any) -> Any:
-            with self._let_in(method):
-                found = serve(request, context)
-                return await found if inspect.isawaitable(found) else found
+            if self._closed is not None and not awaited:
+                await self._refuse(context)
+            self._come(method)
+            try:
+                return await serve(request, context)
+            finally:
+                self._leave(method)
 
         return served
 
     @contextmanager
-    def _let_in(self, method: str) -> Iterator[None]:
-        self.inside[method] += 1
-        self._empty.clear()
+    def within(self, method: str) -> Iterator[None]:
+        """Count what is done for a call of a stream that never asks."""
+        self._come(method)
         try:
             yield
         finally:
-            self.inside[method] -= 1
-            if not self.inside.total():
-                self._empty.set()
+            self._leave(method)
+
+    def _come(self, method: str) -> None:
+        self.inside[method] += 1
+        self._count += 1
+        self._empty.clear()
+
+    def _leave(self, method: str) -> None:
+        self.inside[method] -= 1
+        self._count -= 1
+        if not self._count:
+            self._empty.set()
+
+    async def _refuse(self, context: Any) -> None:
+        self._refused_at = asyncio.get_running_loop().time()
+        status = status_of(NotServingError(self._closed))
+        details = ((DETAILS_KEY, status.SerializeToString()),)
+        await context.abort(grpc.StatusCode.UNAVAILABLE, status.message, details)

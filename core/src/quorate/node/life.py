@@ -15,13 +15,20 @@ class Life:
         self._ended: Final[asyncio.Future[None]] = loop.create_future()
         self._settling: asyncio.Task[None] | None = None
         self._unsettled: Callable[[], Sequence[str]] = list
+        self._lacking: Callable[[], Sequence[str]] = list
         self._stopping = False
 
     def settle(
-        self, settling: Coroutine[Any, Any, None], missing: Callable[[], Sequence[str]]
+        self,
+        settling: Coroutine[Any, Any, None],
+        missing: Callable[[], Sequence[str]],
+        lacking: Callable[[], Sequence[str]] = list,
     ) -> None:
-        """Be ready when this has ended; `missing` says what it still waits for."""
-        self._unsettled = missing
+        """Be ready when this has ended; `missing` says what it still waits for.
+
+        From then on `lacking` says what keeps it from being ready again.
+        """
+        self._unsettled, self._lacking = missing, lacking
         self._settling = self._loop.create_task(settling)
         self._settling.add_done_callback(self._settled)
 
@@ -63,7 +70,7 @@ class Life:
             return [f"this node cannot go on: {self._ended.exception()}"]
         if self._settling is None:
             return ["this node is starting: it has no cluster yet, or its plugins begin"]
-        return [] if self._settling.done() else self._unsettled()
+        return self._lacking() if self._settling.done() else self._unsettled()
 
     def _settled(self, settling: asyncio.Task[None]) -> None:
         if not settling.cancelled() and (error := settling.exception()) is not None:

@@ -53,6 +53,8 @@ _STEP_S: Final = 5.0
 _PATIENCE_S: Final = 15.0
 #: How long a newcomer may take to answer: it may just be starting.
 _MEET_S: Final = 5.0
+#: The fewest voters that a removal leaves, unless it is forced.
+_FEWEST: Final = 2
 #: How often it is looked at what takes its time.
 _LOOK_S: Final = 0.1
 
@@ -104,9 +106,14 @@ class Members:
         async for progress in self._go(goal, number):
             yield progress
 
-    async def remove(self, node: str) -> AsyncIterator[MemberProgress]:
-        """Take a node out of every shard, metadata/0 last, whose leader forgets it then."""
+    async def remove(self, node: str, *, force: bool = False) -> AsyncIterator[MemberProgress]:
+        """Take a node out of every shard, metadata/0 last, whose leader forgets it then.
+
+        Without `force` two voters have to stay: the end of a single one is the end of all.
+        """
         _check_name(node)
+        if not force:
+            self._check_enough(node)
         goal = Goal(node, None)
         if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
@@ -153,6 +160,18 @@ class Members:
         difference = difference_of(self._shards.declaration, declared)
         if difference is not None:
             raise Rejected("OTHER_PLUGINS", f"{node} cannot be added: {difference}")
+
+    def _check_enough(self, node: str) -> None:
+        membership = self._shards.membership(METADATA)
+        voters = [] if membership is None else membership.configuration.voters
+        stay = [each.node for each in voters if each.node != node]
+        if 0 < len(stay) < min(len(voters), _FEWEST):
+            raise Rejected(
+                "TOO_FEW",
+                f"without {node} the cluster would be {', '.join(stay)} alone, whose end or"
+                " damaged disk would be the end of all data; add another node first, or say"
+                " --force",
+            )
 
     async def _preview(self, shard: ShardId, goal: Goal) -> StepTaken:
         try:

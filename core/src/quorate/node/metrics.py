@@ -1,6 +1,7 @@
 """The metrics that plugins declare, kept for Prometheus."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -15,7 +16,10 @@ class PluginMetrics:
 
     def __init__(self, declared: Mapping[str, Metric], registry: CollectorRegistry) -> None:
         self._declared: Final = declared
+        self._registry: Final = registry
         self._kept: Final = {name: _kept(metric, registry) for name, metric in declared.items()}
+        #: Gauges without labels that are set: a gauge that is not set is not told.
+        self._set: Final[set[Gauge]] = set()
 
     def count(self, metric: str, value: float, labels: Mapping[str, str]) -> None:
         """Add to a counter; raises `LookupError` and `ValueError` for what was not declared so."""
@@ -32,9 +36,24 @@ class PluginMetrics:
         if isinstance(kept, Counter):
             raise ValueError(f"metric {metric} is a counter: use count")
         if isinstance(kept, Gauge):
+            if not labels and kept not in self._set:
+                self._set.add(kept)
+                self._registry.register(kept)
             (kept.labels(**labels) if labels else kept).set(value)
         else:
             (kept.labels(**labels) if labels else kept).observe(value)
+
+    def withdraw(self, metric: str, labels: Mapping[str, str]) -> None:
+        """Forget what a gauge was set to; counters and histograms keep what they have."""
+        kept = self._found(metric, labels)
+        if not isinstance(kept, Gauge):
+            return
+        if labels:
+            with suppress(KeyError):
+                kept.remove(*(labels[name] for name in self._declared[metric].labels))
+        elif kept in self._set:
+            self._set.remove(kept)
+            self._registry.unregister(kept)
 
     def _found(self, name: str, labels: Mapping[str, str]) -> _Kept:
         metric = self._declared.get(name)
@@ -49,5 +68,6 @@ class PluginMetrics:
 
 def _kept(metric: Metric, registry: CollectorRegistry) -> _Kept:
     kinds: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
-    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
+    told = None if metric.kind == "gauge" and not metric.labels else registry
+    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=told)
     return made

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import partial
 from typing import Final
 
 from quorate.config import Settings
@@ -51,8 +52,8 @@ class Neighbours:
             limits=limits,
         )
         self.channels: Final = NodeChannels(self.network)
-        #: The ports of the shards.
-        self.peers: Final = NetworkPeers(self.network)
+        #: The ports of the shards; that of peers is for one history.
+        self.peers: Final = partial(NetworkPeers, self.network)
         self.membership: Final = NodeMembership(self.channels, loop)
         self.clocks: Final = NodeClocks(self.channels, lambda: sorted(self.network.addresses), loop)
         self._transfers: Final = NetworkSnapshots(self.network, limits)

@@ -24,7 +24,7 @@ from quorate.node.forming import Forming, initial_members
 from quorate.node.life import STOPPING, Life
 from quorate.node.metrics import PluginMetrics
 from quorate.node.neighbours import Neighbours
-from quorate.node.readiness import Readiness
+from quorate.node.readiness import Readiness, ended
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.wall_clock import wall_ms
@@ -102,15 +102,17 @@ class Node:
         )
 
         self.metrics: Final = CollectorRegistry()
+        plugin_metrics = PluginMetrics(catalog.metrics, self.metrics)
         self.api: Final = PluginNode(
             settings,
             catalog,
             self.groups,
             [keeper.view for keeper in self._watching.caches],
-            PluginMetrics(catalog.metrics, self.metrics),
+            plugin_metrics,
             self._watching.rows,
             self.shards.get,
         )
+        self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
         self.duties: Final = Duties(
             catalog,
@@ -118,6 +120,7 @@ class Node:
             self.groups,
             self.api,
             self._watching.changes,
+            plugin_metrics.withdraw,
             loop=self._loop,
         )
 
@@ -147,11 +150,13 @@ class Node:
                     self.administration.steps.accept,
                     wall_ms,
                     fresh,
+                    lambda: self._serving.forwarding(),
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
                 self.administration.service,
             ],
+            listen=self.network.listen,
             registry=self.metrics,
             missing=self._life.missing,
             loop=self._loop,
@@ -177,8 +182,9 @@ class Node:
         node = self._settings.node
         await self._serving.start()
         _log.info(
-            "2/5 listening on %s, metrics and probes on %s, data in %s",
+            "2/5 listening on %s, for other nodes on port %d, metrics and probes on %s, data in %s",
             node.address,
+            self.network.port,
             node.http_address,
             node.dir.absolute(),
         )
@@ -198,7 +204,7 @@ class Node:
             self._serving.gate.close(_NOT_ADDED)
         else:
             self._serving.gate.open()
-        self._life.settle(self._settle(), self._readiness.missing)
+        self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
 
     async def ready(self) -> None:
         """Wait until every shard here has what its leader had committed.
@@ -244,9 +250,10 @@ class Node:
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()
         self.duties.start()
-        for shard in hosted:
-            await self._readiness.caught_up(shard)
+        # What one shard lacks keeps nobody from the others.
+        await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()
+        await asyncio.gather(*map(self._readiness.caught_up, hosted))
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
 
     def _worked(self) -> Work:
@@ -254,6 +261,10 @@ class Node:
             node=self.me.node,
             version=self._version,
             ready=not self._life.missing(),
+            stopped={
+                **{str(shard.id): False for shard in self.shards.all()},
+                **{str(shard): True for shard, _ in ended(self.shards)},
+            },
             calls=self._serving.calls,
             controllers=self.duties.runner.tallies,
             posts=self.duties.runner.status(),

@@ -13,7 +13,7 @@ from quorate.config import Settings
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.node_shards import GroupsDifferError
+from quorate.groups.node_shards import GroupsDifferError, StoppedBeforeError
 from quorate.groups.shard.removal import RemovedError
 from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
 from quorate.node.node import Node
@@ -35,6 +35,7 @@ _ENDS: Final = (
     OtherClusterError,
     ReplicaStoppedError,
     ServingRefusedError,
+    StoppedBeforeError,
     UnclaimedDataError,
     UnfinishedRestoreError,
 )

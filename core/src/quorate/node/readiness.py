@@ -6,7 +6,7 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.refusals import ReadTimeoutError, UnknownShardError
+from quorate.groups.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.plugin.shard_id import ShardId
 
@@ -14,6 +14,20 @@ _log = logging.getLogger(__name__)
 
 #: How often it is said what is waited for.
 _TELL_S: Final = 10.0
+
+
+def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
+    """Return the shards whose replica here does not go on, each with what became of it."""
+    stopped = {
+        shard.id: f"has stopped on {shards.me.node}: {shard.stopped}"
+        for shard in shards.all()
+        if shard.stopped is not None
+    }
+    unopened = {
+        shard: f"cannot be opened on {shards.me.node}: {error}"
+        for shard, error in shards.broken.items()
+    }
+    return sorted({**stopped, **unopened}.items())
 
 
 class Readiness:
@@ -25,17 +39,12 @@ class Readiness:
         self._caught_up: Final = set[ShardId]()
 
     async def hosted(self) -> list[Shard]:
-        """Return the replicas here, once all shards are founded and opened.
-
-        Raises what says that one of them cannot be opened.
-        """
+        """Return the replicas here, once all shards are founded and opened, as far as they can."""
         changed = asyncio.Event()
         metadata = self._shards.replica(METADATA)
         cancel = metadata.subscribe(lambda _: changed.set()) if metadata is not None else None
         try:
             while True:
-                for error in self._shards.broken.values():
-                    raise error
                 missing = self._missing()
                 if not missing:
                     return list(self._shards.all())
@@ -50,21 +59,40 @@ class Readiness:
                 cancel()
 
     async def caught_up(self, shard: Shard) -> None:
-        """Return once a shard has what its leader had committed; raises `UnreadableError`."""
-        while True:
-            try:
-                await shard.read_barrier(_TELL_S)
-            except ReadTimeoutError as error:
-                _log.warning("not ready: shard %s: %s", shard.id, error)
-            else:
-                self._caught_up.add(shard.id)
-                return
+        """Return once a shard has what its leader had committed, or its replica here has ended."""
+        while not await self.tried(shard):
+            pass
+
+    async def tried(self, shard: Shard) -> bool:
+        """Give a shard some time to catch up; False: it has not, and it is worth waiting."""
+        if shard.id in self._caught_up:
+            return True
+        try:
+            await shard.read_barrier(_TELL_S)
+        except ReadTimeoutError as error:
+            _log.warning("not ready: shard %s: %s", shard.id, error)
+            return False
+        except UnreadableError:
+            # Why it ended is said where replicas stop; the node goes on without it.
+            return True
+        self._caught_up.add(shard.id)
+        return True
 
     def missing(self) -> list[str]:
         """Say what the node still waits for, in a sentence each."""
+        behind = [
+            shard.id
+            for shard in self._shards.all()
+            if shard.stopped is None and shard.id not in self._caught_up
+        ]
+        return self.lacking() + [
+            f"{shard} has not caught up with its leader yet" for shard in behind
+        ]
+
+    def lacking(self) -> list[str]:
+        """Say which shards have no replica here that goes on, and why, in a sentence each."""
         absent = [f"there is no {each} yet" for each in self._missing()]
-        behind = [shard.id for shard in self._shards.all() if shard.id not in self._caught_up]
-        return absent + [f"{shard} has not caught up with its leader yet" for shard in behind]
+        return absent + [f"shard {shard} {why}" for shard, why in ended(self._shards)]
 
     def _missing(self) -> list[str]:
         """Return the groups without shards, and the shards of this node that are not open."""
@@ -83,6 +111,7 @@ class Readiness:
             missing += [
                 f"replica of {shard}"
                 for shard in shards
-                if shard not in here and self._shards.me in self._shards.slot_map.members(shard)
+                if shard not in here | self._shards.broken.keys()
+                and self._shards.me in self._shards.slot_map.members(shard)
             ]
         return missing

@@ -9,6 +9,7 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.config import Settings
+from quorate.consensus.alarms import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
 from quorate.groups.founder import Submit
@@ -66,6 +67,7 @@ class Replicas:
         self._log: Final = directory.open_log()
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
         self._rests: Final = Rests(loop.time)
+        self._alarms: Final = Alarms(loop)
         self._shard_settings: Final = tuning.shard_settings(settings)
         self.shards: Final = NodeShards(
             directory.me,
@@ -74,6 +76,7 @@ class Replicas:
             self._log,
             directory.home,
             configured=configured,
+            notes=directory.notes(),
             loop=loop,
             failed=failed,
         )
@@ -129,7 +132,12 @@ class Replicas:
     # Inside.
 
     def _new_shard(
-        self, neighbours: Neighbours, shard: ShardId, data: ShardData, journal: TailJournal
+        self,
+        neighbours: Neighbours,
+        shard: ShardId,
+        epoch: int,
+        data: ShardData,
+        journal: TailJournal,
     ) -> Shard:
         return Shard(
             shard,
@@ -137,7 +145,7 @@ class Replicas:
             self._catalog,
             data,
             journal,
-            peers=neighbours.peers,
+            peers=neighbours.peers(epoch),
             syncs=self._syncs,
             snapshots=neighbours.snapshots,
             loop=self._loop,
@@ -145,10 +153,12 @@ class Replicas:
             wall_ms=wall_ms,
             rng=random.Random(),
             settings=self._shard_settings,
+            epoch=epoch,
             space=self._space,
             rests=self._rests,
             membership=neighbours.membership,
             node_clock=neighbours.clocks,
+            alarms=self._alarms,
             on_stopped=self._stopped,
         )
 
@@ -164,6 +174,7 @@ class Replicas:
 
     def _stopped(self, shard: Shard, error: Exception) -> None:
         """Go on without a shard, which others serve; but not without the one that names them."""
+        self.shards.stopped(shard, error)
         if shard.id == METADATA:
             self._failed(error)
 

@@ -1,7 +1,8 @@
 """What a node answers: its gRPC services behind their gate, and probes and metrics over HTTP."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry
@@ -16,7 +17,7 @@ from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import admin_service
 from quorate.rpc.calls import CallTally
-from quorate.rpc.node_service import SERVICE as NODE_SERVICE
+from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.watch_service import WatchService
 from quorate.v1 import snapshot_pb2
@@ -24,13 +25,15 @@ from quorate.v1 import snapshot_pb2
 #: What nodes and probes ask whatever the node is doing.
 _UNGATED: Final = (
     "grpc.health.v1.Health",
-    NODE_SERVICE,
+    NODE_SERVICE.full_name,
     PEER_SERVICE,
     *admin_service.ALWAYS,
     snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
 )
 #: What other nodes ask for on behalf of their clients.
-_AWAITED: Final = (f"{NODE_SERVICE}/Forward", f"{NODE_SERVICE}/Query")
+_AWAITED: Final = (f"{NODE_SERVICE.full_name}/Query",)
+#: What they forward is inside for as long as it is carried out: their streams stay.
+_FORWARD: Final = f"{NODE_SERVICE.full_name}/Forward"
 #: How long the last answers may take to leave.
 _LAST_ANSWERS_S: Final = 0.1
 
@@ -43,7 +46,10 @@ class Service(Protocol):
 
 
 class Serving:
-    """Listens from `start` on, lets clients' calls in while its gate is open, and ends them."""
+    """Listens from `start` on, lets clients' calls in while its gate is open, and ends them.
+
+    `listen` takes the connections of other nodes at a host and a port.
+    """
 
     def __init__(
         self,
@@ -53,6 +59,7 @@ class Serving:
         watch_service: WatchService,
         services: Sequence[Service],
         *,
+        listen: Callable[[str, int], Awaitable[None]],
         registry: CollectorRegistry,
         missing: Callable[[], Sequence[str]],
         loop: asyncio.AbstractEventLoop,
@@ -62,11 +69,12 @@ class Serving:
         self._api: Final = api
         self._watch_service: Final = watch_service
         self._services: Final = services
+        self._listen: Final = listen
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
         self._server: Final = RpcServer(
-            settings.limits, tuning.stream_limits(settings), [self.calls, self.gate]
+            settings.limits, tuning.stream_limits(settings), [self.calls.around, self.gate.around]
         )
         self._probes: Final = Probes(loop, registry, missing)
 
@@ -77,6 +85,14 @@ class Serving:
             service.add_to(self._server)
         self._server.add_plugins(self._catalog, lambda _: self._api)
         self._server.bind(node.host, node.port, self._settings.tls)
+        try:
+            # Before it answers over gRPC where that is.
+            await self._listen(node.host, node.peer_port)
+        except OSError as error:
+            raise ServingRefusedError(
+                f"{node.peer_address} cannot be listened on for other nodes; end what holds it, or"
+                f" set node.peer_port to another one ({error})"
+            ) from None
         await self._server.start()
         self.lag.start()
         try:
@@ -87,6 +103,10 @@ class Serving:
                 f"{node.http_address} cannot be listened on for metrics and probes; end what holds"
                 f" it, or set node.http_port to another one ({error})"
             ) from None
+
+    def forwarding(self) -> AbstractContextManager[None]:
+        """Count forwarded commands as inside while they are carried out."""
+        return self.gate.within(_FORWARD)
 
     async def welcome(self) -> None:
         """Tell health's callers that the node is good for its shards."""

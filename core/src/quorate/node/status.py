@@ -11,13 +11,18 @@ from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.node.addresses import Addresses
 from quorate.node.life import Life
+from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
 from quorate.node.wall_clock import wall_ms
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.storage.data.record import AppliedRecord
 from quorate.v1 import admin_pb2
 from quorate.v1.control_pb2 import ShardRow
+
+#: A controller that failed so often in a row is not just waiting for a leader.
+_FAILURES: Final = 3
 
 
 class NodeReports:
@@ -79,7 +84,7 @@ class NodeReports:
             ],
             shards=[_replica(shard) for shard in _in_order(self._shards)],
             broken=[
-                admin_pb2.BrokenReplica(shard=str(shard), error=str(error))
+                _broken(shard, error, self._shards.left.get(shard))
                 for shard, error in sorted(self._shards.broken.items())
             ],
             controllers=[
@@ -105,6 +110,12 @@ class NodeReports:
             yield caution
         if self._shards.difference is not None:
             yield f"no shards are created: {self._shards.difference}"
+        for each, why in ended(self._shards):
+            yield f"shard {each} {why}"
+        for status in self._runner.status():
+            if status.failures >= _FAILURES:
+                told = f"controller {status.name} of shard {status.shard} keeps failing"
+                yield f"{told}: {status.error}"
         for shard in _in_order(self._shards):
             if shard.shortage is not None:
                 yield shard.shortage
@@ -154,6 +165,17 @@ def _in_order(shards: NodeShards) -> list[Shard]:
     return sorted(shards.all(), key=lambda shard: (shard.id != METADATA, shard.id))
 
 
+def _broken(
+    shard: ShardId, error: Exception, left: AppliedRecord | None
+) -> admin_pb2.BrokenReplica:
+    return admin_pb2.BrokenReplica(
+        shard=str(shard),
+        error=str(error),
+        applied_index=0 if left is None else left.position.index,
+        generation=0 if left is None else left.generation,
+    )
+
+
 def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
     status = shard.status()
     replica, configuration = status.replica, status.replica.configuration
@@ -190,4 +212,5 @@ def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
             for each in replica.followers
         ],
         commands_applied=shard.applier.tally.commands,
+        epoch=shard.epoch,
     )

@@ -2,20 +2,22 @@
 
 from typing import Final
 
+from quorate.apply.evaluator import EvaluationLimits
+from quorate.apply.txn import ROW_SLACK
 from quorate.config import LimitsSection, Settings
 from quorate.consensus.peer.streams import StreamLimits
 from quorate.consensus.timing import Limits, Timing
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.settings import ShardSettings
 
-#: What an entry may hold beside its largest command.
+#: What an entry may hold beside the effects of its largest command and the answer recorded for it.
 _ENTRY_SLACK: Final = 1 << 20
 _S: Final = 0.001
 
 
 def entry_bytes(limits: LimitsSection) -> int:
-    """Return the largest entry: every command that is let in must fit."""
-    return max(Limits().entry_bytes, limits.command_bytes + _ENTRY_SLACK)
+    """Return the largest entry: the effects of every command that is let in must fit."""
+    return limits.effects_bytes + limits.reply_bytes + _ENTRY_SLACK
 
 
 def shard_settings(settings: Settings) -> ShardSettings:
@@ -29,6 +31,11 @@ def shard_settings(settings: Settings) -> ShardSettings:
             news_s=timing.max_linger_ms * _S,
         ),
         limits=Limits(entry_bytes=entry_bytes(settings.limits)),
+        evaluation=EvaluationLimits(
+            row_bytes=settings.limits.value_bytes + ROW_SLACK,
+            effects_bytes=settings.limits.effects_bytes,
+            reply_bytes=settings.limits.reply_bytes,
+        ),
         log=LogPolicy(tail_entries=storage.log_tail_entries, tail_bytes=storage.log_tail_bytes),
         linger_s=timing.max_linger_ms * _S,
         behind_s=timing.max_behind_ms * _S,

@@ -46,7 +46,7 @@ class Watching:
             )
             for cache in catalog.caches.values()
         ]
-        self._mirrors: Final = Mirrors(catalog, self._open_mirrored, loop)
+        self._mirrors: Final = Mirrors(catalog, self._open_mirrored, self._newest_mirrored, loop)
 
     # Life.
 
@@ -112,6 +112,9 @@ class Watching:
 
     def _open_mirrored(self, family: str, token: bytes) -> Watch:
         return self._open(METADATA.group, {family: b""}, token)
+
+    async def _newest_mirrored(self, timeout_s: float) -> int:
+        return (await self.fresh().mark(METADATA, timeout_s)).revision
 
     def _shards_of(self, family: str) -> Sequence[ShardId]:
         return self._shards.slot_map.shards(self._catalog.families[family].group)

@@ -4,7 +4,14 @@ A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`
 """
 
 from quorate.plugin import keys
-from quorate.plugin.batches import answer_each, read_each, read_range, read_values, still_due
+from quorate.plugin.batches import (
+    answer_each,
+    read_each,
+    read_range,
+    read_spliced,
+    read_values,
+    still_due,
+)
 from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
@@ -34,6 +41,7 @@ from quorate.plugin.markers import hookimpl
 from quorate.plugin.node import (
     Answers,
     CacheView,
+    Caller,
     Consistency,
     NodeApi,
     SessionRef,
@@ -42,6 +50,16 @@ from quorate.plugin.node import (
     WatchedEvent,
 )
 from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.resource import (
+    Holding,
+    Resource,
+    TenantCascade,
+    Verb,
+    find_row,
+    get_row,
+    write_row,
+)
+from quorate.plugin.services import Stub, generic_handler
 from quorate.plugin.sifting import Sifted, propose_fitting, sift
 from quorate.plugin.transaction import (
     EmittedEvent,
@@ -49,9 +67,11 @@ from quorate.plugin.transaction import (
     Reader,
     Row,
     RowEvent,
+    Splice,
     Txn,
     UndeclaredFamilyError,
 )
+from quorate.plugin.updates import Updates, updated
 
 __all__ = [
     "CONSTANT_KEY",
@@ -60,6 +80,7 @@ __all__ = [
     "Answers",
     "Cache",
     "CacheView",
+    "Caller",
     "CliCommand",
     "Column",
     "ColumnFamily",
@@ -74,6 +95,7 @@ __all__ = [
     "Extension",
     "ExtensionPoint",
     "GrpcService",
+    "Holding",
     "Invalid",
     "Items",
     "Metric",
@@ -83,25 +105,37 @@ __all__ = [
     "Reader",
     "Rejected",
     "Removal",
+    "Resource",
     "Row",
     "RowEvent",
     "SessionRef",
     "ShardAnswers",
     "ShardRef",
     "Sifted",
+    "Splice",
+    "Stub",
     "Table",
+    "TenantCascade",
     "Timer",
     "Txn",
     "UndeclaredFamilyError",
+    "Updates",
+    "Verb",
     "WatchedEvent",
     "answer_each",
     "constant_key",
+    "find_row",
+    "generic_handler",
+    "get_row",
     "hookimpl",
     "keys",
     "propose_fitting",
     "read_each",
     "read_range",
+    "read_spliced",
     "read_values",
     "sift",
     "still_due",
+    "updated",
+    "write_row",
 ]

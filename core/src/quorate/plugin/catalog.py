@@ -29,6 +29,7 @@ from quorate.plugin.declarations import (
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.problems import PluginErrors
+from quorate.plugin.singles import Singles, singles_of
 from quorate.plugin.transaction import Txn
 
 D = TypeVar("D")
@@ -57,6 +58,8 @@ class Catalog:
     families: Mapping[str, ColumnFamily]
     #: By the full name of the message, like `routes` and `queries`.
     commands: Mapping[str, Command[Any]]
+    #: By the full name of an item that stands for a batch of one.
+    singles: Singles
     routes: Mapping[str, Route]
     queries: Mapping[str, Query[Any]]
     caches: Mapping[str, Cache]
@@ -108,6 +111,7 @@ def assemble(declared: Sequence[Declared]) -> Catalog:
         groups=_by_name([METADATA_GROUP, *(g for plugin in declared for g in plugin.groups)]),
         families=families,
         commands=commands,
+        singles=singles_of(commands.values()),
         routes=_frozen(_routes(declared, families, commands)),
         queries=_by_message(query for plugin in declared for query in plugin.queries),
         caches=_by_name(cache for plugin in declared for cache in plugin.caches),

@@ -1,12 +1,15 @@
 """What the declarations of all plugins must agree on; every disagreement is found in one go."""
 
+import inspect
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from quorate.config import section_fault
 from quorate.plugin.declarations import (
+    CONSTANT_KEY,
     METADATA_GROUP,
     ColumnFamily,
     Command,
@@ -17,6 +20,7 @@ from quorate.plugin.declarations import (
 )
 from quorate.plugin.declared import Declared
 from quorate.plugin.problems import PluginProblem
+from quorate.plugin.services import missing, undeclared
 
 #: What the command line itself offers below `quorate`.
 HOST_CLI_COMMANDS: Final = frozenset(
@@ -26,6 +30,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "completion",
         "config",
         "controller",
+        "coordinator",
         "dev",
         "kv",
         "member",
@@ -35,6 +40,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "serve",
         "shard",
         "status",
+        "tenant",
         "watch",
     }
 )
@@ -243,7 +249,7 @@ def _routes(plugin: Declared, world: _World) -> Problems:
 def _queries(plugin: Declared, world: _World) -> Problems:
     for query in plugin.queries:
         name = _name(query)
-        if query.shard_key is None and query.order is None:
+        if query.shard_key is None and query.items is None and query.order is None:
             yield plugin.plugin.problem(
                 f"query {name} runs on all shards and has no order",
                 "give it shard_key, or order to merge its answers by",
@@ -306,6 +312,27 @@ def _rows(plugin: Declared, world: _World) -> Problems:
             )
 
 
+def _services(plugin: Declared, _: _World) -> Problems:
+    """Hold a servicer that is made by its class against its service; others are held at boot."""
+    for declared in plugin.services:
+        servicer = declared.servicer
+        if not isinstance(servicer, type):
+            continue
+        for name in missing(declared.service, servicer):
+            yield plugin.plugin.problem(
+                f"servicer {servicer.__name__} lacks the method {name} of service "
+                f"{declared.full_name}",
+                f"write `async def {name}(self, request, context)`, or remove the rpc from the "
+                ".proto file",
+            )
+        for name in undeclared(declared.service, servicer):
+            yield plugin.plugin.problem(
+                f"servicer {servicer.__name__} has a public method {name}, and service "
+                f"{declared.full_name} has none of that name",
+                f"name it like an rpc of the service, declare the rpc, or make it private: _{name}",
+            )
+
+
 def _extension_types(plugin: Declared, world: _World) -> Problems:
     for point in plugin.points:
         if not _tells_types_apart(point):
@@ -334,6 +361,84 @@ def _config_section(plugin: Declared, _: _World) -> Problems:
             yield plugin.plugin.problem(
                 f"the config section {section.model.__name__} is not usable", f"it {fault}"
             )
+
+
+def _async_or_not(plugin: Declared, _: _World) -> Problems:
+    """What runs in one turn of the loop is no coroutine, which nobody would await."""
+    plain: list[tuple[str, object]] = []
+    waiting: list[tuple[str, object]] = []
+    for route in plugin.routes:
+        plain.append((f"the handler of {_name(route)}", route.apply))
+    for command in plugin.commands:
+        parts = ("validate", "shard_key", "access")
+        plain += [(f"{part} of command {_name(command)}", getattr(command, part)) for part in parts]
+        if command.admit is not None:
+            waiting.append((f"admit of command {_name(command)}", command.admit))
+    for query in plugin.queries:
+        for part in ("run", "shard_key", "order", "access"):
+            plain.append((f"{part} of query {_name(query)}", getattr(query, part)))
+    plain += [
+        (f"shard_key of column family {each.name}", each.shard_key) for each in plugin.families
+    ]
+    plain += [(f"due of timer {each.name}", each.due) for each in plugin.timers]
+    waiting += [
+        (f"run_once of controller {each.name}", each.run_once) for each in plugin.controllers
+    ]
+    for what, function in plain:
+        if _is_async(function):
+            yield plugin.plugin.problem(
+                f"{what} is an async function",
+                "define it with def: it works on what it is given, and waits for nothing",
+            )
+    for what, function in waiting:
+        if not _is_async(function):
+            yield plugin.plugin.problem(
+                f"{what} is not an async function", "define it with async def"
+            )
+
+
+def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
+    for family in placeless(plugin):
+        # Private rows may be what a shard keeps for itself, like the totals of its rows.
+        if family.row is not None:
+            yield plugin.plugin.problem(
+                f"column family {family.name} has no shard_key, and every command of the plugin in "
+                f"group {family.group} has one: its rows would be left behind when shards grow",
+                "give it shard_key: from the key of a row to the shard key of the commands that "
+                "write it",
+            )
+
+
+def placeless(plugin: Declared) -> Iterator[ColumnFamily]:
+    """Yield the families whose rows cannot be found by slot when shards grow.
+
+    Rows without a shard key belong to the constant one, and no command goes by that.
+    """
+    for family in plugin.families:
+        if family.shard_key is None:
+            writers = [each for each in plugin.commands if each.group == family.group]
+            found = [key for each in writers for key in _example_keys(each)]
+            if found and CONSTANT_KEY not in found:
+                yield family
+
+
+def _example_keys(command: Command[Any]) -> Iterator[bytes]:
+    for example in command.examples:
+        # What these functions raise is found by the conformance kit.
+        with suppress(Exception):
+            if command.items is not None:
+                yield from [command.items.shard_key(each) for each in command.items.get(example)]
+            elif command.shard_key is not None:
+                yield command.shard_key(example)
+
+
+def _is_async(function: object) -> bool:
+    # Also of an object that is called like a function.
+    called = vars(type(function)).get("__call__")
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
+        for each in (function, called)
+    )
 
 
 def _owner_failed(world: _World, family: str) -> bool:
@@ -369,6 +474,9 @@ _CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (
     _routes,
     _queries,
     _rows,
+    _services,
+    _families_without_a_place,
+    _async_or_not,
     _extension_types,
     _config_section,
 )

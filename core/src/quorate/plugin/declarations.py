@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
-from quorate.plugin.node import CacheView, NodeApi, ShardRef
+from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
 from quorate.plugin.transaction import Reader, Txn
 
 if TYPE_CHECKING:
     import click
-    import grpc
+    from google.protobuf.descriptor import ServiceDescriptor
 
 M = TypeVar("M", bound=Message)
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
@@ -32,6 +32,7 @@ def constant_key(_: object) -> bytes:
 class RaftGroup:
     """A named set of shards. Plugins may declare the same group, if they declare it equally."""
 
+    #: In small letters. Shards, settings and families name the group by it.
     name: str
     #: How many shards a new cluster gives the group; `[groups.<name>] shards` overrides it.
     shards: int = 1
@@ -43,6 +44,7 @@ class ColumnFamily:
 
     #: `<plugin>.<plural noun>`.
     name: str
+    #: Its rows lie in the shards of this group.
     group: str
     #: Set: rows are watched, listed and exported as this message. None: a private index.
     row: type[Message] | None = None
@@ -60,8 +62,11 @@ class ColumnFamily:
 class Access:
     """The range that a command or query touches, for roles to be checked on."""
 
+    #: Whose rows; empty: those of the cluster itself.
     tenant: str
+    #: What the keys of the rows begin with; empty: all of the tenant.
     prefix: bytes = b""
+    #: Whether it changes them.
     write: bool = False
 
 
@@ -69,11 +74,13 @@ class Access:
 class Items(Generic[M, I]):
     """How the host splits a batch over shards; the reply to a command is a `BatchReply`."""
 
+    #: The items of a command or query.
     get: Callable[[M], Sequence[I]]
+    #: The shard key of an item.
     shard_key: Callable[[I], bytes]
     #: A command or query like the given one, with these items in place of its own.
     make: Callable[[M, Sequence[I]], M]
-    #: What a batch must not name twice; None: items may repeat.
+    #: What an item is for: one that repeats it is refused in its place. None: items may repeat.
     key: Callable[[I], bytes] | None = None
 
 
@@ -81,17 +88,26 @@ class Items(Generic[M, I]):
 class Command(Generic[M]):
     """A write. The message's full name is its identity in the log for ever."""
 
+    #: What is written to the log.
     message: type[M]
+    #: The group whose shards carry it out.
     group: str
     #: At least one; the conformance kit applies them.
     examples: tuple[M, ...]
     #: Exactly one of `shard_key` and `items` is set.
     shard_key: Callable[[M], bytes] | None = None
+    #: Set for a batch, which the host splits over shards.
     items: Items[M, Any] | None = None
     #: Stateless; raises `Invalid`. It runs on every way in, and again on the leader.
     validate: Callable[[M], None] | None = None
+    #: Settings, defaults, quotas, who calls: runs once, on the node where the command enters, after
+    #: `validate`. It returns the message to go on with, or None for the given one, which it leaves
+    #: as it is; it changes no shard key and drops no item. What it raises (`Invalid`, `Rejected`)
+    #: is answered to the caller, and nothing is logged.
+    admit: Callable[[NodeApi, Caller, M], Awaitable[M | None]] | None = None
     #: May come from a client through `CommandService`; an internal command never does.
     public: bool = False
+    #: What it touches; None: every caller may send it.
     access: Callable[[M], Access] | None = None
 
 
@@ -99,7 +115,9 @@ class Command(Generic[M]):
 class DataRoute(Generic[M]):
     """Binds a command to the synchronous, deterministic handler that applies it."""
 
+    #: That of the command.
     message: type[M]
+    #: The handler; what it returns is the reply, None an empty one.
     apply: Callable[[Txn, M], Message | None]
     #: Families that the handler reads and its plugin does not own in the group: those of other
     #: plugins in the same group, and mirrored ones.
@@ -110,16 +128,27 @@ class DataRoute(Generic[M]):
 class Query(Generic[M]):
     """A read that runs where the rows are."""
 
+    #: What is asked.
     message: type[M]
+    #: The group whose shards answer.
     group: str
-    run: Callable[[Reader, M], Iterable[Message]]
-    #: None: it runs on all shards of the group, and the answers are merged by `order`.
-    shard_key: Callable[[M], bytes] | None = None
+    #: Yields the answers, in key order.
+    run: Callable[[Reader, M], Iterable[Message | bytes]]
+    #: Set: what it is answered with. `run` yields the wire form of such messages, spliced from
+    #: stored rows with `quorate.plugin.splicing`, and nobody parses it on the way.
+    row: type[Message] | None = None
+    #: None, or one that returns None: it runs on all shards of the group, and the answers are
+    #: merged by `order`.
+    shard_key: Callable[[M], bytes | None] | None = None
     #: What it asks for, instead of a `shard_key`: each shard is asked for the items that it holds.
+    #: Without an `order` `run` yields one answer for each item, in the order of the items.
     items: Items[M, Any] | None = None
-    #: The key by which answers of several shards are merged; needed when `shard_key` is None.
+    #: The key by which what `run` yields on several shards is merged; needed without a `shard_key`,
+    #: unless each of the `items` is answered.
     order: Callable[[Any], bytes] | None = None
+    #: Families that it reads and its plugin does not own in the group.
     reads: tuple[str, ...] = ()
+    #: What it touches; None: every caller may ask.
     access: Callable[[M], Access] | None = None
 
 
@@ -129,9 +158,11 @@ class Timer:
 
     #: `<plugin>.<noun>`; the name that `Txn.schedule` is given.
     name: str
+    #: Deadlines lie in the shards of this group, with the rows that they are of.
     group: str
     #: Builds the command for keys that are due; its handler re-checks each one's deadline.
     due: Callable[[Sequence[bytes]], Message]
+    #: At most so many keys come into one command.
     batch: int = 1_000
     #: A heartbeat: a leader that is new or was stalled first waits one full TTL.
     liveness: bool = False
@@ -143,9 +174,13 @@ class Controller:
 
     #: `<plugin>.<noun and gerund>`.
     name: str
+    #: It runs where shards of this group are led.
     group: str
+    #: One round: looks, compares and proposes. What it raises is logged and tried again later.
     run_once: Callable[[NodeApi, ShardRef], Coroutine[Any, Any, None]]
+    #: Seconds between two rounds; a function may read them from the configuration.
     interval_s: float | Callable[[NodeApi], float]
+    #: Whether one leader works for the group, or each for its shard.
     scope: Literal["first_shard", "each_shard"] = "first_shard"
     #: Families, of any group, whose changes run the controller at once.
     wake_on: tuple[str, ...] = ()
@@ -157,8 +192,11 @@ class Cache:
 
     #: `<plugin>.<noun>`.
     name: str
+    #: The group of its families.
     group: str
+    #: Whose rows it is fed.
     families: tuple[str, ...]
+    #: Makes the view that the host feeds.
     factory: Callable[[], CacheView]
 
 
@@ -168,8 +206,11 @@ class Metric:
 
     #: `quorate_<plugin>_<noun>_<unit>`.
     name: str
+    #: `counter` only grows; `gauge` is what was observed last; `histogram` counts by size.
     kind: Literal["counter", "gauge", "histogram"]
+    #: A sentence for people who look at it.
     help: str
+    #: Each value of a label is a series of its own: name few, and no keys of rows.
     labels: tuple[str, ...] = ()
 
 
@@ -177,6 +218,7 @@ class Metric:
 class ConfigSection:
     """The model of `[plugins.<name>]`: a frozen pydantic model that forbids unknown keys."""
 
+    #: Every field has a default or must be set; a description is shown to operators.
     model: type[BaseModel]
 
 
@@ -184,19 +226,26 @@ class ConfigSection:
 class GrpcService:
     """A gRPC service that every node serves."""
 
-    #: The full name of the service, as in its `.proto` file.
-    full_name: str
-    #: The generated `add_XServicer_to_server`.
-    add_to_server: Callable[[Any, grpc.Server], None]
+    #: `DESCRIPTOR.services_by_name["XService"]` of the module generated from its `.proto` file.
+    service: ServiceDescriptor
+    #: Makes what has a method for each method of the service, under its name; mostly a class.
     servicer: Callable[[NodeApi], object]
+
+    @property
+    def full_name(self) -> str:
+        """The full name of the service, as in its `.proto` file."""
+        return self.service.full_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliCommand:
     """A command, mostly a group of them, below `quorate`; loaded only when it is called."""
 
+    #: What stands behind `quorate`.
     name: str
+    #: A sentence for `quorate --help`.
     help: str
+    #: Imports and returns the command.
     load: Callable[[], click.Command]
 
 
@@ -206,6 +255,7 @@ class ExtensionPoint:
 
     #: `<plugin>.<plural noun>`.
     name: str
+    #: What an extension of it is an instance of.
     type: type[object]
 
 
@@ -213,8 +263,11 @@ class ExtensionPoint:
 class Extension:
     """Something that this plugin gives to an extension point; unread when nobody declares it."""
 
+    #: The name of the extension point.
     point: str
+    #: Its name there; two of one name are a mistake.
     name: str
+    #: An instance of the type of the point.
     value: object
 
 
@@ -222,8 +275,11 @@ class Extension:
 class Column:
     """A column of a `Table`."""
 
+    #: As in the table.
     name: str
+    #: The type of its values.
     type: Literal["string", "binary", "int", "long", "double", "boolean"]
+    #: Whether a value may be None.
     nullable: bool = False
 
 
@@ -236,7 +292,9 @@ class Table:
     be right.
     """
 
+    #: Whose rows it shows.
     family: str
+    #: In the order of the values of a row.
     columns: tuple[Column, ...]
     #: The names of the columns that make up the key, in the key's order.
     key: tuple[str, ...]

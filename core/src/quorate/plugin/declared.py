@@ -32,6 +32,7 @@ from quorate.plugin.fields import misfits
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.node import NodeApi
 from quorate.plugin.problems import PluginProblem
+from quorate.plugin.resource import Derived, Resource, derive
 
 D = TypeVar("D")
 
@@ -47,6 +48,7 @@ _REFUSED_OPTIONS: Final = (
     "specname",
 )
 _LIFESPAN: Final = "quorate_lifespan"
+_RESOURCES: Final = "quorate_resources"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,8 @@ class Declared:
 
     plugin: Plugin
     groups: tuple[RaftGroup, ...] = ()
+    #: What they derive is among the rest.
+    resources: tuple[Resource[Any], ...] = ()
     families: tuple[ColumnFamily, ...] = ()
     commands: tuple[Command[Any], ...] = ()
     routes: tuple[DataRoute[Any], ...] = ()
@@ -84,6 +88,7 @@ def declare(plugin: Plugin) -> Declared:
     hooks = _Hooks(plugin, plugin.module)
     groups = hooks.ask("quorate_raft_groups", RaftGroup)
     families = hooks.ask("quorate_column_families", ColumnFamily)
+    resources = _only(Resource, hooks.ask("quorate_resources", Resource))
     commands = hooks.ask("quorate_commands", Command)
     routes = hooks.ask("quorate_data_routes", DataRoute)
     queries = hooks.ask("quorate_queries", Query)
@@ -94,22 +99,24 @@ def declare(plugin: Plugin) -> Declared:
     sections = hooks.ask("quorate_config_sections", ConfigSection)
     cli_commands = hooks.ask("quorate_cli_commands", CliCommand)
     extensions = hooks.ask("quorate_extensions", ExtensionPoint, Extension)
+    derived = hooks.derived(resources)
     return Declared(
         plugin=plugin,
         groups=_only(RaftGroup, groups),
-        families=_only(ColumnFamily, families),
-        commands=_only(Command, commands),
-        routes=_only(DataRoute, routes),
-        queries=_only(Query, queries),
+        resources=resources,
+        families=(*_only(ColumnFamily, families), *derived.families),
+        commands=(*_only(Command, commands), *derived.commands),
+        routes=(*_only(DataRoute, routes), *derived.routes),
+        queries=(*_only(Query, queries), *derived.queries),
         caches=_only(Cache, caches),
-        controllers=_only(Controller, controllers),
+        controllers=(*_only(Controller, controllers), *derived.controllers),
         timers=_only(Timer, controllers),
-        services=_only(GrpcService, services),
+        services=(*_only(GrpcService, services), *derived.services),
         metrics=_only(Metric, metrics),
         sections=_only(ConfigSection, sections),
         cli_commands=_only(CliCommand, cli_commands),
         points=_only(ExtensionPoint, extensions),
-        extensions=_only(Extension, extensions),
+        extensions=(*_only(Extension, extensions), *derived.extensions),
         lifespan=hooks.lifespan if _LIFESPAN in hooks.implemented else None,
         problems=(*plugin.problems, *hooks.problems),
         failed=frozenset(hooks.failed),
@@ -160,6 +167,13 @@ class _Hooks:
             else:
                 usable.append(item)
         return tuple(usable)
+
+    def derived(self, resources: Sequence[Resource[Any]]) -> Derived:
+        """Return what resources declare; what is wrong with them is among the problems."""
+        found = derive(self.plugin.name, resources) if resources else Derived()
+        for what, fix in found.problems:
+            self._fail(_RESOURCES, what, fix)
+        return found
 
     def lifespan(self, node: NodeApi) -> AbstractAsyncContextManager[None]:
         """Call the one hook that a node calls; raises `PluginProblem` for a wrong answer."""

@@ -48,6 +48,15 @@ def installed() -> tuple[Plugin, ...]:
     return discover(entry_points(group=PROJECT), core_version=version(PROJECT))
 
 
+def module_owners() -> dict[str, str]:
+    """Return the names of the installed plugins that are not core's, by their top-level module."""
+    return {
+        module: point.name
+        for point in entry_points(group=PROJECT)
+        if (module := point.module.partition(".")[0]) != PROJECT
+    }
+
+
 def discover(points: Iterable[EntryPoint], *, core_version: str) -> tuple[Plugin, ...]:
     """Import the plugins of these entry points, in the order of their names.
 

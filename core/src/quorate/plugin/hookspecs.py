@@ -1,4 +1,4 @@
-"""The thirteen hooks of a plugin.
+"""The fourteen hooks of a plugin.
 
 Each is called once, at boot, in the order of the plugins' names, one implementation at a time, so
 that every answer and every error has an owner. All are pure and do no I/O, except the lifespan.
@@ -28,6 +28,7 @@ from quorate.plugin.declarations import (
 )
 from quorate.plugin.markers import hookspec
 from quorate.plugin.node import NodeApi
+from quorate.plugin.resource import Resource
 
 # Vocabulary: what the plugin stores, and the words for changing and reading it.
 
@@ -46,6 +47,18 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
     """Return the column families that the plugin owns.
 
     Refused: a name that does not begin with the plugin's own, and an undeclared group.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def quorate_resources() -> Sequence[Resource[Any]]:
+    """Return what is plain: rows with a key that are written, read, listed and watched.
+
+    Families, commands, routes, queries, services, the deletion with a tenant, the records of the
+    clients, the command line and the table are derived.
+
+    Refused: a method without a verb, a verb without a method, and a message that does not fit.
     """
     raise NotImplementedError
 
@@ -74,8 +87,8 @@ def quorate_data_routes() -> Sequence[DataRoute[Any]]:
 def quorate_queries() -> Sequence[Query[Any]]:
     """Return the vocabulary of reads.
 
-    Refused: a message that is declared twice, a query over several shards without an `order`, and
-    one with both `shard_key` and `items`.
+    Refused: a message that is declared twice, a query over all shards without an `order`, and one
+    with both `shard_key` and `items`.
     """
     raise NotImplementedError
 
@@ -105,7 +118,11 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 def quorate_grpc_services() -> Sequence[GrpcService]:
     """Return the gRPC services that every node serves.
 
-    Refused: a full name that another plugin declares.
+    A servicer is a plain class: each method of the service is bound to its method of that name,
+    streams and message classes as the `.proto` file has them.
+
+    Refused: a full name that another plugin declares; a servicer without a method of its service,
+    or with a public one that the service does not have.
     """
     raise NotImplementedError
 

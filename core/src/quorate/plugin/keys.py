@@ -39,6 +39,18 @@ def unpack(key: bytes) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+def shown(key: bytes) -> str:
+    """Return a key for people to read: its parts, or the bytes themselves where they are none.
+
+    `shown(pack("acme", 7))` is `('acme', 7)`.
+    """
+    try:
+        parts = unpack(key)
+    except ValueError:
+        return repr(key)
+    return repr(parts) if parts else repr(key)
+
+
 def prefix(*parts: Part) -> tuple[bytes, bytes]:
     """Return start and end of the keys that begin with these parts, as `Reader.scan` takes them."""
     packed = pack(*parts)

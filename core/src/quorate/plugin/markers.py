@@ -8,4 +8,5 @@ import pluggy
 PROJECT: Final = "quorate"
 
 hookspec: Final = pluggy.HookspecMarker(PROJECT)
+#: Marks a function of `plugin.py` as a hook: the decorator of every hook that a plugin writes.
 hookimpl: Final = pluggy.HookimplMarker(PROJECT)

@@ -11,10 +11,13 @@ from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Event
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound="CacheView")
 
+#: How new a read is: `linearizable` holds every write that was answered before it, from any node;
+#: `stale` is what some replica holds, also while there is no majority.
 Consistency = Literal["linearizable", "stale"]
 
 
@@ -22,17 +25,34 @@ Consistency = Literal["linearizable", "stale"]
 class ShardRef:
     """A shard, and the term in which this node leads it: what a controller acts for."""
 
+    #: The group of the shard.
     group: str
+    #: Its number in the group.
     shard: int
+    #: The term of the leader.
     term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who sends a command, as the node knows on which it enters."""
+
+    #: The identity that the caller has proved; empty when the cluster asks for none.
+    name: str = ""
+    #: How the command came: as a `client` made it, through `CommandService`; from a `service` or
+    #: another part of a plugin on this node; or from a `controller` or timer, fenced to a leader.
+    via: Literal["client", "service", "controller"] = "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRef:
     """Names one operation of an exactly-once session."""
 
+    #: The number that the session was opened under.
     session: int
+    #: The number of the operation, from 1 on.
     sequence: int
+    #: Answers to operations before this one are not needed any more.
     lowest_unanswered: int
 
 
@@ -44,19 +64,24 @@ class WatchedEvent:
     lost to this watcher, which must list again.
     """
 
+    #: None for a bookmark, and with `resync`.
     event: Event | None
+    #: That of the command which made the event.
     revision: int
+    #: Resumes a watch behind this event.
     token: bytes
+    #: Whether history was lost: list again.
     resync: bool = False
     #: The number of the event's shard within the group; revisions of other shards are not compared.
     shard: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers(Generic[R]):
+class Answers(Generic[A]):
     """What a query gave, in key order, and how old that may be."""
 
-    rows: Sequence[R]
+    #: In key order.
+    rows: Sequence[A]
     #: 0 of a linearizable read; -1: not known.
     age_ms: int
 
@@ -65,6 +90,7 @@ class Answers(Generic[R]):
 class ShardAnswers(Generic[R]):
     """What one of several shards answered to a query, or why it could not."""
 
+    #: The number of the shard.
     shard: int
     #: Which items of the query it was asked for; of one without items, none.
     positions: Sequence[int] = ()
@@ -143,12 +169,15 @@ class NodeApi(Protocol):
     async def read(
         self,
         message: Message,
-        row: type[R],
+        row: type[A],
         *,
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
-    ) -> Answers[R]:
-        """Run a declared query like `query`, and return its answers with their age."""
+    ) -> Answers[A]:
+        """Run a declared query like `query`, and return its answers with their age.
+
+        With `bytes` in place of a message they are not parsed: of queries that declare a `row`.
+        """
 
     def read_shards(
         self,

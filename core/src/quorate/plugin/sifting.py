@@ -18,9 +18,11 @@ M = TypeVar("M", bound=Message)
 class Sifted(Generic[I]):
     """The items of a request that can be carried out, and why the others cannot."""
 
+    #: How many items the request had.
     total: int
     #: By its position in the request.
     good: dict[int, I]
+    #: By its position in the request.
     refusals: dict[int, Invalid]
 
     async def carried_out(

@@ -25,6 +25,8 @@ class Share:
     slots: tuple[int, ...]
     #: The positions of its items in the request; of a command that is no batch, none.
     positions: tuple[int, ...] = ()
+    #: Items of the request that no shard is given, since they repeat a key: on the first share.
+    repeated: tuple[ItemRefusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,50 +48,63 @@ def split(
     """Cut a batch command into one command a shard, in the order of the shards.
 
     `holder` gives the shard of a slot, always of one group. Raises `Invalid` for an item whose key
-    is longer than `key_bytes`, and for a batch that names one key twice when its items say what
-    their key is.
+    is longer than `key_bytes`. When items say what their key is, the first one of a key is carried
+    out, and those after it are refused in their place.
     """
     items: Items[Any, Any] | None = command.items
     if items is None:
         raise ValueError(f"command {message.DESCRIPTOR.full_name} is no batch")
     # Read once: an item of a repeated field is made anew each time that it is asked for.
     requested: Sequence[Any] = list(items.get(message))
+    repeated: tuple[ItemRefusal, ...] = ()
     named = list(map(items.shard_key, requested))
     if items.key is not None:
         # Many rows are their own shard keys, which are not computed twice then.
         found = named if items.key is items.shard_key else list(map(items.key, requested))
-        _check_keys(found, key_bytes, message, requested)
+        if key_bytes is not None and max(map(len, found), default=0) > key_bytes:
+            _check_lengths(found, key_bytes, items_field(message, requested))
+        if len(set(found)) < len(found):
+            repeated = _repeated(found, items_field(message, requested))
     if key_bytes is not None and max(map(len, named), default=0) > key_bytes:
         _check_lengths(named, key_bytes, items_field(message, requested))
+    # Where the items to carry out stand in the request.
+    places: Sequence[int] = range(len(named))
+    if repeated:
+        left_out = {refusal.item for refusal in repeated}
+        places = [place for place in places if place not in left_out]
+        message = items.make(message, [requested[place] for place in places])
+        named = [named[place] for place in places]
     touched = slots_of(named)
+    distinct = sorted(set(touched))
+    owners = list(map(holder, distinct))
+    if owners and owners.count(owners[0]) == len(owners):
+        whole = Share(
+            shard=owners[0],
+            command=message,
+            slots=tuple(distinct),
+            positions=tuple(places),
+            repeated=repeated,
+        )
+        return [whole]
     # A batch touches hundreds of slots, and their shards are of one group: they go by numbers.
     shards: dict[int, ShardId] = {}
     held: dict[int, list[int]] = {}
-    for slot in sorted(set(touched)):
-        shard = holder(slot)
+    for slot, shard in zip(distinct, owners, strict=True):
         shards[shard.number] = shard
         held.setdefault(shard.number, []).append(slot)
-    if len(shards) == 1:
-        [(number, slots)] = held.items()
-        whole = Share(
-            shard=shards[number],
-            command=message,
-            slots=tuple(slots),
-            positions=tuple(range(len(named))),
-        )
-        return [whole]
     positions: dict[int, list[int]] = {number: [] for number in shards}
     put = {slot: positions[number].append for number, slots in held.items() for slot in slots}
-    for position, slot in enumerate(touched):
-        put[slot](position)
+    for place, slot in zip(places, touched, strict=True):
+        put[slot](place)
     return [
         Share(
             shard=shards[number],
             command=items.make(message, [requested[position] for position in positions[number]]),
             slots=tuple(held[number]),
             positions=tuple(positions[number]),
+            repeated=() if place else repeated,
         )
-        for number in sorted(shards)
+        for place, number in enumerate(sorted(shards))
     ]
 
 
@@ -99,7 +114,14 @@ def within(share: Share, part: Share) -> Share:
     A share that is no batch is never cut, and has no positions.
     """
     positions = tuple(share.positions[position] for position in part.positions)
-    return Share(shard=part.shard, command=part.command, slots=part.slots, positions=positions)
+    return Share(
+        shard=part.shard,
+        command=part.command,
+        slots=part.slots,
+        positions=positions,
+        # One of the parts has the first item.
+        repeated=share.repeated if 0 in part.positions else (),
+    )
 
 
 def join(answers: Sequence[ShareReply]) -> BatchReply:
@@ -117,8 +139,10 @@ def join(answers: Sequence[ShareReply]) -> BatchReply:
             refusals[position] = ItemRefusal(
                 item=position, code=refusal.code, message=refusal.message
             )
+        for repeated in answer.share.repeated:
+            refusals[repeated.item] = repeated
         replies.update(zip(positions, answer.reply.replies, strict=False))
-    total = sum(len(answer.share.positions) for answer in answers)
+    total = sum(len(each.share.positions) + len(each.share.repeated) for each in answers)
     applied = sorted((each.share.shard.number, each.revision) for each in answers if each.revision)
     return BatchReply(
         items=total,
@@ -142,23 +166,17 @@ def items_field(message: Message, items: Sequence[Any]) -> str:
     return next((field.name for field, value in message.ListFields() if value == items), "items")
 
 
-def _check_keys(
-    named: Sequence[bytes], key_bytes: int | None, message: Message, items: Sequence[Any]
-) -> None:
-    # Most batches are right: the field is looked for only when one is not.
-    longest = max(map(len, named), default=0)
-    if key_bytes is not None and longest > key_bytes:
-        _check_lengths(named, key_bytes, items_field(message, items))
-    if len(set(named)) == len(named):
-        return
-    field = items_field(message, items)
-    seen: set[bytes] = set()
-    for position, key in enumerate(named):
-        if key in seen:
-            raise Invalid(
-                f"{field}[{position}]", f"item {position} names the key {key!r} a second time"
-            )
-        seen.add(key)
+def _repeated(named: Sequence[bytes], field: str) -> tuple[ItemRefusal, ...]:
+    first: dict[bytes, int] = {}
+    return tuple(
+        ItemRefusal(
+            item=position,
+            code="INVALID_ARGUMENT",
+            message=f"{field}[{position}]: has the key of {field}[{before}]; name each once",
+        )
+        for position, key in enumerate(named)
+        if (before := first.setdefault(key, position)) != position
+    )
 
 
 def _check_lengths(named: Sequence[bytes], key_bytes: int, field: str) -> None:

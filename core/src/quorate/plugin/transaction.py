@@ -7,11 +7,23 @@ from typing import NamedTuple, Protocol
 from google.protobuf.message import Message
 
 
+class Splice(NamedTuple):
+    """The fields of a message that a stored row does not hold; the others it has like the row."""
+
+    #: The number of the field that holds the row's key.
+    key: int
+    #: The number of the field that holds its revision.
+    revision: int
+
+
 class Row(NamedTuple):
     """One stored row; `revision` is that of the command that wrote it, 0 in a private family."""
 
+    #: As it was put.
     key: bytes
+    #: As it was put.
     value: bytes
+    #: That of the command which wrote it; 0 in a private family.
     revision: int
 
 
@@ -22,9 +34,13 @@ class RowEvent:
     `previous` is the value before the change, and is kept only for families that declare it.
     """
 
+    #: The family of the row.
     family: str
+    #: The key of the row.
     key: bytes
+    #: The row after the change; None: it was deleted.
     value: bytes | None
+    #: The row before it, of a family that declares `previous`.
     previous: bytes | None = None
 
 
@@ -32,9 +48,11 @@ class RowEvent:
 class EmittedEvent:
     """Something that happened and is no row."""
 
+    #: What the handler gave to `Txn.emit`.
     message: Message
 
 
+#: What a watcher hears of: a change of a row, or what a handler has emitted.
 Event = RowEvent | EmittedEvent
 
 
@@ -75,6 +93,29 @@ class Reader(Protocol):
         It is less work than `get_rows` where no revision is looked at.
         """
 
+    def deadline(self, timer: str, key: bytes) -> int | None:
+        """Return the deadline of `key` under a declared timer, or None when none stands.
+
+        A due command compares it with its logical time: it may have moved since it was found.
+        """
+
+    def refresh(self, family: str) -> None:
+        """Call this before refusing something for what a mirrored family lacks, or has of old.
+
+        The copy of a family of another group may lag. When it may lack what was answered before
+        this command or query came, its run ends here, and it runs again once the copy has caught
+        up; then this returns. When that takes too long, it raises `Rejected` (UNAVAILABLE).
+        """
+
+    def count(self, family: str) -> int:
+        """Return how many rows this shard holds of a family that declares `counted`."""
+
+    def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
+        """Return the rows of keys in their order, as `splice` puts key and revision in front.
+
+        It is less work than `get_rows`, and nothing is parsed.
+        """
+
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
     ) -> Iterator[Row]:
@@ -84,13 +125,18 @@ class Reader(Protocol):
 class Txn(Reader, Protocol):
     """The whole world of a handler: the rows of its shard, and the writes of its command.
 
-    Reads see the command's own writes. Nothing is kept when the handler raises. A handler must be
-    deterministic: no clock, no randomness, no input but this object and the command.
+    Reads see the command's own writes. Nothing is kept when the handler raises. A handler runs
+    once, on the leader, and its writes are replicated: it changes nothing but this object, and
+    remembers nothing outside it, since the next command may run on another node.
     """
 
     @property
     def proposed_at_ms(self) -> int:
-        """The logical time of this command; the only clock that a handler may read."""
+        """The logical time of this command: it never runs backwards within a shard."""
+
+    @property
+    def generation(self) -> int:
+        """How many times the cluster was restored from a backup: part of every fence."""
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Write a row; of a family that declares a `row` message this is also an event."""
@@ -107,7 +153,7 @@ class Txn(Reader, Protocol):
     def next_id(self, sequence: str) -> int:
         """Return the next number of a named sequence, unique in the whole group.
 
-        The shard's number stands in the top 16 bits.
+        The shard's number stands in the top 16 bits. It leaps at a restore, and never goes back.
         """
 
     def schedule(
@@ -117,9 +163,6 @@ class Txn(Reader, Protocol):
 
         `ttl_ms` is the grace of a liveness timer: the time that a renewal is good for.
         """
-
-    def deadline(self, timer: str, key: bytes) -> int | None:
-        """Return the deadline that stands for `key`, so that a due command can re-check it."""
 
     def emit(self, event: Message) -> None:
         """Publish an event that is no row."""

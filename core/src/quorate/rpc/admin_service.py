@@ -11,11 +11,11 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 from quorate.rpc.server import RpcServer
-from quorate.v1 import admin_pb2, admin_pb2_grpc
+from quorate.v1 import admin_pb2
 
-SERVICE: Final = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
+SERVICE: Final = admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
 #: What is answered whatever the node is doing.
-ALWAYS: Final = (f"{SERVICE}/Topology", f"{SERVICE}/Status")
+ALWAYS: Final = (f"{SERVICE.full_name}/Topology", f"{SERVICE.full_name}/Status")
 
 #: No name of a node or a controller is longer, nor is an address.
 _LONGEST_TEXT: Final = 512
@@ -49,17 +49,19 @@ class Members(Protocol):
     def add(self, node: str, address: str) -> AsyncIterator[admin_pb2.MemberProgress]:
         """Make a node that is running a member of every shard."""
 
-    def remove(self, node: str) -> AsyncIterator[admin_pb2.MemberProgress]:
+    def remove(self, node: str, *, force: bool = False) -> AsyncIterator[admin_pb2.MemberProgress]:
         """Take a node out of every shard."""
 
 
 #: Hands a shard that this node leads to a node; raises what it is refused with.
 Transfer = Callable[[ShardId, str, float], Awaitable[None]]
+#: Begins a shard anew, and returns how often that was done with it.
+Recover = Callable[[ShardId, admin_pb2.RecoverShardRequest], Awaitable[int]]
 #: Yields a backup of this node.
 BackUp = Callable[[], AsyncGenerator[Part, None]]
 
 
-class AdminService(admin_pb2_grpc.AdminServiceServicer):
+class AdminService:
     """Reads the requests, and asks the parts of the node for what they say."""
 
     def __init__(
@@ -69,16 +71,18 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
         transfer: Transfer,
         back_up: BackUp,
         members: Members,
+        recover: Recover,
     ) -> None:
         self._reports: Final = reports
         self._controllers: Final = controllers
         self._transfer: Final = transfer
         self._back_up: Final = back_up
         self._members: Final = members
+        self._recover: Final = recover
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, admin_pb2_grpc.add_AdminServiceServicer_to_server, self)
+        server.add(SERVICE, self)
 
     async def Topology(
         self, request: admin_pb2.TopologyRequest, context: object
@@ -96,10 +100,7 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
         self, request: admin_pb2.TransferLeaderRequest, context: object
     ) -> admin_pb2.TransferLeaderResponse:
         """Answer once the node that was named leads the shard."""
-        try:
-            shard = ShardId.parse(request.shard)
-        except ValueError as error:
-            raise Invalid("shard", str(error)) from None
+        shard = _shard(request.shard)
         _demand("node", request.node)
         remaining_s = deadline.remaining_s()
         timeout_s = _TRANSFER_S if remaining_s is None else remaining_s
@@ -120,8 +121,16 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
     ) -> AsyncIterator[admin_pb2.MemberProgress]:
         """Remove a node, and tell of each step."""
         _demand("node", request.node)
-        async for progress in self._members.remove(request.node):
+        async for progress in self._members.remove(request.node, force=request.force):
             yield progress
+
+    async def RecoverShard(
+        self, request: admin_pb2.RecoverShardRequest, context: object
+    ) -> admin_pb2.RecoverShardResponse:
+        """Begin a shard anew; its nodes do so by themselves."""
+        shard = _shard(request.shard)
+        _demand("node", request.node)
+        return admin_pb2.RecoverShardResponse(epoch=await self._recover(shard, request))
 
     async def PauseController(
         self, request: admin_pb2.PauseControllerRequest, context: object
@@ -151,6 +160,13 @@ class AdminService(admin_pb2_grpc.AdminServiceServicer):
                     )
         except BackupError as error:
             raise Rejected("FAILED_PRECONDITION", str(error)) from error
+
+
+def _shard(text: str) -> ShardId:
+    try:
+        return ShardId.parse(text)
+    except ValueError as error:
+        raise Invalid("shard", str(error)) from None
 
 
 def _demand(field: str, value: str) -> None:

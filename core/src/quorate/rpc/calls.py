@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ import grpc
 import grpc.aio
 
 from quorate.observe.histogram import SECONDS, Histogram
-from quorate.rpc.handlers import Behaviour, around
+from quorate.rpc.methods import Behaviour
 
 _NAMES: Final[dict[object, str]] = {
     **{code: code.name for code in grpc.StatusCode},
@@ -20,8 +19,8 @@ _NAMES: Final[dict[object, str]] = {
 }
 
 
-class CallTally(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none when run
-    """The outermost interceptor, behind which every method is a coroutine.
+class CallTally:
+    """Counts what it is put around, from farthest out.
 
     A stream is a call from its beginning to its end. Methods that nobody serves are not counted:
     whoever calls would choose the names.
@@ -35,19 +34,11 @@ class CallTally(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none w
         #: The calls that go on, by method.
         self.open: Final = Counter[str]()
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:
-        """Count a call."""
-        found = await continuation(handler_call_details)
-        method = str(handler_call_details.method)
-        return found and around(found, lambda serve: self._counted(method, serve))
+    def around(self, path: str, serve: Behaviour) -> Behaviour:
+        """Count the calls of a method."""
 
-    def _counted(self, method: str, serve: Behaviour) -> Behaviour:
         async def served(request: Any, context: Any) -> Any:
-            self.open[method] += 1
+            self.open[path] += 1
             began, code = perf_counter(), "UNKNOWN"
             try:
                 answer = await serve(request, context)
@@ -60,11 +51,11 @@ class CallTally(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # none w
                 code = _gone(context)
                 raise
             finally:
-                self.open[method] -= 1
-                self.ended[method, code] += 1
-                durations = self.durations.get(method)
+                self.open[path] -= 1
+                self.ended[path, code] += 1
+                durations = self.durations.get(path)
                 if durations is None:
-                    durations = self.durations[method] = Histogram(SECONDS)
+                    durations = self.durations[path] = Histogram(SECONDS)
                 durations.observe(perf_counter() - began)
 
         return served

@@ -10,9 +10,16 @@ import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.wire import encode_handshake
+from quorate.plugin import Stub
+from quorate.v1 import node_pb2
 
+#: What nodes ask each other.
+SERVICE: Final = node_pb2.DESCRIPTOR.services_by_name["NodeService"]
 #: The metadata in which a call says which node makes it.
 PEER_KEY: Final = "quorate-peer-bin"
+
+#: The header by which a stream tells the asking node that it was let in.
+ADMITTED_KEY: Final = "quorate-admitted"
 
 _OPTIONS: Final = [
     # A connection of its own: votes and entries never wait behind what clients ask for.
@@ -44,12 +51,15 @@ class Way(NamedTuple):
     """A connection that stands, and what this node says of itself on it."""
 
     channel: grpc.aio.Channel
+    #: The other node's `NodeService`.
+    stub: Stub
     metadata: tuple[tuple[str, bytes], ...]
 
 
 class _Known(NamedTuple):
     address: str
     channel: grpc.aio.Channel
+    stub: Stub
 
 
 class NodeChannels:
@@ -63,15 +73,16 @@ class NodeChannels:
 
     async def way(self, node: str, timeout_s: float) -> Way:
         """Return a connection to a node once it stands; raises `NoWayError`."""
-        channel = self._channel(node)
+        known = self._known_as(node)
         try:
             async with asyncio.timeout(min(timeout_s, self._connect_s)):
-                stands = await _connected(channel)
+                stands = await _connected(known.channel)
         except TimeoutError:
             stands = False
         if not stands:
             raise NoWayError(f"{node} does not answer at {self._network.address(node)}")
-        return Way(channel, ((PEER_KEY, encode_handshake(self._network.handshake(node))),))
+        shown = encode_handshake(self._network.handshake(node))
+        return Way(known.channel, known.stub, ((PEER_KEY, shown),))
 
     async def close(self) -> None:
         """End every connection."""
@@ -79,11 +90,11 @@ class NodeChannels:
         self._known.clear()
         await asyncio.gather(*self._closing, *(each.channel.close(None) for each in known))
 
-    def _channel(self, node: str) -> grpc.aio.Channel:
+    def _known_as(self, node: str) -> _Known:
         address = self._network.address(node)
         known = self._known.get(node)
         if known is not None and known.address == address:
-            return known.channel
+            return known
         if known is not None:
             del self._known[node]
             closing = asyncio.create_task(known.channel.close(None))
@@ -92,8 +103,8 @@ class NodeChannels:
         if address is None:
             raise NoWayError(f"no address of {node} is known")
         channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-        self._known[node] = _Known(address, channel)
-        return channel
+        made = self._known[node] = _Known(address, channel, Stub(channel, SERVICE))
+        return made
 
 
 async def _connected(channel: grpc.aio.Channel) -> bool:

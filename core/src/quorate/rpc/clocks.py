@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import grpc.aio
 
 from quorate.rpc.channels import NodeChannels, NoWayError
-from quorate.v1 import node_pb2, node_pb2_grpc
+from quorate.v1 import node_pb2
 
 _EVERY_S: Final = 5.0
 _ANSWER_S: Final = 2.0
@@ -67,9 +67,8 @@ class NodeClocks:
     async def _ask(self, node: str) -> None:
         try:
             way = await self._channels.way(node, _ANSWER_S)
-            stub = node_pb2_grpc.NodeServiceStub(way.channel)
             asked_at = self._loop.time()
-            answer = await stub.Clock(
+            answer = await way.stub.Clock(
                 node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=way.metadata
             )
         except (NoWayError, grpc.aio.AioRpcError):

@@ -10,6 +10,7 @@ import grpc.aio
 
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups, Proposal
+from quorate.groups.refusals import OutcomeUnknownError
 from quorate.groups.routing import routes
 from quorate.groups.routing.lanes import Lanes
 from quorate.groups.routing.parcels import Answered
@@ -17,16 +18,23 @@ from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
 from quorate.rpc.command_stream import CommandStream
-from quorate.rpc.interceptor import told
+from quorate.rpc.methods import told
 from quorate.rpc.server import RpcServer
-from quorate.v1 import command_pb2, command_pb2_grpc, entry_pb2
+from quorate.v1 import command_pb2, entry_pb2
 
-SERVICE: Final = command_pb2.DESCRIPTOR.services_by_name["CommandService"].full_name
+SERVICE: Final = command_pb2.DESCRIPTOR.services_by_name["CommandService"]
+
+#: About what an answer takes without a reply: a smaller reply always has room.
+_STATUS_BYTES: Final = 512
+#: What an answer takes beside its reply.
+_ANSWER_BYTES: Final = 64
+#: A message of split answers has this part of the largest one, or a single larger answer.
+_PARTS: Final = 4
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
-class CommandService(command_pb2_grpc.CommandServiceServicer):
+class CommandService:
     """Takes public commands alone: internal ones are refused like unknown ones."""
 
     def __init__(self, groups: Groups, catalog: Catalog, limits: LimitsSection) -> None:
@@ -36,13 +44,36 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, command_pb2_grpc.add_CommandServiceServicer_to_server, self)
+        server.add(SERVICE, self)
 
     async def Execute(
         self, request: command_pb2.ExecuteRequest, context: object
     ) -> command_pb2.ExecuteResponse:
         """Carry out commands side by side, and answer each in its place."""
-        commands = request.commands
+        answers = await self._answers(request.commands)
+        response = command_pb2.ExecuteResponse()
+        room = _reply_room(self._limits, len(answers))
+        for command, answer in zip(request.commands, answers, strict=True):
+            room -= _fill(response.answers.add(), command, answer, room)
+        return response
+
+    async def ExecuteSplit(
+        self, request: command_pb2.ExecuteRequest, context: object
+    ) -> AsyncIterator[command_pb2.ExecuteResponse]:
+        """Carry out commands side by side, and answer each in its place, in several messages."""
+        answers = await self._answers(request.commands)
+        room, most = _reply_room(self._limits, 1), self._limits.grpc_message_bytes // _PARTS
+        response, size = command_pb2.ExecuteResponse(), 0
+        for command, answer in zip(request.commands, answers, strict=True):
+            coming = _STATUS_BYTES if isinstance(answer, Exception) else len(answer.reply)
+            if size and size + coming > most:
+                yield response
+                response, size = command_pb2.ExecuteResponse(), 0
+            _fill(response.answers.add(), command, answer, room)
+            size += coming + _ANSWER_BYTES
+        yield response
+
+    async def _answers(self, commands: Sequence[command_pb2.Command]) -> list[Answer | Exception]:
         self._check_count(commands)
         ends = _Deadlines(self._groups)
         failed: dict[int, Exception] = {}
@@ -53,11 +84,9 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 failed[place] = error
         proposed = iter(await self._groups.propose_many(proposals))
-        response = command_pb2.ExecuteResponse()
-        for place, command in enumerate(commands):
-            answer = failed[place] if place in failed else next(proposed)
-            _fill(response.answers.add(), command, answer)
-        return response
+        return [
+            failed[place] if place in failed else next(proposed) for place in range(len(commands))
+        ]
 
     async def Stream(
         self, requests: AsyncIterator[command_pb2.StreamRequest], context: Context
@@ -71,7 +100,16 @@ class CommandService(command_pb2_grpc.CommandServiceServicer):
         def put(commands: Iterable[tuple[command_pb2.Command, Answered]]) -> None:
             self._put(lanes, commands)
 
-        stream = CommandStream(put, _answer, self._limits)
+        room = _reply_room(self._limits, 1)
+
+        def tell(
+            command: command_pb2.Command, answer: Answer | Exception
+        ) -> command_pb2.CommandAnswer:
+            filled = command_pb2.CommandAnswer()
+            _fill(filled, command, answer, room)
+            return filled
+
+        stream = CommandStream(put, tell, self._limits)
         reading = asyncio.create_task(stream.read(self._messages(requests)))
         try:
             await stream.write(context.write)
@@ -199,19 +237,31 @@ def _session(stamp: entry_pb2.Stamp) -> SessionRef:
     )
 
 
-def _answer(command: command_pb2.Command, answer: Answer | Exception) -> command_pb2.CommandAnswer:
-    filled = command_pb2.CommandAnswer()
-    _fill(filled, command, answer)
-    return filled
+def _reply_room(limits: LimitsSection, answers: int) -> int:
+    """Return how many bytes of replies a response takes: a client refuses a larger one whole."""
+    most = limits.grpc_message_bytes
+    return max(most // 2, most - answers * _STATUS_BYTES)
 
 
 def _fill(
-    filled: command_pb2.CommandAnswer, command: command_pb2.Command, answer: Answer | Exception
-) -> None:
-    """Fill an answer where it stands: a message that is put into another one is copied."""
+    filled: command_pb2.CommandAnswer,
+    command: command_pb2.Command,
+    answer: Answer | Exception,
+    room: int,
+) -> int:
+    """Fill an answer where it stands, and return how much of the room for replies it takes.
+
+    A message that is put into another one is copied. A reply for which there is no room fails
+    alone: its command was carried out, and must not be told to be refused.
+    """
+    if not isinstance(answer, Exception) and max(room, _STATUS_BYTES) < len(answer.reply):
+        answer = OutcomeUnknownError(
+            f"{command.type} was carried out, and its reply of {len(answer.reply)} bytes has no "
+            "room in the response; read what it did, and send fewer such commands at once"
+        )
     if isinstance(answer, Exception):
         filled.status.CopyFrom(told(f"command {command.type}", answer))
-        return
+        return 0
     reply = filled.reply
     # Set also when it is empty: that tells that there is a reply.
     reply.payload = answer.reply
@@ -219,3 +269,4 @@ def _fill(
         reply.forgotten = True
     for shard in sorted(answer.revisions):
         reply.revisions.add(shard=shard.number, revision=answer.revisions[shard])
+    return len(answer.reply)

@@ -16,7 +16,7 @@ from quorate.groups.watching.fresh import Mark
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, NoWayError
-from quorate.v1 import node_pb2, node_pb2_grpc, watch_pb2
+from quorate.v1 import node_pb2, watch_pb2
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,8 @@ class NodeFeeds:
         while True:
             for node in self._replicas(shard):
                 try:
-                    return await self._mark_on(node, shard, deadline - self._loop.time())
+                    left_s = max(0.0, deadline - self._loop.time())
+                    return await self._mark_on(node, shard, left_s)
                 except NoWayError as error:
                     reason = str(error)
                 except grpc.aio.AioRpcError as error:
@@ -91,8 +92,7 @@ class NodeFeeds:
     async def _mark_on(self, node: str, shard: ShardId, timeout_s: float) -> Mark:
         way = await self._channels.way(node, timeout_s)
         asked = node_pb2.MarkRequest(shard=str(shard), timeout_ms=round(timeout_s * 1_000))
-        stub = node_pb2_grpc.NodeServiceStub(way.channel)
-        answer = await stub.Mark(asked, timeout=timeout_s, metadata=way.metadata)
+        answer = await way.stub.Mark(asked, timeout=timeout_s, metadata=way.metadata)
         return Mark(answer.revision, answer.generation)
 
 
@@ -200,7 +200,7 @@ class RemoteFeed:
     async def _read(self, node: str) -> None:
         """Read on from a node until it ends."""
         way = await self._channels.way(node, _CONNECT_S)
-        call = node_pb2_grpc.NodeServiceStub(way.channel).Feed(metadata=way.metadata)
+        call = way.stub.Feed(metadata=way.metadata)
         try:
             await call.write(node_pb2.FeedRequest(start=self._beginning()))
             while (response := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]

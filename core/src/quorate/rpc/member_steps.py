@@ -12,7 +12,7 @@ from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
 from quorate.rpc.channels import NodeChannels, NoWayError
 from quorate.rpc.status import DETAILS_KEY, error_of
-from quorate.v1 import node_pb2, node_pb2_grpc
+from quorate.v1 import node_pb2
 
 
 class NodeMemberSteps:
@@ -25,7 +25,7 @@ class NodeMemberSteps:
         """Have the leader of a shard take a step."""
         try:
             way = await self._channels.way(node, asked.timeout_s)
-            answer = await node_pb2_grpc.NodeServiceStub(way.channel).ChangeMember(
+            answer = await way.stub.ChangeMember(
                 node_pb2.ChangeMemberRequest(
                     shard=str(asked.shard),
                     node=asked.goal.node,

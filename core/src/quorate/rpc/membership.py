@@ -11,7 +11,7 @@ from quorate.consensus.membership import Configuration
 from quorate.groups.shard.ports import Membership
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, NoWayError
-from quorate.v1 import node_pb2, node_pb2_grpc
+from quorate.v1 import node_pb2
 
 _ANSWER_S: Final = 2.0
 
@@ -41,8 +41,7 @@ class NodeMembership:
     async def _ask(self, shard: ShardId, node: str) -> Membership | None:
         try:
             way = await self._channels.way(node, _ANSWER_S)
-            stub = node_pb2_grpc.NodeServiceStub(way.channel)
-            answer = await stub.Membership(
+            answer = await way.stub.Membership(
                 node_pb2.MembershipRequest(shard=str(shard)),
                 timeout=_ANSWER_S,
                 metadata=way.metadata,

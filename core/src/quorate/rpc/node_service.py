@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from typing import Any, Final, TypeAlias
 
 import grpc
 import grpc.aio
 
-from quorate.apply.entries import LoggedCommand, Stamp
-from quorate.apply.outcomes import Outcome
 from quorate.consensus.peer.network import PeerNetwork
-from quorate.consensus.peer.wire import MalformedMessageError, decode_handshake
+from quorate.consensus.peer.wire import Handshake, MalformedMessageError, decode_handshake
 from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, Goal, StepTaken
-from quorate.groups.routing.forwarding import ForwardedCommand, ForwardedQuery
-from quorate.groups.routing.proposing import Result
+from quorate.groups.refusals import NotProposedError
+from quorate.groups.routing.forwarding import ForwardedQuery
 from quorate.groups.shard.ports import Membership
 from quorate.groups.watching.fresh import FreshWatches
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
-from quorate.rpc.channels import PEER_KEY
-from quorate.rpc.interceptor import told
+from quorate.rpc.channels import ADMITTED_KEY, PEER_KEY, SERVICE
+from quorate.rpc.forward_serving import ForwardServing, parsed_shard
 from quorate.rpc.server import RpcServer
-from quorate.v1 import entry_pb2, node_pb2, node_pb2_grpc
+from quorate.v1 import node_pb2
 
-SERVICE: Final = node_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name
 #: About how much of an answer to a query goes into one message.
 PART_BYTES: Final = 1 << 20
 #: How long a change of members may take whose caller set no deadline.
@@ -36,7 +33,7 @@ _STEP_S: Final = 10.0
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
-class NodeService(node_pb2_grpc.NodeServiceServicer):
+class NodeService:
     """Answers a node whose handshake the peers' streams would take, too."""
 
     def __init__(
@@ -47,6 +44,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         change_member: Callable[[AskedStep], Awaitable[StepTaken]],
         wall_ms: Callable[[], int],
         watching: Callable[[], FreshWatches],
+        under_way: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._network: Final = network
         self._groups: Final = groups
@@ -54,32 +52,26 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         self._change_member: Final = change_member
         self._wall_ms: Final = wall_ms
         self._watching: Final = watching
+        #: Entered for as long as forwarded commands are carried out.
+        self._under_way: Final = under_way
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, node_pb2_grpc.add_NodeServiceServicer_to_server, self)
+        server.add(SERVICE, self)
 
     async def Forward(
-        self, request: node_pb2.ForwardRequest, context: Context
-    ) -> node_pb2.ForwardResponse:
-        """Propose commands here, and answer each in its place."""
-        await self._admit(context)
-        shard = _shard(request.shard)
-        asked = [
-            ForwardedCommand(
-                shard=shard,
-                command=_logged(each.command),
-                caller=each.caller,
-                timeout_s=_timeout_s(each.timeout_ms),
-            )
-            for each in request.commands
-        ]
-        results = await self._groups.accept(shard, asked)
-        return node_pb2.ForwardResponse(
-            answers=[
-                _answer(each.command, result) for each, result in zip(asked, results, strict=True)
-            ]
-        )
+        self, requests: AsyncIterable[node_pb2.ForwardRequest], context: Context
+    ) -> None:
+        """Propose commands here as they come, and answer each part when it has ended."""
+        asker = await self._admit(context)
+        await context.send_initial_metadata(((ADMITTED_KEY, "1"),))
+
+        def refused() -> Exception | None:
+            # A stream may outlast its node's membership.
+            reason = self._network.judge_asker(asker)
+            return None if reason is None else NotProposedError(f"this node refuses it: {reason}")
+
+        await ForwardServing(self._groups, refused, self._under_way).serve(requests, context.write)
 
     async def Query(
         self, request: node_pb2.ShardQueryRequest, context: Context
@@ -88,7 +80,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         await self._admit(context)
         found = await self._groups.accept_query(
             ForwardedQuery(
-                shard=_shard(request.shard),
+                shard=parsed_shard(request.shard),
                 type=request.type,
                 payload=request.payload,
                 row=request.row,
@@ -107,7 +99,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         """Tell a revision that every write of a shard answered before is within."""
         await self._admit(context)
         timeout_s = _timeout_s(request.timeout_ms)
-        mark = await self._watching().mark_here(_shard(request.shard), timeout_s)
+        mark = await self._watching().mark_here(parsed_shard(request.shard), timeout_s)
         return node_pb2.MarkResponse(revision=mark.revision, generation=mark.generation)
 
     async def Feed(self, requests: AsyncIterable[node_pb2.FeedRequest], context: Context) -> None:
@@ -125,7 +117,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         Whoever was removed may ask: it is how a node learns of that.
         """
         await self._admit(context, of_old=True)
-        found = self._membership(_shard(request.shard))
+        found = self._membership(parsed_shard(request.shard))
         if found is None:
             return node_pb2.MembershipResponse()
         return node_pb2.MembershipResponse(
@@ -137,7 +129,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
     ) -> node_pb2.ChangeMemberResponse:
         """Take a shard that is led here one step nearer to having a member, or to not having it."""
         await self._admit(context)
-        shard = _shard(request.shard)
+        shard = parsed_shard(request.shard)
         if not request.node:
             raise Invalid("node", "name the member that is to change")
         remaining_s = deadline.remaining_s()
@@ -158,7 +150,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         await self._admit(context)
         return node_pb2.ClockResponse(wall_ms=self._wall_ms())
 
-    async def _admit(self, context: Context, *, of_old: bool = False) -> None:
+    async def _admit(self, context: Context, *, of_old: bool = False) -> Handshake:
         """Let a node of this cluster in, and end the call of anyone else.
 
         With `of_old` it need not be a member any more.
@@ -173,6 +165,7 @@ class NodeService(node_pb2_grpc.NodeServiceServicer):
         reason = self._network.judge_asker(handshake, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
+        return handshake
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:
@@ -188,45 +181,7 @@ def parts(rows: Sequence[bytes]) -> list[list[bytes]]:
     return found
 
 
-def _shard(text: str) -> ShardId:
-    try:
-        return ShardId.parse(text)
-    except ValueError as error:
-        raise Invalid("shard", str(error)) from None
-
-
 def _timeout_s(timeout_ms: int) -> float:
     remaining_s = deadline.remaining_s()
     timeout_s = timeout_ms / 1_000
     return timeout_s if remaining_s is None else min(timeout_s, remaining_s)
-
-
-def _logged(command: entry_pb2.LoggedCommand) -> LoggedCommand:
-    stamp = command.stamp
-    return LoggedCommand(
-        command.type,
-        command.payload,
-        tuple(command.slots),
-        Stamp(stamp.session, stamp.sequence, stamp.lowest_unanswered)
-        if command.HasField("stamp")
-        else None,
-        command.slotless,
-    )
-
-
-def _answer(command: LoggedCommand, result: Result) -> node_pb2.ForwardAnswer:
-    if isinstance(result, Exception):
-        return node_pb2.ForwardAnswer(status=told(f"command {command.type}", result))
-    return node_pb2.ForwardAnswer(outcome=_outcome(result))
-
-
-def _outcome(outcome: Outcome) -> node_pb2.ForwardOutcome:
-    refusal = outcome.refusal
-    return node_pb2.ForwardOutcome(
-        revision=outcome.revision,
-        reply=outcome.reply,
-        refusal=None
-        if refusal is None
-        else node_pb2.ForwardRefusal(code=refusal.code, message=refusal.message),
-        forgotten=outcome.forgotten,
-    )

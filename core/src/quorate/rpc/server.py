@@ -6,17 +6,23 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Final
 
-import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio  # type: ignore[attr-defined]  # the stubs lack it
-from grpc_reflection.v1alpha import reflection
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health_pb2
+from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]  # the stubs lack it
+from grpc_reflection.v1alpha import reflection_pb2
+from grpc_reflection.v1alpha._async import ReflectionServicer
 
 from quorate.config.sections import LimitsSection, TlsSection, is_loopback, join_address
 from quorate.consensus.peer.streams import StreamLimits, server_options
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
-from quorate.rpc.interceptor import StatusInterceptor
+from quorate.plugin.discovery import module_owners
+from quorate.plugin.services import Kind, handler, methods_of, missing
+from quorate.plugin.splicing import encoded
+from quorate.rpc.accepting import Accepting
+from quorate.rpc.generic import Methods
 from quorate.rpc.large_requests import LargeRequests
+from quorate.rpc.methods import Around, Read, answering, reading, streaming
 
 #: Calls that one connection may have open at a time; what is beyond them waits at the client.
 STREAMS_PER_CONNECTION: Final = 10_000
@@ -24,6 +30,8 @@ STREAMS_PER_CONNECTION: Final = 10_000
 _SLACK_BYTES: Final = 1 << 20
 
 _RECEIVE: Final = "grpc.max_receive_message_length"
+_HEALTH: Final = health_pb2.DESCRIPTOR.services_by_name["Health"]
+_REFLECTION: Final = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
 _STATUS: Final = health_pb2.HealthCheckResponse
 
 
@@ -32,24 +40,29 @@ class ServingRefusedError(Exception):
 
 
 class RpcServer:
-    """One server for clients and peers. Everything is added before it starts."""
+    """One server for clients and peers. Everything is added before it starts.
+
+    `outermost` are put around every method, the first one farthest out.
+    """
 
     def __init__(
         self,
         limits: LimitsSection,
         streams: StreamLimits | None = None,
-        outermost: Sequence[grpc.aio.ServerInterceptor[Any, Any]] = (),
+        outermost: Sequence[Around] = (),
     ) -> None:
         options = dict(server_options(streams or StreamLimits()))
         # A node forwards what a client may send, with a little around it.
         options[_RECEIVE] = max(options[_RECEIVE], limits.grpc_message_bytes + _SLACK_BYTES)
         options["grpc.max_concurrent_streams"] = STREAMS_PER_CONNECTION
-        status = StatusInterceptor(limits, LargeRequests(monotonic))
-        self.server: Final = grpc.aio.server(
-            interceptors=[*outermost, status], options=list(options.items())
-        )
-        self._names: Final[list[str]] = []
-        self._health: Final = aio.HealthServicer()
+        self._limits: Final = limits
+        self._large: Final = LargeRequests(monotonic)
+        self._outermost: Final = tuple(outermost)
+        self._methods: Final = Methods()
+        self._accepting: Final = Accepting(list(options.items()))
+        self.server: Final = self._accepting.server
+        self.server.add_generic_rpc_handlers([self._methods])
+        self._health: Final = health.HealthServicer()
 
     def bind(self, host: str, port: int, tls: TlsSection) -> int:
         """Take an address, and return its port; raises `ServingRefusedError`."""
@@ -72,34 +85,55 @@ class RpcServer:
                 f"node.host to another one ({error})"
             ) from None
 
-    def add(
-        self, full_name: str, add_to_server: Callable[[Any, Any], None], servicer: object
-    ) -> None:
-        """Serve a service of core."""
-        add_to_server(servicer, self.server)
-        self._names.append(full_name)
+    def add(self, service: ServiceDescriptor, servicer: object) -> None:
+        """Serve a service by a servicer that has its methods; raises `ServingRefusedError`."""
+        if lacking := missing(service, servicer):
+            raise ServingRefusedError(
+                f"{type(servicer).__name__} lacks {', '.join(lacking)} of service "
+                f"{service.full_name}; write each as `async def` (self, request, context)"
+            )
+        for method in methods_of(service):
+            read = reading(method.request.FromString, self._limits.grpc_message_bytes)
+            serve = getattr(servicer, method.name)
+            self._put(method.path, method.kind, serve, read, encoded)
+        self._methods.services.append(service.full_name)
 
     def add_plugins(self, catalog: Catalog, api_of: Callable[[str], NodeApi]) -> None:
         """Serve the services of the plugins, each with its plugin's view of the node."""
         for name, declared in catalog.declared.items():
             for service in declared.services:
-                servicer = service.servicer(api_of(name))
-                self.add(service.full_name, service.add_to_server, servicer)
+                self.add(service.service, service.servicer(api_of(name)))
+        self._methods.unknown.know_plugins(module_owners(), catalog.declared)
 
     async def start(self) -> None:
         """Serve; health says NOT_SERVING until `set_serving`."""
         await self.set_serving(False)
-        self.add(health.SERVICE_NAME, health_pb2_grpc.add_HealthServicer_to_server, self._health)
-        names = [*self._names, reflection.SERVICE_NAME]
-        reflection.enable_server_reflection(names, self.server)
-        await self.server.start()
+        self.add(_HEALTH, self._health)
+        names = [*self._methods.services, _REFLECTION.full_name]
+        self.add(_REFLECTION, ReflectionServicer(names))
+        # Behind what other nodes' streams have added.
+        self.server.add_generic_rpc_handlers([self._methods.unknown])
+        await self._accepting.start(self._methods.unary())
 
     async def set_serving(self, serving: bool) -> None:
         """Tell the health service's callers, of the node and of each service."""
         status = _STATUS.SERVING if serving else _STATUS.NOT_SERVING
-        for name in ("", *self._names):
+        for name in ("", *self._methods.services):
             await self._health.set(name, status)
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are open after a while."""
         await self.server.stop(grace_s)
+
+    def _put(self, path: str, kind: Kind, serve: Any, read: Read | None, write: Any) -> None:
+        of_requests = None
+        if kind.startswith("stream"):
+            # What reading raises comes out of the servicer's own loop over its requests.
+            of_requests, read = read, None
+        if kind.endswith("stream"):
+            behaviour = streaming(path, serve, read)
+        else:
+            behaviour = answering(path, serve, read, self._large)
+        for around in reversed(self._outermost):
+            behaviour = around(path, behaviour)
+        self._methods.put(path, handler(kind, behaviour, of_requests, write))

@@ -2,6 +2,7 @@
 
 `reason` tells apart what a client may do next; `retry` in the metadata says it in one word: `safe`,
 or `session` where only an exactly-once session makes it safe. Without it, trying again is useless.
+`stage` is `admission` when a command was refused before what its session has recorded was read.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
+from quorate.apply.outcomes import TOO_LARGE, UNKNOWN_COMMAND
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import (
+    CopyBehindError,
     ExhaustedError,
     FencedError,
     LeaderlessError,
     NoLeaderError,
+    NotAdmittedError,
     NotProposedError,
     NotProposedInTimeError,
     NotServingError,
@@ -49,6 +53,9 @@ M = TypeVar("M", bound=Message)
 
 _CANONICAL: Final = frozenset(code_pb2.Code.keys()) - {"OK"}
 
+#: The canonical codes of what core refuses in the place of a handler.
+_OF_CORE: Final = {TOO_LARGE: "INVALID_ARGUMENT", UNKNOWN_COMMAND: "UNIMPLEMENTED"}
+
 Retry = Literal["safe", "session", ""]
 
 
@@ -68,6 +75,7 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
     NoLeaderError: _Row("UNAVAILABLE", "NO_LEADER", "safe"),
     UnknownShardError: _Row("UNAVAILABLE", "UNKNOWN_SHARD", "safe"),
     WrongShardError: _Row("UNAVAILABLE", "WRONG_SHARD", "safe"),
+    CopyBehindError: _Row("UNAVAILABLE", "COPY_BEHIND", "safe"),
     ExhaustedError: _Row("RESOURCE_EXHAUSTED", "EXHAUSTED", "safe"),
     NotProposedInTimeError: _Row("DEADLINE_EXCEEDED", "NOT_PROPOSED_IN_TIME", "safe"),
     OutcomeUnknownError: _Row("UNAVAILABLE", "OUTCOME_UNKNOWN", "session"),
@@ -88,6 +96,7 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
 #: Those that say all in their text.
 _PLAIN: Final[frozenset[type[Exception]]] = frozenset(
     {
+        CopyBehindError,
         NotProposedError,
         NotProposedInTimeError,
         NotServingError,
@@ -109,6 +118,8 @@ def status_of(error: Exception) -> status_pb2.Status:
         if row.reason == INTERNAL:
             text = f"{type(error).__name__}: {text}; the node's log says where"
     metadata: dict[str, str] = {"retry": row.retry} if row.retry else {}
+    if isinstance(error, NotAdmittedError):
+        metadata["stage"] = "admission"
     details: list[Message] = []
     if isinstance(error, Invalid):
         violation = error_details_pb2.BadRequest.FieldViolation(
@@ -168,8 +179,8 @@ def detail(status: status_pb2.Status, kind: type[M]) -> M:
 
 
 def _rejected(error: Rejected) -> _Row:
-    canonical = error.code in _CANONICAL
-    return _Row(error.code if canonical else "FAILED_PRECONDITION", _cut(error.code, _NAME_BYTES))
+    code = error.code if error.code in _CANONICAL else _OF_CORE.get(error.code)
+    return _Row(code or "FAILED_PRECONDITION", _cut(error.code, _NAME_BYTES))
 
 
 def _shard(error: Exception) -> str | None:

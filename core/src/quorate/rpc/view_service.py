@@ -14,16 +14,16 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 from quorate.rpc.server import RpcServer
-from quorate.v1 import view_pb2, view_pb2_grpc
+from quorate.v1 import view_pb2
 
-SERVICE: Final = view_pb2.DESCRIPTOR.services_by_name["ViewService"].full_name
+SERVICE: Final = view_pb2.DESCRIPTOR.services_by_name["ViewService"]
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
-class ViewService(view_pb2_grpc.ViewServiceServicer):
+class ViewService:
     """Gives rows as fast as whoever reads takes them, and holds a page of them at most."""
 
     def __init__(
@@ -38,7 +38,7 @@ class ViewService(view_pb2_grpc.ViewServiceServicer):
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, view_pb2_grpc.add_ViewServiceServicer_to_server, self)
+        server.add(SERVICE, self)
 
     async def Open(
         self, request: view_pb2.OpenViewRequest, context: object

@@ -20,9 +20,9 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 from quorate.rpc.server import RpcServer
-from quorate.v1 import watch_pb2, watch_pb2_grpc
+from quorate.v1 import watch_pb2
 
-SERVICE: Final = watch_pb2.DESCRIPTOR.services_by_name["WatchService"].full_name
+SERVICE: Final = watch_pb2.DESCRIPTOR.services_by_name["WatchService"]
 #: About what the events of several commands in one response come to at most.
 RESPONSE_BYTES: Final = 1 << 20
 #: How long a client that takes nothing holds up the end of a node.
@@ -32,7 +32,7 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Kind: TypeAlias = watch_pb2.WatchEvent.Kind
 
 
-class WatchService(watch_pb2_grpc.WatchServiceServicer):
+class WatchService:
     """Gives what a watch reads as fast as its client takes it, and holds a page of it at most.
 
     `shards` says which shards a group has.
@@ -52,7 +52,7 @@ class WatchService(watch_pb2_grpc.WatchServiceServicer):
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, watch_pb2_grpc.add_WatchServiceServicer_to_server, self)
+        server.add(SERVICE, self)
 
     async def stop(self, why: str) -> None:
         """End every watch, so that its client goes on elsewhere, and refuse new ones."""

@@ -47,6 +47,7 @@ class Kind(IntEnum):
 
 
 _PARTS: Final = {Kind.PUT: 2, Kind.REPLACED: 3, Kind.DELETED: 2, Kind.DELETED_OVER: 3}
+_DELETIONS: Final = frozenset({Kind.DELETED, Kind.DELETED_OVER})
 
 
 class RowChange(NamedTuple):
@@ -112,6 +113,10 @@ class EventRow:
         del self.runs[mark[0] :]
         del self.parts[mark[1] :]
 
+    def size_since(self, mark: tuple[int, int]) -> int:
+        """Return the bytes of what was added since."""
+        return sum(map(len, self.parts[mark[1] :]))
+
     def encode(self, at_ms: int) -> bytes:
         """Return the row's value."""
         parts, count = self.parts, len(self.parts)
@@ -146,6 +151,46 @@ def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterat
     A selection names families, or full names of emitted messages, each with the prefix that keys
     must have.
     """
+    at_ms, found, ends = _runs(value)
+    first = 0
+    for family, kind, length in found:
+        prefix = b"" if selection is None else selection.get(family)
+        if prefix is not None:
+            edges = ends[first : first + length + 1]
+            yield from _changes(value, edges, family, kind, at_ms, prefix)
+        first += length
+
+
+def rows_of(value: bytes) -> Iterator[tuple[str, dict[bytes, bytes | None]]]:
+    """Yield what the events in a row change: runs of stored rows, in order; None: deleted.
+
+    Where something was emitted it is the full name of the message, without rows. Raises
+    `ValueError` for bytes that are no event row.
+    """
+    _, found, ends = _runs(value)
+    first = 0
+    for family, kind, length in found:
+        if kind is Kind.EMITTED:
+            yield family, {}
+        else:
+            step, last = _PARTS[kind], first + length
+            keys = [
+                value[start:end]
+                for start, end in zip(
+                    ends[first:last:step], ends[first + 1 : last : step], strict=True
+                )
+            ]
+            if kind in _DELETIONS:
+                yield family, dict.fromkeys(keys)
+            else:
+                starts, stops = ends[first + 1 : last : step], ends[first + 2 : last + 1 : step]
+                rows = [value[start:end] for start, end in zip(starts, stops, strict=True)]
+                yield family, dict(zip(keys, rows, strict=True))
+        first += length
+
+
+def _runs(value: bytes) -> tuple[int, list[tuple[str, Kind, int]], list[int]]:
+    """Return logical time, (family, kind, number of parts) of each run, and the parts' edges."""
     try:
         form, at_ms, runs, count = _HEAD.unpack_from(value)
         if form != _FORMAT:
@@ -163,13 +208,7 @@ def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterat
     ends = list(accumulate(lengths, initial=at + 4 * count))
     if ends[-1] != len(value) or sum(length for _, _, length in found) != count:
         raise ValueError(f"an event row of {len(value)} bytes does not add up")
-    first = 0
-    for family, kind, length in found:
-        prefix = b"" if selection is None else selection.get(family)
-        if prefix is not None:
-            edges = ends[first : first + length + 1]
-            yield from _changes(value, edges, family, kind, at_ms, prefix)
-        first += length
+    return at_ms, found, ends
 
 
 def _changes(
@@ -182,7 +221,7 @@ def _changes(
             yield StoredEvent(revision, at_ms, Emitted(family, value[start + size : end]))
         return
     step = _PARTS[kind]
-    deleted = kind in (Kind.DELETED, Kind.DELETED_OVER)
+    deleted = kind in _DELETIONS
     for first in range(0, len(edges) - 1, step):
         key = value[edges[first] : edges[first + 1]]
         if not key.startswith(prefix):

@@ -16,7 +16,7 @@ DEADLINE_KEYS: Final = "core.deadline_keys"
 SEQUENCES: Final = "core.sequences"
 #: The exact number of rows of each family that asks for it.
 COUNTS: Final = "core.counts"
-#: The slots that the shard owns.
+#: What the shard knows of itself: the slots that it owns, and whom it was handed to.
 SLOTS: Final = "core.slots"
 #: Copies of other shards' rows, and how far each has come.
 MIRRORS: Final = "core.mirrors"

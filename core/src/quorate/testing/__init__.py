@@ -7,16 +7,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from quorate.testing.cli import Cli
     from quorate.testing.conformance import PluginConformance
+    from quorate.testing.memory_client import MemoryClient
     from quorate.testing.node import MemoryNode
     from quorate.testing.shard import InternalError
     from quorate.testing.simulated import simulate
     from quorate.testing.txn import MemoryTxn
 
-__all__ = ["InternalError", "MemoryNode", "MemoryTxn", "PluginConformance", "simulate"]
+__all__ = [
+    "Cli",
+    "InternalError",
+    "MemoryClient",
+    "MemoryNode",
+    "MemoryTxn",
+    "PluginConformance",
+    "simulate",
+]
 
 _MODULES: Final = {
+    "Cli": "cli",
     "InternalError": "shard",
+    "MemoryClient": "memory_client",
     "MemoryNode": "node",
     "MemoryTxn": "txn",
     "PluginConformance": "conformance",

@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 
 from quorate.plugin import Command
 from quorate.testing.node import MemoryNode
+from quorate.testing.shard import Outcome
 from quorate.v1.batch_pb2 import BatchReply
 
 #: Over how many shards a batch is split, to be compared with one.
@@ -21,6 +22,18 @@ def shard_keys_of(command: Command[Any], message: Message) -> set[bytes]:
     if command.items is not None:
         return {command.items.shard_key(item) for item in command.items.get(message)}
     return set()
+
+
+def refusals_of(command: Command[Any], outcome: Outcome) -> list[str]:
+    """Return why nothing of a command was carried out; empty: some of it was."""
+    if outcome.failure is not None:
+        return [str(outcome.failure)]
+    if command.items is None or outcome.answered is not BatchReply:
+        return []
+    reply = BatchReply.FromString(outcome.reply)
+    if not reply.items or len(reply.refusals) < reply.items:
+        return []
+    return [f"{each.code}: {each.message}" for each in reply.refusals]
 
 
 async def difference(

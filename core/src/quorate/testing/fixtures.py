@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from quorate.client import Client
 from quorate.testing.caches import differences
+from quorate.testing.cli import Cli
 from quorate.testing.cluster import Cluster
+from quorate.testing.memory_client import MemoryClient
 from quorate.testing.node import MemoryNode
 
 
@@ -29,6 +32,13 @@ def checked_node() -> Iterator[Callable[[MemoryNode], MemoryNode]]:
     found = (differences(node, plugin) for node in nodes for plugin in node.catalog.declared)
     wrong = [difference for differences_of_one in found for difference in differences_of_one]
     assert not wrong, "; ".join(wrong)
+
+
+@pytest.fixture
+def cli() -> Iterator[Callable[[MemoryNode | MemoryClient | Client], Cli]]:
+    """Run commands of `quorate`: `cli(MemoryNode(["mqtt"])).run("mqtt", "users", "list")`."""
+    with ExitStack() as stack:
+        yield lambda asked: stack.enter_context(Cli(asked))
 
 
 @pytest.fixture

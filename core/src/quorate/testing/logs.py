@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Final, Protocol
 
-from google.protobuf.message import Message
+from google.protobuf import text_format
+from google.protobuf.empty_pb2 import Empty as Row
+from google.protobuf.message import DecodeError, Message
 
 from quorate.apply.entries import LoggedCommand
-from quorate.plugin import METADATA_GROUP, Reader, Rejected
+from quorate.plugin import METADATA_GROUP, Event, Reader, Rejected, RowEvent, keys
 from quorate.plugin.catalog import Catalog
 from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode
@@ -47,9 +49,6 @@ class ApplyFloor(Protocol):
     def replica_digest(self) -> str:
         """Return the digest that replicas are compared by: all rows, the events, the checksum."""
 
-    def checksum_at(self) -> tuple[int, int]:
-        """Return the applied index and the checksum there, as leaders stamp entries with it."""
-
     def load(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
         """Store rows as they are, in the order given."""
 
@@ -61,14 +60,6 @@ class ApplyFloor(Protocol):
 
 
 NewShard = Callable[[Catalog, str, ShardState | None], ApplyFloor]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """What came of a log: the digest of each group's shard, and every outcome as text."""
-
-    digests: Mapping[str, str]
-    outcomes: tuple[str, ...]
 
 
 def memory_shard(catalog: Catalog, group: str, state: ShardState | None) -> MemoryShard:
@@ -100,24 +91,6 @@ def is_of_a_plugin(catalog: Catalog, entry: Entry) -> bool:
     return all(command.type in catalog.commands for command in entry.commands)
 
 
-def play(catalog: Catalog, log: Sequence[LoggedCommand], new_shard: NewShard) -> Played:
-    """Apply the log entry by entry on empty shards."""
-    digests: dict[str, str] = {}
-    outcomes: dict[int, str] = {}
-    for group, entries in sorted(by_group(catalog, log).items()):
-        shard = new_shard(catalog, group, None)
-        for entry in entries:
-            [outcome] = shard.apply([entry])
-            outcomes[entry.index] = shown(outcome)
-        digests[group] = shard.digest()
-    return Played(digests=digests, outcomes=tuple(outcomes[index] for index in sorted(outcomes)))
-
-
-def stamped(entry: Entry, leader: ApplyFloor) -> Entry:
-    """Return an entry as a leader that has come so far proposes it."""
-    return replace(entry, checked=leader.checksum_at())
-
-
 def apply_each(shard: ApplyFloor, entries: Sequence[Entry]) -> list[Outcome]:
     """Apply the entries one by one, and return the outcomes of all their commands."""
     return [outcome for entry in entries for outcome in shard.apply([entry])]
@@ -135,10 +108,33 @@ def shown(outcome: Outcome) -> str:
     """Return all of an outcome as text that can be compared between processes."""
     if outcome.failure is not None:
         return f"{outcome.revision} {type(outcome.failure).__name__} {outcome.failure}"
-    answered = "None"
+    answered = "nothing"
     if outcome.answered is not None:
-        answered = f"{outcome.answered.DESCRIPTOR.full_name} {outcome.reply!r}"
-    return f"{outcome.revision} {answered} {list(map(str, outcome.events))}"
+        answered = _fields(outcome.answered.FromString(outcome.reply))
+    happened = "; ".join(map(_happened, outcome.events)) or "no events"
+    return f"{outcome.revision} answered {answered}: {happened}"
+
+
+def _fields(message: Message) -> str:
+    text = text_format.MessageToString(message, as_one_line=True, print_unknown_fields=True)
+    return f"{message.DESCRIPTOR.name}{{{text}}}"
+
+
+def _happened(event: Event) -> str:
+    if not isinstance(event, RowEvent):
+        return f"emitted {_fields(event.message)}"
+    text = f"{event.family} {keys.shown(event.key)}"
+    if event.previous is not None:
+        text += f" was {_row(event.previous)}"
+    return f"{text} is {'deleted' if event.value is None else _row(event.value)}"
+
+
+def _row(value: bytes) -> str:
+    # Of which message a row is nothing says here: its fields have numbers.
+    try:
+        return _fields(Row.FromString(value))
+    except DecodeError:
+        return repr(value)
 
 
 def cut(entries: Sequence[Entry], count: int) -> list[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from quorate.apply.applier import mirrored
+from quorate.apply.program import mirrored
 from quorate.plugin import METADATA_GROUP, Event, RowEvent
 from quorate.plugin.catalog import Catalog
 from quorate.testing.shard import Entry, MemoryShard, command_of

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import MappingProxyType
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, Literal, Self, TypeVar, cast
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
@@ -15,13 +15,17 @@ from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import LeaderlessError
 from quorate.groups.routing import queries, routes as routing
+from quorate.groups.routing.admitting import admitted
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
     Answers,
     CacheView,
+    Caller,
     Command,
     Consistency,
     Event,
+    Invalid,
+    Query,
     Rejected,
     RowEvent,
     SessionRef,
@@ -32,7 +36,10 @@ from quorate.plugin import (
     splitting,
 )
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.resource.serving import Servicer
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.singles import batch_of, of_item, only_reply
+from quorate.plugin.slots import even_cut
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Mirrors
@@ -40,10 +47,12 @@ from quorate.testing.reads import run_query
 from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
 from quorate.testing.timers import due_commands
 from quorate.testing.watches import History
+from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import OpenSession, OpenSessionReply
 
 M = TypeVar("M", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
@@ -163,26 +172,15 @@ class MemoryNode:
         An operation whose answer its session does not keep, because it is over 4 KiB and the
         session has no name, is answered with an empty `reply` when it is tried again.
         """
-        declared = self._declared(command)
-        routing.check(declared, command, self._limits)
-        await asyncio.sleep(0)
-        self._check_fence(if_leader)
-        logged = _copy(command)
-        shards = self._shards[declared.group]
-        shares = routing.route(declared, logged, self._slot_map, self._limits)
-        if session is not None:
-            routing.check_session(shares)
-        self.proposals.append(logged)
-        if declared.items is None:
-            shard = shards[shares[0].shard.number]
-            return _reply(logged, self._commit(shard, logged, session), reply)
-        outcomes = [
-            self._commit(shards[each.shard.number], each.command, session) for each in shares
-        ]
-        if any(outcome.forgotten for outcome in outcomes):
-            return reply()
-        answers = list(map(_share_reply, shares, outcomes))
-        return _typed(logged, splitting.join(answers), reply)
+        via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
+        batch = batch_of(self.catalog.singles, command)
+        if batch is None:
+            return await self._propose(command, reply, Caller(via=via), session, if_leader)
+        try:
+            answer = await self._propose(batch, BatchReply, Caller(via=via), session, if_leader)
+        except Invalid as invalid:
+            raise of_item(invalid) from None
+        return reply.FromString(only_reply(answer))
 
     async def query(
         self,
@@ -193,25 +191,25 @@ class MemoryNode:
         min_revision: int = 0,
     ) -> AsyncIterator[M]:
         """Run a declared query; both consistencies see everything that was proposed before."""
-        parts = queries.parts(
-            queries.declared(self.catalog, message.DESCRIPTOR.full_name), message, self._slot_map
-        )
-        await asyncio.sleep(0)
-        asked = [(self._readable(part.shard), part.message) for part in parts]
-        for answer in run_query(self.catalog, message, asked, min_revision):
-            yield _typed(message, answer, row)
+        found = await self.read(message, row, consistency=consistency, min_revision=min_revision)
+        for answer in found.rows:
+            yield answer
 
     async def read(
         self,
         message: Message,
-        row: type[M],
+        row: type[A],
         *,
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
-    ) -> Answers[M]:
+    ) -> Answers[A]:
         """Run a declared query; nothing here is ever old."""
-        found = self.query(message, row, consistency=consistency, min_revision=min_revision)
-        return Answers(rows=[answer async for answer in found], age_ms=0)
+        query = queries.declared(self.catalog, message.DESCRIPTOR.full_name)
+        parts = queries.parts(query, message, self._slot_map)
+        await asyncio.sleep(0)
+        asked = [(self._readable(part.shard), part) for part in parts]
+        found = run_query(self.catalog, message, asked, min_revision)
+        return Answers(rows=_shown(query, found, row), age_ms=0)
 
     async def read_shards(
         self,
@@ -234,8 +232,8 @@ class MemoryNode:
             except LeaderlessError as error:
                 failures.append((part, error))
                 continue
-            found = run_query(self.catalog, message, [(shard, part.message)], 0)
-            rows = [_typed(message, each, row) for each in found]
+            found = run_query(self.catalog, message, [(shard, part)], 0)
+            rows = _shown(declared, found, row)
             yield ShardAnswers(shard=shard.number, positions=part.positions, rows=rows)
         if failures and len(failures) == len(parts):
             raise failures[0][1]
@@ -257,6 +255,20 @@ class MemoryNode:
             yield event
 
     # What a test does and sees.
+
+    async def execute(
+        self,
+        command: Message,
+        reply: type[M],
+        *,
+        caller: Caller | None = None,
+        session: SessionRef | None = None,
+    ) -> M:
+        """Carry out a public command as one that a client sends through `CommandService`."""
+        if not self._declared(command).public:
+            name = command.DESCRIPTOR.full_name
+            raise Invalid("type", f"the command {name} is internal: no client may send it")
+        return await self._propose(command, reply, caller or Caller(), session, None)
 
     async def advance(self, ms: int) -> None:
         """Move logical time, and propose the commands of the timers that are due then."""
@@ -329,6 +341,16 @@ class MemoryNode:
         [number] = numbers
         return number
 
+    def topology(self) -> TopologyResponse:
+        """Return where the shards are, as clients are told."""
+        return TopologyResponse(
+            shards=[
+                ShardPlace(group=group, number=number, slots=slots)
+                for group, found in self._shards.items()
+                for number, slots in enumerate(even_cut(len(found)))
+            ]
+        )
+
     def forget_history(self, group: str) -> None:
         """Lose the events of a group: watchers that have not seen them all get a resync."""
         self._histories[group].forget()
@@ -340,7 +362,9 @@ class MemoryNode:
             known = ", ".join(self.catalog.services) or "none"
             raise LookupError(f"service {full_name} is not declared; declared are {known}")
         if full_name not in self._servicers:
-            self._servicers[full_name] = service.servicer(self)
+            made = service.servicer(self)
+            # A derived method answers in the wire form, which a test would have to parse.
+            self._servicers[full_name] = made.remade() if isinstance(made, Servicer) else made
         return self._servicers[full_name]
 
     def rows(self, family: str) -> dict[bytes, bytes]:
@@ -358,6 +382,47 @@ class MemoryNode:
         if declared is None:
             raise LookupError(f"command {name} is not declared; return it from quorate_commands")
         return declared
+
+    async def _propose(
+        self,
+        command: Message,
+        reply: type[M],
+        caller: Caller,
+        session: SessionRef | None,
+        fence: ShardRef | None,
+    ) -> M:
+        declared = self._declared(command)
+        routing.check(declared, command, self._limits)
+        logged = await self._admitted(declared, command, caller)
+        await asyncio.sleep(0)
+        self._check_fence(fence)
+        shards = self._shards[declared.group]
+        shares = routing.route(declared, logged, self._slot_map, self._limits)
+        if session is not None:
+            routing.check_session(shares)
+        self.proposals.append(logged)
+        if declared.items is None:
+            shard = shards[shares[0].shard.number]
+            return _reply(logged, self._commit(shard, logged, session), reply)
+        outcomes = [
+            self._commit(shards[each.shard.number], each.command, session) for each in shares
+        ]
+        if any(outcome.forgotten for outcome in outcomes):
+            return reply()
+        answers = list(map(_share_reply, shares, outcomes))
+        return _typed(logged, splitting.join(answers), reply)
+
+    async def _admitted(self, declared: Command[Any], command: Message, caller: Caller) -> Message:
+        given = _copy(command)
+        admission = await admitted(declared, given, self, caller)
+        if given != command:
+            name = command.DESCRIPTOR.full_name
+            raise RuntimeError(
+                f"admit of {name} changed the command that it was given; return another message"
+            )
+        if admission is not given:
+            routing.check(declared, admission, self._limits)
+        return _copy(admission)
 
     def _readable(self, shard: ShardId) -> MemoryShard:
         if (shard.group, shard.number) in self.unreadable:
@@ -377,7 +442,7 @@ class MemoryNode:
         declared = self._declared(command)
         if declared.validate is not None:
             declared.validate(command)
-        logged = _copy(command)
+        logged = await self._admitted(declared, command, Caller(via="controller"))
         self.proposals.append(logged)
         failure = self._commit(shard, logged, None).failure
         if isinstance(failure, InternalError):
@@ -462,6 +527,16 @@ def _share_reply(share: splitting.Share, outcome: Outcome) -> splitting.ShareRep
 def _typed(asked: Message, answer: Message, kind: type[M]) -> M:
     _check_type(asked, type(answer), kind)
     return _copy(cast("M", answer))
+
+
+def _shown(query: Query[Any], found: Sequence[Any], kind: type[A]) -> Sequence[A]:
+    """Return answers as they were asked for; nobody changes what another one gets."""
+    expected: Any = kind
+    if query.row is None:
+        return [_typed(query.message(), each, expected) for each in found]
+    if expected is not bytes:
+        _check_type(query.message(), query.row, expected)
+    return queries.shown(query, found, kind)
 
 
 def _check_type(asked: Message, answered: type[Message], kind: type[Message]) -> None:

@@ -6,10 +6,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from quorate.groups.routing.queries import bounded, reads_of
-from quorate.plugin import Invalid, Query, Reader, Rejected, Row, UndeclaredFamilyError
+from quorate.plugin import (
+    Invalid,
+    Query,
+    Reader,
+    Rejected,
+    Row,
+    Splice,
+    UndeclaredFamilyError,
+    keys,
+)
 from quorate.plugin.catalog import Catalog
 from quorate.testing.logs import ApplyFloor
 
@@ -22,11 +31,11 @@ def fault(catalog: Catalog, message: Message, shard: ApplyFloor) -> str:
     name = message.DESCRIPTOR.full_name
     query: Query[Any] = catalog.queries[name]
     reads = reads_of(catalog, query)
-    found: list[list[Message]] = []
+    found: list[list[Any]] = []
     for _ in range(2):
         reader = _NotingReader(shard.reader(reads))
         try:
-            found.append(bounded(name, query.run(reader, message)))
+            found.append(bounded(name, query.run(reader, message), encoded=query.row is not None))
         except Invalid:
             return ""
         except Rejected as refusal:
@@ -44,10 +53,27 @@ def fault(catalog: Catalog, message: Message, shard: ApplyFloor) -> str:
     first, second = found
     if first != second:
         return "gives other answers the second time: it depends on more than rows and message"
+    if query.row is not None and (strange := _strange(query.row, first)):
+        return strange
+    if query.items is not None and query.order is None:
+        wanted = len(query.items.get(message))
+        if len(first) != wanted:
+            return f"answers {wanted} items with {len(first)}, and has no order to merge them by"
     if query.order is not None:
         places = [query.order(answer) for answer in first]
         if places != sorted(places):
-            return f"answers in the order {places}, which is not sorted: shards cannot be merged"
+            order = ", ".join(map(keys.shown, places))
+            return f"answers in the order {order}, which is not sorted: shards cannot be merged"
+    return ""
+
+
+def _strange(row: type[Message], answers: Iterable[bytes]) -> str:
+    """Return what is wrong with answers that are said to be the wire form of a message."""
+    for answer in answers:
+        try:
+            row.FromString(answer)
+        except DecodeError:
+            return f"yields {len(answer)} bytes that are no {row.DESCRIPTOR.full_name}"
     return ""
 
 
@@ -88,12 +114,27 @@ class _NotingReader:
         with self._noting():
             return self._reader.get_values(family, keys)
 
+    def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
+        with self._noting():
+            return self._reader.get_spliced(family, keys, splice)
+
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
     ) -> Iterator[Row]:
         self.most = max(self.most, limit)
         with self._noting():
             return self._reader.scan(family, start, end, limit=limit, reverse=reverse)
+
+    def deadline(self, timer: str, key: bytes) -> int | None:
+        return self._reader.deadline(timer, key)
+
+    def refresh(self, family: str) -> None:
+        with self._noting():
+            self._reader.refresh(family)
+
+    def count(self, family: str) -> int:
+        with self._noting():
+            return self._reader.count(family)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:

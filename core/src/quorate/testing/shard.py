@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Self
 
 from google.protobuf.message import Message
 
-from quorate.apply.applier import Applier, ApplyLimits, families_of
+from quorate.apply.applier import Applier, ApplyLimits
 from quorate.apply.deadlines import Deadline
-from quorate.apply.entries import EntryBatch, LoggedCommand, Stamp, encode, revision_of, whole
+from quorate.apply.entries import LoggedCommand, Stamp, revision_of, whole
+from quorate.apply.evaluator import EvaluationLimits, Evaluator
 from quorate.apply.outcomes import INTERNAL, Outcome as Answer, Refusal
+from quorate.apply.program import Program, families_of
 from quorate.apply.scope import Family
 from quorate.apply.txn import ShardReader
 from quorate.consensus.messages import Entry as LogEntry, EntryKind
@@ -30,7 +32,8 @@ from quorate.testing.probes import Apply, wrapped
 from quorate.testing.stored import deadlines_in, events_of, rows_in
 
 #: A batch of entries ends where its giver ends it.
-_LIMITS: Final = ApplyLimits(turn_bytes=1 << 62, turn_s=float("inf"))
+_STORED: Final = ApplyLimits(turn_bytes=1 << 62, turn_s=float("inf"))
+_EVALUATED: Final = EvaluationLimits(entry_bytes=1 << 62, entry_s=float("inf"), slow_s=float("inf"))
 _TERM: Final = 1
 _EVERYTHING: Final = 1 << 62
 #: What handlers write beside the rows of their families.
@@ -68,13 +71,6 @@ class Entry:
     commands: tuple[LoggedCommand, ...]
     #: When its commands were proposed, in logical time.
     at_ms: int = 0
-    #: An index, and the checksum that the leader had there; 0: nothing to compare.
-    checked: tuple[int, int] = (0, 0)
-
-    def logged(self) -> LogEntry:
-        """Return the entry as consensus knows it."""
-        batch = EntryBatch(self.at_ms, *self.checked, self.commands)
-        return LogEntry(self.index, _TERM, EntryKind.COMMAND, encode(batch))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +120,16 @@ class MemoryShard:
         self._met: Final[deque[InternalError]] = deque()
         self._bugs: Final[dict[int, InternalError]] = {}
         self._answered: Final[dict[int, type[Message]]] = {}
+        program = Program.of(wrapped(catalog, self._noting), group)
+        shard = ShardId(group, number)
         self.applier: Final = Applier(
-            wrapped(catalog, self._noting),
-            ShardId(group, number),
+            catalog, shard, self.data, counted=program.counted, limits=_STORED
+        )
+        self.evaluator: Final = Evaluator(
+            program,
+            shard,
             self.data,
-            limits=_LIMITS,
+            limits=_EVALUATED,
             on_failure=lambda *met: self._met.append(InternalError(*met)),
         )
 
@@ -153,21 +154,37 @@ class MemoryShard:
         return self.data.orphans
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-        """Apply entries as one batch, and return the outcome of each command in order.
-
-        Raises `ReplicaStoppedError` when one cannot be applied here; then none is.
+        """Evaluate entries one after the other, store their effects as one batch, and return the
+        outcome of each command in order.
         """
         before = whole(self.applied)
         self._met.clear()
-        done = self.applier.apply(list(self._without_gaps(entries)))
-        answers = {entry.index: entry.outcomes for entry in done}
+        answers: list[Answer] = []
+        logged: list[LogEntry] = []
+        index = self.applied
+        for entry in entries:
+            logged += [
+                LogEntry(left_out, _TERM, EntryKind.NOOP, b"")
+                for left_out in range(index + 1, entry.index)
+            ]
+            index = entry.index
+            evaluation = self.evaluator.evaluate(index, [entry.commands], entry.at_ms)
+            self.evaluator.logged(evaluation)
+            answers += evaluation.outcomes[0]
+            logged.append(LogEntry(index, _TERM, EntryKind.COMMAND, evaluation.payload))
+        self.applier.apply(logged)
+        self.evaluator.stored(index)
         happened: dict[int, list[StoredEvent]] = {}
         for event in self.events_after(before):
             happened.setdefault(event.revision, []).append(event)
-        return [
-            self._outcome(answer, happened.get(revision_of(entry.index, position), ()))
+        revisions = [
+            revision_of(entry.index, position)
             for entry in entries
-            for position, answer in enumerate(answers[entry.index])
+            for position in range(len(entry.commands))
+        ]
+        return [
+            self._outcome(answer, happened.get(revision, ()))
+            for revision, answer in zip(revisions, answers, strict=True)
         ]
 
     # What it holds.
@@ -216,10 +233,6 @@ class MemoryShard:
             pass
         return digest.hexdigest()
 
-    def checksum_at(self) -> tuple[int, int]:
-        """Return the applied index and the checksum there, as leaders stamp entries with it."""
-        return self.applier.checksum_at()
-
     # What becomes of it.
 
     def export(self) -> ShardState:
@@ -243,14 +256,6 @@ class MemoryShard:
             batch = Batch()
             batch.put(family, key, stored)
             self.data.commit(batch, self.data.record)
-
-    def _without_gaps(self, entries: Sequence[Entry]) -> Iterator[LogEntry]:
-        index = self.applied
-        for entry in entries:
-            for left_out in range(index + 1, entry.index):
-                yield LogEntry(left_out, _TERM, EntryKind.NOOP, b"")
-            index = entry.index
-            yield entry.logged()
 
     def _noting(self, apply: Apply) -> Apply:
         def noted(txn: Txn, command: Message) -> Message | None:

@@ -14,11 +14,11 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.apply.applier import mirrored
-from quorate.apply.entries import LoggedCommand, revision_of
-from quorate.apply.outcomes import WRONG_SHARD, Outcome, ReplicaStoppedError
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import WRONG_SHARD, Outcome
+from quorate.apply.program import mirrored
 from quorate.config.sections import LimitsSection
-from quorate.consensus.messages import Peer
+from quorate.consensus.messages import Entry, Peer
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.routes import route
 from quorate.groups.routing.slot_map import SlotMap
@@ -260,27 +260,25 @@ class _Run:
 
 
 class Undisturbed:
-    """What came of the log on a replica to which nothing ever happened."""
+    """What came of the commands on a replica to which nothing ever happened."""
 
     name = "the same as without faults"
-    judges = (facts.Applied, facts.Acknowledged, facts.Ended)
+    judges = (facts.Evaluated, facts.Applied, facts.Acknowledged, facts.Ended)
 
     def __init__(self, hosting: Hosting) -> None:
         self._hosting: Final = hosting
         self._shards: Final[dict[str, MemoryShard]] = {}
+        self._evaluated: Final[dict[tuple[str, int, bytes], facts.Evaluated]] = {}
         self._outcomes: Final[dict[tuple[str, int], Outcome]] = {}
 
     def see(self, fact: facts.Fact) -> None:
         """Follow the log, and judge answers and rows."""
         shard = self._shard(fact.shard)
         match fact:
+            case facts.Evaluated(index=index, payload=payload):
+                self._evaluated[fact.shard, index, payload] = fact
             case facts.Applied(entry=entry) if entry.index == shard.applied + 1:
-                try:
-                    [applied] = shard.applier.apply([entry])
-                except ReplicaStoppedError as stopped:
-                    raise Violation(self.name, str(stopped)) from stopped
-                for position, outcome in enumerate(applied.outcomes):
-                    self._outcomes[fact.shard, revision_of(entry.index, position)] = outcome
+                self._follow(fact.shard, shard, entry)
             case facts.Acknowledged(command=command, outcome=outcome):
                 known = self._outcomes.get((fact.shard, outcome.revision))
                 if outcome != known:
@@ -291,6 +289,19 @@ class Undisturbed:
                 for family, found in rows.items():
                     if list(found.values()) != shard.rows(family):
                         raise Violation(self.name, f"{fact.peer} ends with other rows of {family}")
+
+    def _follow(self, name: str, shard: MemoryShard, entry: Entry) -> None:
+        found = self._evaluated.get((name, entry.index, entry.payload))
+        if found is None:
+            shard.applier.apply([entry])
+            return
+        evaluation = shard.evaluator.evaluate(entry.index, [found.commands], found.now_ms)
+        for outcome in evaluation.outcomes[0]:
+            self._outcomes[name, outcome.revision] = outcome
+        logged = entry._replace(payload=evaluation.payload)
+        shard.evaluator.logged(evaluation)
+        shard.applier.apply([logged])
+        shard.evaluator.stored(entry.index)
 
     def _shard(self, name: str) -> MemoryShard:
         if name not in self._shards:

@@ -1,9 +1,11 @@
 """Ways between processes, at which a test can hold back, delay or break what passes."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -17,14 +19,21 @@ T = TypeVar("T")
 class Way:
     """Passes connections on to an address, from a loopback address of its own.
 
+    With `peer_port`, connections to that port pass, too: a node says of itself which one it is, so
+    it is the same one on both sides, and the way is at a `host` of its own.
+
     Its methods may be called from any thread, and have taken effect when they return.
     """
 
-    def __init__(self, target: str, loop: asyncio.AbstractEventLoop) -> None:
-        host, _, port = target.rpartition(":")
-        self._target: Final = (host, int(port))
+    def __init__(
+        self, target: str, loop: asyncio.AbstractEventLoop, host: str, peer_port: int | None
+    ) -> None:
+        target_host, _, port = target.rpartition(":")
+        self._target: Final = (target_host, int(port))
+        self._host: Final = host
+        self._peer_port: Final = peer_port
         self._loop: Final = loop
-        self._server: asyncio.Server | None = None
+        self._servers: Final[list[asyncio.Server]] = []
         self._flows: Final = asyncio.Event()
         self._flows.set()
         self._refuses = False
@@ -84,12 +93,19 @@ class Way:
         asyncio.run_coroutine_threadsafe(changed(), self._loop).result(PATIENCE_S)
 
     async def _open(self) -> None:
-        self._server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self.address = f"{self._host}:{await self._listen(0, self._target)}"
+        if self._peer_port is not None:
+            await self._listen(self._peer_port, (self._target[0], self._peer_port))
+
+    async def _listen(self, port: int, target: tuple[str, int]) -> int:
+        server = await asyncio.start_server(partial(self._carry, target), self._host, port)
+        self._servers.append(server)
+        bound: int = server.sockets[0].getsockname()[1]
+        return bound
 
     async def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         carried = self._break()
         await asyncio.gather(*carried, return_exceptions=True)
 
@@ -99,7 +115,12 @@ class Way:
             task.cancel()
         return carried
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(
+        self,
+        target: tuple[str, int],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._carried.add(task)
@@ -110,7 +131,7 @@ class Way:
                 await self._flows.wait()
                 if self._refuses:
                     return
-                their_reader, their_writer = await asyncio.open_connection(*self._target)
+                their_reader, their_writer = await asyncio.open_connection(*target)
                 ends.append(their_writer)
                 await _first(
                     self._pass(reader, their_writer, counted=True),
@@ -169,9 +190,11 @@ class Ways:
         self._thread.join()
         self._loop.close()
 
-    def to(self, target: str) -> Way:
-        """Open a way to an address."""
-        way = Way(target, self._loop)
+    def to(self, target: str, peer_port: int | None = None) -> Way:
+        """Open a way to an address, and to the port of a node that other nodes connect to."""
+        number = len(self._open) + 1
+        own = f"127.{1 + os.getpid() % 250}.{number // 250}.{1 + number % 250}"
+        way = Way(target, self._loop, "127.0.0.1" if peer_port is None else own, peer_port)
         self._open.append(way)
         self._done(way._open())
         return way

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/admin.proto\x12\nquorate.v1\"\x11\n\x0fTopologyRequest\"v\n\x10TopologyResponse\x12\x12\n\ncluster_id\x18\x01 \x01(\x0c\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.quorate.v1.NodeAddress\x12&\n\x06shards\x18\x03 \x03(\x0b\x32\x16.quorate.v1.ShardPlace\",\n\x0bNodeAddress\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"x\n\nShardPlace\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12\r\n\x05nodes\x18\x05 \x03(\t\x12\x0e\n\x06leader\x18\x06 \x01(\t\x12\x0c\n\x04term\x18\x07 \x01(\x04\"\x13\n\x11NodeStatusRequest\"\xe9\x02\n\x12NodeStatusResponse\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0chttp_address\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x12\n\ncluster_id\x18\x05 \x01(\x0c\x12\x15\n\rstarted_at_ms\x18\x06 \x01(\x03\x12\r\n\x05ready\x18\x07 \x01(\x08\x12*\n\x07plugins\x18\x08 \x03(\x0b\x32\x19.quorate.v1.PluginVersion\x12)\n\x06shards\x18\t \x03(\x0b\x32\x19.quorate.v1.ReplicaReport\x12)\n\x06\x62roken\x18\n \x03(\x0b\x32\x19.quorate.v1.BrokenReplica\x12\x31\n\x0b\x63ontrollers\x18\x0b \x03(\x0b\x32\x1c.quorate.v1.ControllerReport\x12\x0e\n\x06paused\x18\x0c \x03(\t\x12\x0e\n\x06\x61larms\x18\r \x03(\t\"@\n\rPluginVersion\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x10\n\x08\x62uilt_in\x18\x03 \x01(\x08\"\xb7\x03\n\rReplicaReport\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04term\x18\x03 \x01(\x04\x12\x0e\n\x06leader\x18\x04 \x01(\t\x12\x13\n\x0b\x66irst_index\x18\x05 \x01(\x04\x12\x12\n\nlast_index\x18\x06 \x01(\x04\x12\x14\n\x0csynced_index\x18\x07 \x01(\x04\x12\x14\n\x0c\x63ommit_index\x18\x08 \x01(\x04\x12\x15\n\rapplied_index\x18\t \x01(\x04\x12\x10\n\x08revision\x18\n \x01(\x04\x12\x0e\n\x06now_ms\x18\x0b \x01(\x03\x12\x12\n\ngeneration\x18\x0c \x01(\x04\x12\x0e\n\x06queued\x18\r \x01(\x04\x12\x11\n\tin_flight\x18\x0e \x01(\x04\x12\x11\n\tlog_bytes\x18\x0f \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x10 \x01(\x03\x12\x0f\n\x07stopped\x18\x11 \x01(\t\x12)\n\x07members\x18\x12 \x03(\x0b\x32\x18.quorate.v1.MemberReport\x12-\n\tfollowers\x18\x13 \x03(\x0b\x32\x1a.quorate.v1.FollowerReport\x12\x18\n\x10\x63ommands_applied\x18\x14 \x01(\x04\"<\n\x0cMemberReport\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07replica\x18\x02 \x01(\x06\x12\r\n\x05voter\x18\x03 \x01(\x08\"k\n\x0e\x46ollowerReport\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0c\n\x04mode\x18\x02 \x01(\t\x12\x13\n\x0bmatch_index\x18\x03 \x01(\x04\x12\x12\n\nnext_index\x18\x04 \x01(\x04\x12\x14\n\x0cheard_ago_ms\x18\x05 \x01(\x03\"-\n\rBrokenReplica\x12\r\n\x05shard\x18\x01 \x01(\t\x12\r\n\x05\x65rror\x18\x02 \x01(\t\"{\n\x10\x43ontrollerReport\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\t\x12\x0c\n\x04term\x18\x03 \x01(\x04\x12\r\n\x05state\x18\x04 \x01(\t\x12\x0c\n\x04runs\x18\x05 \x01(\x04\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\x04\x12\r\n\x05\x65rror\x18\x07 \x01(\t\"4\n\x15TransferLeaderRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\"\x18\n\x16TransferLeaderResponse\"1\n\x10\x41\x64\x64MemberRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"#\n\x13RemoveMemberRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"X\n\x0eMemberProgress\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\x13\n\x0bshards_done\x18\x03 \x01(\r\x12\x14\n\x0cshards_total\x18\x04 \x01(\r\"&\n\x16PauseControllerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\x17PauseControllerResponse\"\'\n\x17ResumeControllerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1a\n\x18ResumeControllerResponse\"\x0f\n\rBackupRequest\"I\n\nBackupPart\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\x0c\x12\x0c\n\x04size\x18\x04 \x01(\x04\x32\x89\x05\n\x0c\x41\x64minService\x12\x45\n\x08Topology\x12\x1b.quorate.v1.TopologyRequest\x1a\x1c.quorate.v1.TopologyResponse\x12G\n\x06Status\x12\x1d.quorate.v1.NodeStatusRequest\x1a\x1e.quorate.v1.NodeStatusResponse\x12W\n\x0eTransferLeader\x12!.quorate.v1.TransferLeaderRequest\x1a\".quorate.v1.TransferLeaderResponse\x12G\n\tAddMember\x12\x1c.quorate.v1.AddMemberRequest\x1a\x1a.quorate.v1.MemberProgress0\x01\x12M\n\x0cRemoveMember\x12\x1f.quorate.v1.RemoveMemberRequest\x1a\x1a.quorate.v1.MemberProgress0\x01\x12Z\n\x0fPauseController\x12\".quorate.v1.PauseControllerRequest\x1a#.quorate.v1.PauseControllerResponse\x12]\n\x10ResumeController\x12#.quorate.v1.ResumeControllerRequest\x1a$.quorate.v1.ResumeControllerResponse\x12=\n\x06\x42\x61\x63kup\x12\x19.quorate.v1.BackupRequest\x1a\x16.quorate.v1.BackupPart0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/admin.proto\x12\nquorate.v1\"\x11\n\x0fTopologyRequest\"v\n\x10TopologyResponse\x12\x12\n\ncluster_id\x18\x01 \x01(\x0c\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.quorate.v1.NodeAddress\x12&\n\x06shards\x18\x03 \x03(\x0b\x32\x16.quorate.v1.ShardPlace\",\n\x0bNodeAddress\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"x\n\nShardPlace\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12\r\n\x05nodes\x18\x05 \x03(\t\x12\x0e\n\x06leader\x18\x06 \x01(\t\x12\x0c\n\x04term\x18\x07 \x01(\x04\"\x13\n\x11NodeStatusRequest\"\xe9\x02\n\x12NodeStatusResponse\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0chttp_address\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x12\n\ncluster_id\x18\x05 \x01(\x0c\x12\x15\n\rstarted_at_ms\x18\x06 \x01(\x03\x12\r\n\x05ready\x18\x07 \x01(\x08\x12*\n\x07plugins\x18\x08 \x03(\x0b\x32\x19.quorate.v1.PluginVersion\x12)\n\x06shards\x18\t \x03(\x0b\x32\x19.quorate.v1.ReplicaReport\x12)\n\x06\x62roken\x18\n \x03(\x0b\x32\x19.quorate.v1.BrokenReplica\x12\x31\n\x0b\x63ontrollers\x18\x0b \x03(\x0b\x32\x1c.quorate.v1.ControllerReport\x12\x0e\n\x06paused\x18\x0c \x03(\t\x12\x0e\n\x06\x61larms\x18\r \x03(\t\"@\n\rPluginVersion\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x10\n\x08\x62uilt_in\x18\x03 \x01(\x08\"\xc6\x03\n\rReplicaReport\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04term\x18\x03 \x01(\x04\x12\x0e\n\x06leader\x18\x04 \x01(\t\x12\x13\n\x0b\x66irst_index\x18\x05 \x01(\x04\x12\x12\n\nlast_index\x18\x06 \x01(\x04\x12\x14\n\x0csynced_index\x18\x07 \x01(\x04\x12\x14\n\x0c\x63ommit_index\x18\x08 \x01(\x04\x12\x15\n\rapplied_index\x18\t \x01(\x04\x12\x10\n\x08revision\x18\n \x01(\x04\x12\x0e\n\x06now_ms\x18\x0b \x01(\x03\x12\x12\n\ngeneration\x18\x0c \x01(\x04\x12\x0e\n\x06queued\x18\r \x01(\x04\x12\x11\n\tin_flight\x18\x0e \x01(\x04\x12\x11\n\tlog_bytes\x18\x0f \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x10 \x01(\x03\x12\x0f\n\x07stopped\x18\x11 \x01(\t\x12)\n\x07members\x18\x12 \x03(\x0b\x32\x18.quorate.v1.MemberReport\x12-\n\tfollowers\x18\x13 \x03(\x0b\x32\x1a.quorate.v1.FollowerReport\x12\x18\n\x10\x63ommands_applied\x18\x14 \x01(\x04\x12\r\n\x05\x65poch\x18\x15 \x01(\x04\"<\n\x0cMemberReport\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07replica\x18\x02 \x01(\x06\x12\r\n\x05voter\x18\x03 \x01(\x08\"k\n\x0e\x46ollowerReport\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0c\n\x04mode\x18\x02 \x01(\t\x12\x13\n\x0bmatch_index\x18\x03 \x01(\x04\x12\x12\n\nnext_index\x18\x04 \x01(\x04\x12\x14\n\x0cheard_ago_ms\x18\x05 \x01(\x03\"X\n\rBrokenReplica\x12\r\n\x05shard\x18\x01 \x01(\t\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12\x15\n\rapplied_index\x18\x03 \x01(\x04\x12\x12\n\ngeneration\x18\x04 \x01(\x04\"{\n\x10\x43ontrollerReport\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\t\x12\x0c\n\x04term\x18\x03 \x01(\x04\x12\r\n\x05state\x18\x04 \x01(\t\x12\x0c\n\x04runs\x18\x05 \x01(\x04\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\x04\x12\r\n\x05\x65rror\x18\x07 \x01(\t\"4\n\x15TransferLeaderRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\"\x18\n\x16TransferLeaderResponse\"1\n\x10\x41\x64\x64MemberRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"2\n\x13RemoveMemberRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"d\n\x13RecoverShardRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\r\n\x05\x65mpty\x18\x03 \x01(\x08\x12\r\n\x05index\x18\x04 \x01(\x04\x12\x12\n\ngeneration\x18\x05 \x01(\x04\"%\n\x14RecoverShardResponse\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\"X\n\x0eMemberProgress\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\x13\n\x0bshards_done\x18\x03 \x01(\r\x12\x14\n\x0cshards_total\x18\x04 \x01(\r\"&\n\x16PauseControllerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\x17PauseControllerResponse\"\'\n\x17ResumeControllerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1a\n\x18ResumeControllerResponse\"\x0f\n\rBackupRequest\"I\n\nBackupPart\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\x0c\x12\x0c\n\x04size\x18\x04 \x01(\x04\x32\xdc\x05\n\x0c\x41\x64minService\x12\x45\n\x08Topology\x12\x1b.quorate.v1.TopologyRequest\x1a\x1c.quorate.v1.TopologyResponse\x12G\n\x06Status\x12\x1d.quorate.v1.NodeStatusRequest\x1a\x1e.quorate.v1.NodeStatusResponse\x12W\n\x0eTransferLeader\x12!.quorate.v1.TransferLeaderRequest\x1a\".quorate.v1.TransferLeaderResponse\x12G\n\tAddMember\x12\x1c.quorate.v1.AddMemberRequest\x1a\x1a.quorate.v1.MemberProgress0\x01\x12M\n\x0cRemoveMember\x12\x1f.quorate.v1.RemoveMemberRequest\x1a\x1a.quorate.v1.MemberProgress0\x01\x12Q\n\x0cRecoverShard\x12\x1f.quorate.v1.RecoverShardRequest\x1a .quorate.v1.RecoverShardResponse\x12Z\n\x0fPauseController\x12\".quorate.v1.PauseControllerRequest\x1a#.quorate.v1.PauseControllerResponse\x12]\n\x10ResumeController\x12#.quorate.v1.ResumeControllerRequest\x1a$.quorate.v1.ResumeControllerResponse\x12=\n\x06\x42\x61\x63kup\x12\x19.quorate.v1.BackupRequest\x1a\x16.quorate.v1.BackupPart0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,37 +36,41 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PLUGINVERSION']._serialized_start=730
   _globals['_PLUGINVERSION']._serialized_end=794
   _globals['_REPLICAREPORT']._serialized_start=797
-  _globals['_REPLICAREPORT']._serialized_end=1236
-  _globals['_MEMBERREPORT']._serialized_start=1238
-  _globals['_MEMBERREPORT']._serialized_end=1298
-  _globals['_FOLLOWERREPORT']._serialized_start=1300
-  _globals['_FOLLOWERREPORT']._serialized_end=1407
-  _globals['_BROKENREPLICA']._serialized_start=1409
-  _globals['_BROKENREPLICA']._serialized_end=1454
-  _globals['_CONTROLLERREPORT']._serialized_start=1456
-  _globals['_CONTROLLERREPORT']._serialized_end=1579
-  _globals['_TRANSFERLEADERREQUEST']._serialized_start=1581
-  _globals['_TRANSFERLEADERREQUEST']._serialized_end=1633
-  _globals['_TRANSFERLEADERRESPONSE']._serialized_start=1635
-  _globals['_TRANSFERLEADERRESPONSE']._serialized_end=1659
-  _globals['_ADDMEMBERREQUEST']._serialized_start=1661
-  _globals['_ADDMEMBERREQUEST']._serialized_end=1710
-  _globals['_REMOVEMEMBERREQUEST']._serialized_start=1712
-  _globals['_REMOVEMEMBERREQUEST']._serialized_end=1747
-  _globals['_MEMBERPROGRESS']._serialized_start=1749
-  _globals['_MEMBERPROGRESS']._serialized_end=1837
-  _globals['_PAUSECONTROLLERREQUEST']._serialized_start=1839
-  _globals['_PAUSECONTROLLERREQUEST']._serialized_end=1877
-  _globals['_PAUSECONTROLLERRESPONSE']._serialized_start=1879
-  _globals['_PAUSECONTROLLERRESPONSE']._serialized_end=1904
-  _globals['_RESUMECONTROLLERREQUEST']._serialized_start=1906
-  _globals['_RESUMECONTROLLERREQUEST']._serialized_end=1945
-  _globals['_RESUMECONTROLLERRESPONSE']._serialized_start=1947
-  _globals['_RESUMECONTROLLERRESPONSE']._serialized_end=1973
-  _globals['_BACKUPREQUEST']._serialized_start=1975
-  _globals['_BACKUPREQUEST']._serialized_end=1990
-  _globals['_BACKUPPART']._serialized_start=1992
-  _globals['_BACKUPPART']._serialized_end=2065
-  _globals['_ADMINSERVICE']._serialized_start=2068
-  _globals['_ADMINSERVICE']._serialized_end=2717
+  _globals['_REPLICAREPORT']._serialized_end=1251
+  _globals['_MEMBERREPORT']._serialized_start=1253
+  _globals['_MEMBERREPORT']._serialized_end=1313
+  _globals['_FOLLOWERREPORT']._serialized_start=1315
+  _globals['_FOLLOWERREPORT']._serialized_end=1422
+  _globals['_BROKENREPLICA']._serialized_start=1424
+  _globals['_BROKENREPLICA']._serialized_end=1512
+  _globals['_CONTROLLERREPORT']._serialized_start=1514
+  _globals['_CONTROLLERREPORT']._serialized_end=1637
+  _globals['_TRANSFERLEADERREQUEST']._serialized_start=1639
+  _globals['_TRANSFERLEADERREQUEST']._serialized_end=1691
+  _globals['_TRANSFERLEADERRESPONSE']._serialized_start=1693
+  _globals['_TRANSFERLEADERRESPONSE']._serialized_end=1717
+  _globals['_ADDMEMBERREQUEST']._serialized_start=1719
+  _globals['_ADDMEMBERREQUEST']._serialized_end=1768
+  _globals['_REMOVEMEMBERREQUEST']._serialized_start=1770
+  _globals['_REMOVEMEMBERREQUEST']._serialized_end=1820
+  _globals['_RECOVERSHARDREQUEST']._serialized_start=1822
+  _globals['_RECOVERSHARDREQUEST']._serialized_end=1922
+  _globals['_RECOVERSHARDRESPONSE']._serialized_start=1924
+  _globals['_RECOVERSHARDRESPONSE']._serialized_end=1961
+  _globals['_MEMBERPROGRESS']._serialized_start=1963
+  _globals['_MEMBERPROGRESS']._serialized_end=2051
+  _globals['_PAUSECONTROLLERREQUEST']._serialized_start=2053
+  _globals['_PAUSECONTROLLERREQUEST']._serialized_end=2091
+  _globals['_PAUSECONTROLLERRESPONSE']._serialized_start=2093
+  _globals['_PAUSECONTROLLERRESPONSE']._serialized_end=2118
+  _globals['_RESUMECONTROLLERREQUEST']._serialized_start=2120
+  _globals['_RESUMECONTROLLERREQUEST']._serialized_end=2159
+  _globals['_RESUMECONTROLLERRESPONSE']._serialized_start=2161
+  _globals['_RESUMECONTROLLERRESPONSE']._serialized_end=2187
+  _globals['_BACKUPREQUEST']._serialized_start=2189
+  _globals['_BACKUPREQUEST']._serialized_end=2204
+  _globals['_BACKUPPART']._serialized_start=2206
+  _globals['_BACKUPPART']._serialized_end=2279
+  _globals['_ADMINSERVICE']._serialized_start=2282
+  _globals['_ADMINSERVICE']._serialized_end=3014
 # @@protoc_insertion_point(module_scope)

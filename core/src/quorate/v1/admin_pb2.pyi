@@ -90,7 +90,7 @@ class PluginVersion(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., built_in: bool = ...) -> None: ...
 
 class ReplicaReport(_message.Message):
-    __slots__ = ("shard", "role", "term", "leader", "first_index", "last_index", "synced_index", "commit_index", "applied_index", "revision", "now_ms", "generation", "queued", "in_flight", "log_bytes", "age_ms", "stopped", "members", "followers", "commands_applied")
+    __slots__ = ("shard", "role", "term", "leader", "first_index", "last_index", "synced_index", "commit_index", "applied_index", "revision", "now_ms", "generation", "queued", "in_flight", "log_bytes", "age_ms", "stopped", "members", "followers", "commands_applied", "epoch")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +111,7 @@ class ReplicaReport(_message.Message):
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     FOLLOWERS_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_APPLIED_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     shard: str
     role: str
     term: int
@@ -131,7 +132,8 @@ class ReplicaReport(_message.Message):
     members: _containers.RepeatedCompositeFieldContainer[MemberReport]
     followers: _containers.RepeatedCompositeFieldContainer[FollowerReport]
     commands_applied: int
-    def __init__(self, shard: _Optional[str] = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., synced_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., queued: _Optional[int] = ..., in_flight: _Optional[int] = ..., log_bytes: _Optional[int] = ..., age_ms: _Optional[int] = ..., stopped: _Optional[str] = ..., members: _Optional[_Iterable[_Union[MemberReport, _Mapping]]] = ..., followers: _Optional[_Iterable[_Union[FollowerReport, _Mapping]]] = ..., commands_applied: _Optional[int] = ...) -> None: ...
+    epoch: int
+    def __init__(self, shard: _Optional[str] = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., synced_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., queued: _Optional[int] = ..., in_flight: _Optional[int] = ..., log_bytes: _Optional[int] = ..., age_ms: _Optional[int] = ..., stopped: _Optional[str] = ..., members: _Optional[_Iterable[_Union[MemberReport, _Mapping]]] = ..., followers: _Optional[_Iterable[_Union[FollowerReport, _Mapping]]] = ..., commands_applied: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class MemberReport(_message.Message):
     __slots__ = ("node", "replica", "voter")
@@ -158,12 +160,16 @@ class FollowerReport(_message.Message):
     def __init__(self, node: _Optional[str] = ..., mode: _Optional[str] = ..., match_index: _Optional[int] = ..., next_index: _Optional[int] = ..., heard_ago_ms: _Optional[int] = ...) -> None: ...
 
 class BrokenReplica(_message.Message):
-    __slots__ = ("shard", "error")
+    __slots__ = ("shard", "error", "applied_index", "generation")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
     shard: str
     error: str
-    def __init__(self, shard: _Optional[str] = ..., error: _Optional[str] = ...) -> None: ...
+    applied_index: int
+    generation: int
+    def __init__(self, shard: _Optional[str] = ..., error: _Optional[str] = ..., applied_index: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class ControllerReport(_message.Message):
     __slots__ = ("name", "shard", "term", "state", "runs", "failures", "error")
@@ -204,10 +210,32 @@ class AddMemberRequest(_message.Message):
     def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class RemoveMemberRequest(_message.Message):
-    __slots__ = ("node",)
+    __slots__ = ("node", "force")
     NODE_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
     node: str
-    def __init__(self, node: _Optional[str] = ...) -> None: ...
+    force: bool
+    def __init__(self, node: _Optional[str] = ..., force: bool = ...) -> None: ...
+
+class RecoverShardRequest(_message.Message):
+    __slots__ = ("shard", "node", "empty", "index", "generation")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    EMPTY_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    node: str
+    empty: bool
+    index: int
+    generation: int
+    def __init__(self, shard: _Optional[str] = ..., node: _Optional[str] = ..., empty: bool = ..., index: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class RecoverShardResponse(_message.Message):
+    __slots__ = ("epoch",)
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    def __init__(self, epoch: _Optional[int] = ...) -> None: ...
 
 class MemberProgress(_message.Message):
     __slots__ = ("shard", "step", "shards_done", "shards_total")

@@ -16,7 +16,7 @@ from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorate/v1/cluster.proto\x12\nquorate.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\"\xbb\x02\n\x06\x42roker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x63luster_name\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\x12.\n\x06labels\x18\x04 \x03(\x0b\x32\x1e.quorate.v1.Broker.LabelsEntry\x12\x34\n\taddresses\x18\x05 \x03(\x0b\x32!.quorate.v1.Broker.AddressesEntry\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\x12\x0e\n\x06ttl_ms\x18\x07 \x01(\x04\x12\x18\n\x10registered_at_ms\x18\x08 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0e\x41\x64\x64ressesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xaa\x02\n\x0eRegisterBroker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x63luster_name\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\x12\x36\n\x06labels\x18\x04 \x03(\x0b\x32&.quorate.v1.RegisterBroker.LabelsEntry\x12<\n\taddresses\x18\x05 \x03(\x0b\x32).quorate.v1.RegisterBroker.AddressesEntry\x12\x0e\n\x06ttl_ms\x18\x06 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0e\x41\x64\x64ressesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\">\n\x0fRegisterBrokers\x12+\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.RegisterBroker\"/\n\x10UnregisterBroker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"B\n\x11UnregisterBrokers\x12-\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x1c.quorate.v1.UnregisterBroker\",\n\rSendHeartbeat\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"?\n\x0eSendHeartbeats\x12-\n\nheartbeats\x18\x01 \x03(\x0b\x32\x19.quorate.v1.SendHeartbeat\"\x1d\n\rExpireBrokers\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x19\n\tGetBroker\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xb8\x01\n\x0bListBrokers\x12\x14\n\x0c\x63luster_name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x33\n\x06labels\x18\x03 \x03(\x0b\x32#.quorate.v1.ListBrokers.LabelsEntry\x12\x12\n\nafter_name\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x10GetBrokerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05stale\x18\x02 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x03 \x01(\x04\"\xef\x01\n\x12ListBrokersRequest\x12\x14\n\x0c\x63luster_name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12:\n\x06labels\x18\x03 \x03(\x0b\x32*.quorate.v1.ListBrokersRequest.LabelsEntry\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\t\x12\r\n\x05stale\x18\x06 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x07 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"S\n\x13ListBrokersResponse\x12#\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x12.quorate.v1.Broker\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa8\x04\n\x0e\x43lusterService\x12:\n\x08Register\x12\x1a.quorate.v1.RegisterBroker\x1a\x12.quorate.v1.Broker\x12\x44\n\rRegisterBatch\x12\x1b.quorate.v1.RegisterBrokers\x1a\x16.quorate.v1.BatchReply\x12\x42\n\nUnregister\x12\x1c.quorate.v1.UnregisterBroker\x1a\x16.google.protobuf.Empty\x12H\n\x0fUnregisterBatch\x12\x1d.quorate.v1.UnregisterBrokers\x1a\x16.quorate.v1.BatchReply\x12>\n\tHeartbeat\x12\x19.quorate.v1.SendHeartbeat\x1a\x16.google.protobuf.Empty\x12\x44\n\x0eHeartbeatBatch\x12\x1a.quorate.v1.SendHeartbeats\x1a\x16.quorate.v1.BatchReply\x12\x37\n\x03Get\x12\x1c.quorate.v1.GetBrokerRequest\x1a\x12.quorate.v1.Broker\x12G\n\x04List\x12\x1e.quorate.v1.ListBrokersRequest\x1a\x1f.quorate.v1.ListBrokersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorate/v1/cluster.proto\x12\nquorate.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\"\xbb\x02\n\x06\x42roker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x63luster_name\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\x12.\n\x06labels\x18\x04 \x03(\x0b\x32\x1e.quorate.v1.Broker.LabelsEntry\x12\x34\n\taddresses\x18\x05 \x03(\x0b\x32!.quorate.v1.Broker.AddressesEntry\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\x12\x0e\n\x06ttl_ms\x18\x07 \x01(\x04\x12\x18\n\x10registered_at_ms\x18\x08 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0e\x41\x64\x64ressesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xaa\x02\n\x0eRegisterBroker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x63luster_name\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\x12\x36\n\x06labels\x18\x04 \x03(\x0b\x32&.quorate.v1.RegisterBroker.LabelsEntry\x12<\n\taddresses\x18\x05 \x03(\x0b\x32).quorate.v1.RegisterBroker.AddressesEntry\x12\x0e\n\x06ttl_ms\x18\x06 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0e\x41\x64\x64ressesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\">\n\x0fRegisterBrokers\x12+\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.RegisterBroker\"C\n\x10UnregisterBroker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"B\n\x11UnregisterBrokers\x12-\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x1c.quorate.v1.UnregisterBroker\",\n\rSendHeartbeat\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"?\n\x0eSendHeartbeats\x12-\n\nheartbeats\x18\x01 \x03(\x0b\x32\x19.quorate.v1.SendHeartbeat\"\x1d\n\rExpireBrokers\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x19\n\tGetBroker\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xb8\x01\n\x0bListBrokers\x12\x14\n\x0c\x63luster_name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x33\n\x06labels\x18\x03 \x03(\x0b\x32#.quorate.v1.ListBrokers.LabelsEntry\x12\x12\n\nafter_name\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x10GetBrokerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05stale\x18\x02 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x03 \x01(\x04\"\xef\x01\n\x12ListBrokersRequest\x12\x14\n\x0c\x63luster_name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12:\n\x06labels\x18\x03 \x03(\x0b\x32*.quorate.v1.ListBrokersRequest.LabelsEntry\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\t\x12\r\n\x05stale\x18\x06 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x07 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"S\n\x13ListBrokersResponse\x12#\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x12.quorate.v1.Broker\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa8\x04\n\x0e\x43lusterService\x12:\n\x08Register\x12\x1a.quorate.v1.RegisterBroker\x1a\x12.quorate.v1.Broker\x12\x44\n\rRegisterBatch\x12\x1b.quorate.v1.RegisterBrokers\x1a\x16.quorate.v1.BatchReply\x12\x42\n\nUnregister\x12\x1c.quorate.v1.UnregisterBroker\x1a\x16.google.protobuf.Empty\x12H\n\x0fUnregisterBatch\x12\x1d.quorate.v1.UnregisterBrokers\x1a\x16.quorate.v1.BatchReply\x12>\n\tHeartbeat\x12\x19.quorate.v1.SendHeartbeat\x1a\x16.google.protobuf.Empty\x12\x44\n\x0eHeartbeatBatch\x12\x1a.quorate.v1.SendHeartbeats\x1a\x16.quorate.v1.BatchReply\x12\x37\n\x03Get\x12\x1c.quorate.v1.GetBrokerRequest\x1a\x12.quorate.v1.Broker\x12G\n\x04List\x12\x1e.quorate.v1.ListBrokersRequest\x1a\x1f.quorate.v1.ListBrokersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,29 +50,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REGISTERBROKERS']._serialized_start=712
   _globals['_REGISTERBROKERS']._serialized_end=774
   _globals['_UNREGISTERBROKER']._serialized_start=776
-  _globals['_UNREGISTERBROKER']._serialized_end=823
-  _globals['_UNREGISTERBROKERS']._serialized_start=825
-  _globals['_UNREGISTERBROKERS']._serialized_end=891
-  _globals['_SENDHEARTBEAT']._serialized_start=893
-  _globals['_SENDHEARTBEAT']._serialized_end=937
-  _globals['_SENDHEARTBEATS']._serialized_start=939
-  _globals['_SENDHEARTBEATS']._serialized_end=1002
-  _globals['_EXPIREBROKERS']._serialized_start=1004
-  _globals['_EXPIREBROKERS']._serialized_end=1033
-  _globals['_GETBROKER']._serialized_start=1035
-  _globals['_GETBROKER']._serialized_end=1060
-  _globals['_LISTBROKERS']._serialized_start=1063
-  _globals['_LISTBROKERS']._serialized_end=1247
+  _globals['_UNREGISTERBROKER']._serialized_end=843
+  _globals['_UNREGISTERBROKERS']._serialized_start=845
+  _globals['_UNREGISTERBROKERS']._serialized_end=911
+  _globals['_SENDHEARTBEAT']._serialized_start=913
+  _globals['_SENDHEARTBEAT']._serialized_end=957
+  _globals['_SENDHEARTBEATS']._serialized_start=959
+  _globals['_SENDHEARTBEATS']._serialized_end=1022
+  _globals['_EXPIREBROKERS']._serialized_start=1024
+  _globals['_EXPIREBROKERS']._serialized_end=1053
+  _globals['_GETBROKER']._serialized_start=1055
+  _globals['_GETBROKER']._serialized_end=1080
+  _globals['_LISTBROKERS']._serialized_start=1083
+  _globals['_LISTBROKERS']._serialized_end=1267
   _globals['_LISTBROKERS_LABELSENTRY']._serialized_start=314
   _globals['_LISTBROKERS_LABELSENTRY']._serialized_end=359
-  _globals['_GETBROKERREQUEST']._serialized_start=1249
-  _globals['_GETBROKERREQUEST']._serialized_end=1318
-  _globals['_LISTBROKERSREQUEST']._serialized_start=1321
-  _globals['_LISTBROKERSREQUEST']._serialized_end=1560
+  _globals['_GETBROKERREQUEST']._serialized_start=1269
+  _globals['_GETBROKERREQUEST']._serialized_end=1338
+  _globals['_LISTBROKERSREQUEST']._serialized_start=1341
+  _globals['_LISTBROKERSREQUEST']._serialized_end=1580
   _globals['_LISTBROKERSREQUEST_LABELSENTRY']._serialized_start=314
   _globals['_LISTBROKERSREQUEST_LABELSENTRY']._serialized_end=359
-  _globals['_LISTBROKERSRESPONSE']._serialized_start=1562
-  _globals['_LISTBROKERSRESPONSE']._serialized_end=1645
-  _globals['_CLUSTERSERVICE']._serialized_start=1648
-  _globals['_CLUSTERSERVICE']._serialized_end=2200
+  _globals['_LISTBROKERSRESPONSE']._serialized_start=1582
+  _globals['_LISTBROKERSRESPONSE']._serialized_end=1665
+  _globals['_CLUSTERSERVICE']._serialized_start=1668
+  _globals['_CLUSTERSERVICE']._serialized_end=2220
 # @@protoc_insertion_point(module_scope)

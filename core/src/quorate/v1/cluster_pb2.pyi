@@ -78,12 +78,14 @@ class RegisterBrokers(_message.Message):
     def __init__(self, brokers: _Optional[_Iterable[_Union[RegisterBroker, _Mapping]]] = ...) -> None: ...
 
 class UnregisterBroker(_message.Message):
-    __slots__ = ("name", "epoch")
+    __slots__ = ("name", "epoch", "missing_ok")
     NAME_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     name: str
     epoch: int
-    def __init__(self, name: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, name: _Optional[str] = ..., epoch: _Optional[int] = ..., missing_ok: bool = ...) -> None: ...
 
 class UnregisterBrokers(_message.Message):
     __slots__ = ("brokers",)

@@ -14,15 +14,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorate/v1/control.proto\x12\nquorate.v1\"+\n\x0bOpenSession\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06ttl_ms\x18\x02 \x01(\x03\"#\n\x10OpenSessionReply\x12\x0f\n\x07session\x18\x01 \x01(\x04\"\x1b\n\x0bSealSession\x12\x0c\n\x04name\x18\x01 \x01(\t\"6\n\x10SealSessionReply\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x11\n\trevisions\x18\x02 \x03(\x04\"\x1f\n\x0c\x43loseSession\x12\x0f\n\x07session\x18\x01 \x01(\x04\",\n\nAdoptSlots\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\r\n\x05slots\x18\x02 \x01(\x0c\"\x8a\x01\n\x0b\x41\x64optMirror\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12%\n\x04rows\x18\x03 \x03(\x0b\x32\x17.quorate.v1.MirroredRow\x12\x0f\n\x07\x64\x65leted\x18\x04 \x03(\x0c\x12\r\n\x05reset\x18\x05 \x01(\x08\x12\x12\n\ngeneration\x18\x06 \x01(\x04\";\n\x0bMirroredRow\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x10\n\x08revision\x18\x03 \x01(\x04\"E\n\x11ReportDeclaration\x12\x30\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.NodeDeclaration\"4\n\x0c\x43reateShards\x12$\n\x06shards\x18\x01 \x03(\x0b\x32\x14.quorate.v1.ShardRow\"m\n\x11\x42\x65ginMemberChange\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x06\x63hange\x18\x02 \x01(\x0e\x32\x18.quorate.v1.MemberChange\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x0f\n\x07replica\x18\x04 \x01(\x06\"(\n\x16\x42\x65ginMemberChangeReply\x12\x0e\n\x06number\x18\x01 \x01(\x04\"2\n\x12\x46inishMemberChange\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\x04\"%\n\x0fRaiseGeneration\x12\x12\n\ngeneration\x18\x01 \x01(\x04\"\x81\x01\n\x0fNodeDeclaration\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07replica\x18\x02 \x01(\x06\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12)\n\x06groups\x18\x04 \x03(\x0b\x32\x19.quorate.v1.DeclaredGroup\x12\x13\n\x0b\x66ingerprint\x18\x05 \x01(\t\"u\n\tMemberRow\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12(\n\x06\x63hange\x18\x04 \x01(\x0e\x32\x18.quorate.v1.MemberChange\x12\x0e\n\x06number\x18\x05 \x01(\x04\"-\n\rDeclaredGroup\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06shards\x18\x02 \x01(\r\"\x9e\x01\n\x08ShardRow\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12(\n\x07members\x18\x05 \x03(\x0b\x32\x17.quorate.v1.ShardMember\x12)\n\x08replicas\x18\x06 \x03(\x0b\x32\x17.quorate.v1.ShardMember\",\n\x0bShardMember\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07replica\x18\x02 \x01(\x06*^\n\x0cMemberChange\x12\x1d\n\x19MEMBER_CHANGE_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMBER_CHANGE_ADD\x10\x01\x12\x18\n\x14MEMBER_CHANGE_REMOVE\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorate/v1/control.proto\x12\nquorate.v1\"+\n\x0bOpenSession\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06ttl_ms\x18\x02 \x01(\x03\"#\n\x10OpenSessionReply\x12\x0f\n\x07session\x18\x01 \x01(\x04\"\x1b\n\x0bSealSession\x12\x0c\n\x04name\x18\x01 \x01(\t\"6\n\x10SealSessionReply\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x11\n\trevisions\x18\x02 \x03(\x04\"\x1f\n\x0c\x43loseSession\x12\x0f\n\x07session\x18\x01 \x01(\x04\",\n\nAdoptSlots\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\r\n\x05slots\x18\x02 \x01(\x0c\"\x1b\n\x0bPlaceLeader\x12\x0c\n\x04node\x18\x01 \x01(\t\"\x8a\x01\n\x0b\x41\x64optMirror\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12%\n\x04rows\x18\x03 \x03(\x0b\x32\x17.quorate.v1.MirroredRow\x12\x0f\n\x07\x64\x65leted\x18\x04 \x03(\x0c\x12\r\n\x05reset\x18\x05 \x01(\x08\x12\x12\n\ngeneration\x18\x06 \x01(\x04\";\n\x0bMirroredRow\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x10\n\x08revision\x18\x03 \x01(\x04\"E\n\x11ReportDeclaration\x12\x30\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.NodeDeclaration\"4\n\x0c\x43reateShards\x12$\n\x06shards\x18\x01 \x03(\x0b\x32\x14.quorate.v1.ShardRow\"m\n\x11\x42\x65ginMemberChange\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x06\x63hange\x18\x02 \x01(\x0e\x32\x18.quorate.v1.MemberChange\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x0f\n\x07replica\x18\x04 \x01(\x06\"(\n\x16\x42\x65ginMemberChangeReply\x12\x0e\n\x06number\x18\x01 \x01(\x04\"2\n\x12\x46inishMemberChange\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\x04\"%\n\x0fRaiseGeneration\x12\x12\n\ngeneration\x18\x01 \x01(\x04\"V\n\x0cRecoverShard\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\'\n\x06origin\x18\x03 \x01(\x0b\x32\x17.quorate.v1.ShardOrigin\"\x93\x01\n\x0fNodeDeclaration\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07replica\x18\x02 \x01(\x06\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12)\n\x06groups\x18\x04 \x03(\x0b\x32\x19.quorate.v1.DeclaredGroup\x12\x13\n\x0b\x66ingerprint\x18\x05 \x01(\t\x12\x10\n\x08\x63ommands\x18\x06 \x03(\t\"u\n\tMemberRow\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12(\n\x06\x63hange\x18\x04 \x01(\x0e\x32\x18.quorate.v1.MemberChange\x12\x0e\n\x06number\x18\x05 \x01(\x04\"-\n\rDeclaredGroup\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06shards\x18\x02 \x01(\r\"\xc7\x01\n\x08ShardRow\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12(\n\x07members\x18\x05 \x03(\x0b\x32\x17.quorate.v1.ShardMember\x12)\n\x08replicas\x18\x06 \x03(\x0b\x32\x17.quorate.v1.ShardMember\x12\'\n\x06origin\x18\x07 \x01(\x0b\x32\x17.quorate.v1.ShardOrigin\"\\\n\x0bShardOrigin\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\r\n\x05\x65mpty\x18\x03 \x01(\x08\x12\r\n\x05index\x18\x04 \x01(\x04\x12\x12\n\ngeneration\x18\x05 \x01(\x04\",\n\x0bShardMember\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07replica\x18\x02 \x01(\x06*^\n\x0cMemberChange\x12\x1d\n\x19MEMBER_CHANGE_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMBER_CHANGE_ADD\x10\x01\x12\x18\n\x14MEMBER_CHANGE_REMOVE\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MEMBERCHANGE']._serialized_start=1362
-  _globals['_MEMBERCHANGE']._serialized_end=1456
+  _globals['_MEMBERCHANGE']._serialized_start=1632
+  _globals['_MEMBERCHANGE']._serialized_end=1726
   _globals['_OPENSESSION']._serialized_start=40
   _globals['_OPENSESSION']._serialized_end=83
   _globals['_OPENSESSIONREPLY']._serialized_start=85
@@ -35,30 +35,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLOSESESSION']._serialized_end=238
   _globals['_ADOPTSLOTS']._serialized_start=240
   _globals['_ADOPTSLOTS']._serialized_end=284
-  _globals['_ADOPTMIRROR']._serialized_start=287
-  _globals['_ADOPTMIRROR']._serialized_end=425
-  _globals['_MIRROREDROW']._serialized_start=427
-  _globals['_MIRROREDROW']._serialized_end=486
-  _globals['_REPORTDECLARATION']._serialized_start=488
-  _globals['_REPORTDECLARATION']._serialized_end=557
-  _globals['_CREATESHARDS']._serialized_start=559
-  _globals['_CREATESHARDS']._serialized_end=611
-  _globals['_BEGINMEMBERCHANGE']._serialized_start=613
-  _globals['_BEGINMEMBERCHANGE']._serialized_end=722
-  _globals['_BEGINMEMBERCHANGEREPLY']._serialized_start=724
-  _globals['_BEGINMEMBERCHANGEREPLY']._serialized_end=764
-  _globals['_FINISHMEMBERCHANGE']._serialized_start=766
-  _globals['_FINISHMEMBERCHANGE']._serialized_end=816
-  _globals['_RAISEGENERATION']._serialized_start=818
-  _globals['_RAISEGENERATION']._serialized_end=855
-  _globals['_NODEDECLARATION']._serialized_start=858
-  _globals['_NODEDECLARATION']._serialized_end=987
-  _globals['_MEMBERROW']._serialized_start=989
-  _globals['_MEMBERROW']._serialized_end=1106
-  _globals['_DECLAREDGROUP']._serialized_start=1108
-  _globals['_DECLAREDGROUP']._serialized_end=1153
-  _globals['_SHARDROW']._serialized_start=1156
-  _globals['_SHARDROW']._serialized_end=1314
-  _globals['_SHARDMEMBER']._serialized_start=1316
-  _globals['_SHARDMEMBER']._serialized_end=1360
+  _globals['_PLACELEADER']._serialized_start=286
+  _globals['_PLACELEADER']._serialized_end=313
+  _globals['_ADOPTMIRROR']._serialized_start=316
+  _globals['_ADOPTMIRROR']._serialized_end=454
+  _globals['_MIRROREDROW']._serialized_start=456
+  _globals['_MIRROREDROW']._serialized_end=515
+  _globals['_REPORTDECLARATION']._serialized_start=517
+  _globals['_REPORTDECLARATION']._serialized_end=586
+  _globals['_CREATESHARDS']._serialized_start=588
+  _globals['_CREATESHARDS']._serialized_end=640
+  _globals['_BEGINMEMBERCHANGE']._serialized_start=642
+  _globals['_BEGINMEMBERCHANGE']._serialized_end=751
+  _globals['_BEGINMEMBERCHANGEREPLY']._serialized_start=753
+  _globals['_BEGINMEMBERCHANGEREPLY']._serialized_end=793
+  _globals['_FINISHMEMBERCHANGE']._serialized_start=795
+  _globals['_FINISHMEMBERCHANGE']._serialized_end=845
+  _globals['_RAISEGENERATION']._serialized_start=847
+  _globals['_RAISEGENERATION']._serialized_end=884
+  _globals['_RECOVERSHARD']._serialized_start=886
+  _globals['_RECOVERSHARD']._serialized_end=972
+  _globals['_NODEDECLARATION']._serialized_start=975
+  _globals['_NODEDECLARATION']._serialized_end=1122
+  _globals['_MEMBERROW']._serialized_start=1124
+  _globals['_MEMBERROW']._serialized_end=1241
+  _globals['_DECLAREDGROUP']._serialized_start=1243
+  _globals['_DECLAREDGROUP']._serialized_end=1288
+  _globals['_SHARDROW']._serialized_start=1291
+  _globals['_SHARDROW']._serialized_end=1490
+  _globals['_SHARDORIGIN']._serialized_start=1492
+  _globals['_SHARDORIGIN']._serialized_end=1584
+  _globals['_SHARDMEMBER']._serialized_start=1586
+  _globals['_SHARDMEMBER']._serialized_end=1630
 # @@protoc_insertion_point(module_scope)

@@ -57,6 +57,12 @@ class AdoptSlots(_message.Message):
     slots: bytes
     def __init__(self, version: _Optional[int] = ..., slots: _Optional[bytes] = ...) -> None: ...
 
+class PlaceLeader(_message.Message):
+    __slots__ = ("node",)
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    def __init__(self, node: _Optional[str] = ...) -> None: ...
+
 class AdoptMirror(_message.Message):
     __slots__ = ("family", "revision", "rows", "deleted", "reset", "generation")
     FAMILY_FIELD_NUMBER: _ClassVar[int]
@@ -127,19 +133,31 @@ class RaiseGeneration(_message.Message):
     generation: int
     def __init__(self, generation: _Optional[int] = ...) -> None: ...
 
+class RecoverShard(_message.Message):
+    __slots__ = ("group", "number", "origin")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    origin: ShardOrigin
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ...) -> None: ...
+
 class NodeDeclaration(_message.Message):
-    __slots__ = ("node", "replica", "address", "groups", "fingerprint")
+    __slots__ = ("node", "replica", "address", "groups", "fingerprint", "commands")
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    COMMANDS_FIELD_NUMBER: _ClassVar[int]
     node: str
     replica: int
     address: str
     groups: _containers.RepeatedCompositeFieldContainer[DeclaredGroup]
     fingerprint: str
-    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ...) -> None: ...
+    commands: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ..., commands: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class MemberRow(_message.Message):
     __slots__ = ("node", "address", "replica", "change", "number")
@@ -164,20 +182,36 @@ class DeclaredGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ...) -> None: ...
 
 class ShardRow(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "members", "replicas")
+    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
     version: int
     members: _containers.RepeatedCompositeFieldContainer[ShardMember]
     replicas: _containers.RepeatedCompositeFieldContainer[ShardMember]
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ...) -> None: ...
+    origin: ShardOrigin
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ...) -> None: ...
+
+class ShardOrigin(_message.Message):
+    __slots__ = ("epoch", "node", "empty", "index", "generation")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    EMPTY_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    node: str
+    empty: bool
+    index: int
+    generation: int
+    def __init__(self, epoch: _Optional[int] = ..., node: _Optional[str] = ..., empty: bool = ..., index: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class ShardMember(_message.Message):
     __slots__ = ("node", "replica")

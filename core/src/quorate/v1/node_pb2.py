@@ -19,7 +19,7 @@ from quorate.v1 import entry_pb2 as quorate_dot_v1_dot_entry__pb2
 from quorate.v1 import watch_pb2 as quorate_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/node.proto\x12\nquorate.v1\x1a\x17google/rpc/status.proto\x1a\x16quorate/v1/admin.proto\x1a\x18quorate/v1/control.proto\x1a\x16quorate/v1/entry.proto\x1a\x16quorate/v1/watch.proto\"O\n\x0e\x46orwardRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12.\n\x08\x63ommands\x18\x02 \x03(\x0b\x32\x1c.quorate.v1.ForwardedCommand\"b\n\x10\x46orwardedCommand\x12*\n\x07\x63ommand\x18\x01 \x01(\x0b\x32\x19.quorate.v1.LoggedCommand\x12\x0e\n\x06\x63\x61ller\x18\x02 \x01(\t\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\"=\n\x0f\x46orwardResponse\x12*\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x19.quorate.v1.ForwardAnswer\"n\n\rForwardAnswer\x12-\n\x07outcome\x18\x01 \x01(\x0b\x32\x1a.quorate.v1.ForwardOutcomeH\x00\x12$\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"q\n\x0e\x46orwardOutcome\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05reply\x18\x02 \x01(\x0c\x12+\n\x07refusal\x18\x03 \x01(\x0b\x32\x1a.quorate.v1.ForwardRefusal\x12\x11\n\tforgotten\x18\x04 \x01(\x08\"/\n\x0e\x46orwardRefusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x97\x01\n\x11ShardQueryRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03row\x18\x04 \x01(\t\x12\r\n\x05stale\x18\x05 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x04\x12\x0e\n\x06\x63\x61ller\x18\x07 \x01(\t\x12\x12\n\ntimeout_ms\x18\x08 \x01(\x04\"D\n\x12ShardQueryResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x04\x12\x0c\n\x04rows\x18\x03 \x03(\x0c\"0\n\x0bMarkRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"4\n\x0cMarkResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x12\n\ngeneration\x18\x02 \x01(\x04\"3\n\x0b\x46\x65\x65\x64Request\x12$\n\x05start\x18\x01 \x01(\x0b\x32\x15.quorate.v1.FeedStart\"\x85\x01\n\tFeedStart\x12\r\n\x05shard\x18\x01 \x01(\t\x12+\n\x08\x66\x61milies\x18\x02 \x03(\x0b\x32\x19.quorate.v1.WatchedFamily\x12(\n\x06\x62\x65hind\x18\x03 \x01(\x0b\x32\x18.quorate.v1.FeedPosition\x12\x12\n\nnot_before\x18\x04 \x01(\x04\"4\n\x0c\x46\x65\x65\x64Position\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"d\n\x0c\x46\x65\x65\x64Response\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\"\n\x04page\x18\x03 \x01(\x0b\x32\x14.quorate.v1.FeedPage\x12\x0c\n\x04lost\x18\x04 \x01(\t\"T\n\x08\x46\x65\x65\x64Page\x12%\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x15.quorate.v1.FeedEvent\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x0f\n\x07listing\x18\x03 \x01(\x08\"\x8b\x01\n\tFeedEvent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\x12\n\x05value\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x15\n\x08previous\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12\x0f\n\x07\x65mitted\x18\x06 \x01(\x08\x42\x08\n\x06_valueB\x0b\n\t_previous\"\"\n\x11MembershipRequest\x12\r\n\x05shard\x18\x01 \x01(\t\":\n\x12MembershipResponse\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x15\n\rconfiguration\x18\x02 \x01(\x0c\"S\n\x13\x43hangeMemberRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x0e\n\x06number\x18\x04 \x01(\x04\"2\n\x14\x43hangeMemberResponse\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\"l\n\x10NodeIntroduction\x12\x30\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.NodeDeclaration\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.quorate.v1.NodeAddress\"\x0e\n\x0c\x43lockRequest\" \n\rClockResponse\x12\x0f\n\x07wall_ms\x18\x01 \x01(\x03\x32\xf3\x03\n\x0bNodeService\x12\x42\n\x07\x46orward\x12\x1a.quorate.v1.ForwardRequest\x1a\x1b.quorate.v1.ForwardResponse\x12H\n\x05Query\x12\x1d.quorate.v1.ShardQueryRequest\x1a\x1e.quorate.v1.ShardQueryResponse0\x01\x12\x39\n\x04Mark\x12\x17.quorate.v1.MarkRequest\x1a\x18.quorate.v1.MarkResponse\x12=\n\x04\x46\x65\x65\x64\x12\x17.quorate.v1.FeedRequest\x1a\x18.quorate.v1.FeedResponse(\x01\x30\x01\x12K\n\nMembership\x12\x1d.quorate.v1.MembershipRequest\x1a\x1e.quorate.v1.MembershipResponse\x12Q\n\x0c\x43hangeMember\x12\x1f.quorate.v1.ChangeMemberRequest\x1a .quorate.v1.ChangeMemberResponse\x12<\n\x05\x43lock\x12\x18.quorate.v1.ClockRequest\x1a\x19.quorate.v1.ClockResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/node.proto\x12\nquorate.v1\x1a\x17google/rpc/status.proto\x1a\x16quorate/v1/admin.proto\x1a\x18quorate/v1/control.proto\x1a\x16quorate/v1/entry.proto\x1a\x16quorate/v1/watch.proto\":\n\x0e\x46orwardRequest\x12(\n\x05parts\x18\x01 \x03(\x0b\x32\x19.quorate.v1.ForwardedPart\"Z\n\rForwardedPart\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05shard\x18\x02 \x01(\t\x12.\n\x08\x63ommands\x18\x03 \x03(\x0b\x32\x1c.quorate.v1.ForwardedCommand\"b\n\x10\x46orwardedCommand\x12*\n\x07\x63ommand\x18\x01 \x01(\x0b\x32\x19.quorate.v1.LoggedCommand\x12\x0e\n\x06\x63\x61ller\x18\x02 \x01(\t\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\"8\n\x0f\x46orwardResponse\x12%\n\x05parts\x18\x01 \x03(\x0b\x32\x16.quorate.v1.PartAnswer\"D\n\nPartAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12*\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x19.quorate.v1.ForwardAnswer\"n\n\rForwardAnswer\x12-\n\x07outcome\x18\x01 \x01(\x0b\x32\x1a.quorate.v1.ForwardOutcomeH\x00\x12$\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"q\n\x0e\x46orwardOutcome\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05reply\x18\x02 \x01(\x0c\x12+\n\x07refusal\x18\x03 \x01(\x0b\x32\x1a.quorate.v1.ForwardRefusal\x12\x11\n\tforgotten\x18\x04 \x01(\x08\"/\n\x0e\x46orwardRefusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x97\x01\n\x11ShardQueryRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03row\x18\x04 \x01(\t\x12\r\n\x05stale\x18\x05 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x04\x12\x0e\n\x06\x63\x61ller\x18\x07 \x01(\t\x12\x12\n\ntimeout_ms\x18\x08 \x01(\x04\"D\n\x12ShardQueryResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x04\x12\x0c\n\x04rows\x18\x03 \x03(\x0c\"0\n\x0bMarkRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"4\n\x0cMarkResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x12\n\ngeneration\x18\x02 \x01(\x04\"3\n\x0b\x46\x65\x65\x64Request\x12$\n\x05start\x18\x01 \x01(\x0b\x32\x15.quorate.v1.FeedStart\"\x85\x01\n\tFeedStart\x12\r\n\x05shard\x18\x01 \x01(\t\x12+\n\x08\x66\x61milies\x18\x02 \x03(\x0b\x32\x19.quorate.v1.WatchedFamily\x12(\n\x06\x62\x65hind\x18\x03 \x01(\x0b\x32\x18.quorate.v1.FeedPosition\x12\x12\n\nnot_before\x18\x04 \x01(\x04\"4\n\x0c\x46\x65\x65\x64Position\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"d\n\x0c\x46\x65\x65\x64Response\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\"\n\x04page\x18\x03 \x01(\x0b\x32\x14.quorate.v1.FeedPage\x12\x0c\n\x04lost\x18\x04 \x01(\t\"T\n\x08\x46\x65\x65\x64Page\x12%\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x15.quorate.v1.FeedEvent\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x0f\n\x07listing\x18\x03 \x01(\x08\"\x8b\x01\n\tFeedEvent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\x12\n\x05value\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x15\n\x08previous\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12\x0f\n\x07\x65mitted\x18\x06 \x01(\x08\x42\x08\n\x06_valueB\x0b\n\t_previous\"\"\n\x11MembershipRequest\x12\r\n\x05shard\x18\x01 \x01(\t\":\n\x12MembershipResponse\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x15\n\rconfiguration\x18\x02 \x01(\x0c\"S\n\x13\x43hangeMemberRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x0e\n\x06number\x18\x04 \x01(\x04\"2\n\x14\x43hangeMemberResponse\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\"l\n\x10NodeIntroduction\x12\x30\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.NodeDeclaration\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.quorate.v1.NodeAddress\"\x0e\n\x0c\x43lockRequest\" \n\rClockResponse\x12\x0f\n\x07wall_ms\x18\x01 \x01(\x03\x32\xf7\x03\n\x0bNodeService\x12\x46\n\x07\x46orward\x12\x1a.quorate.v1.ForwardRequest\x1a\x1b.quorate.v1.ForwardResponse(\x01\x30\x01\x12H\n\x05Query\x12\x1d.quorate.v1.ShardQueryRequest\x1a\x1e.quorate.v1.ShardQueryResponse0\x01\x12\x39\n\x04Mark\x12\x17.quorate.v1.MarkRequest\x1a\x18.quorate.v1.MarkResponse\x12=\n\x04\x46\x65\x65\x64\x12\x17.quorate.v1.FeedRequest\x1a\x18.quorate.v1.FeedResponse(\x01\x30\x01\x12K\n\nMembership\x12\x1d.quorate.v1.MembershipRequest\x1a\x1e.quorate.v1.MembershipResponse\x12Q\n\x0c\x43hangeMember\x12\x1f.quorate.v1.ChangeMemberRequest\x1a .quorate.v1.ChangeMemberResponse\x12<\n\x05\x43lock\x12\x18.quorate.v1.ClockRequest\x1a\x19.quorate.v1.ClockResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -27,51 +27,55 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.node_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FORWARDREQUEST']._serialized_start=160
-  _globals['_FORWARDREQUEST']._serialized_end=239
-  _globals['_FORWARDEDCOMMAND']._serialized_start=241
-  _globals['_FORWARDEDCOMMAND']._serialized_end=339
-  _globals['_FORWARDRESPONSE']._serialized_start=341
-  _globals['_FORWARDRESPONSE']._serialized_end=402
-  _globals['_FORWARDANSWER']._serialized_start=404
-  _globals['_FORWARDANSWER']._serialized_end=514
-  _globals['_FORWARDOUTCOME']._serialized_start=516
-  _globals['_FORWARDOUTCOME']._serialized_end=629
-  _globals['_FORWARDREFUSAL']._serialized_start=631
-  _globals['_FORWARDREFUSAL']._serialized_end=678
-  _globals['_SHARDQUERYREQUEST']._serialized_start=681
-  _globals['_SHARDQUERYREQUEST']._serialized_end=832
-  _globals['_SHARDQUERYRESPONSE']._serialized_start=834
-  _globals['_SHARDQUERYRESPONSE']._serialized_end=902
-  _globals['_MARKREQUEST']._serialized_start=904
-  _globals['_MARKREQUEST']._serialized_end=952
-  _globals['_MARKRESPONSE']._serialized_start=954
-  _globals['_MARKRESPONSE']._serialized_end=1006
-  _globals['_FEEDREQUEST']._serialized_start=1008
-  _globals['_FEEDREQUEST']._serialized_end=1059
-  _globals['_FEEDSTART']._serialized_start=1062
-  _globals['_FEEDSTART']._serialized_end=1195
-  _globals['_FEEDPOSITION']._serialized_start=1197
-  _globals['_FEEDPOSITION']._serialized_end=1249
-  _globals['_FEEDRESPONSE']._serialized_start=1251
-  _globals['_FEEDRESPONSE']._serialized_end=1351
-  _globals['_FEEDPAGE']._serialized_start=1353
-  _globals['_FEEDPAGE']._serialized_end=1437
-  _globals['_FEEDEVENT']._serialized_start=1440
-  _globals['_FEEDEVENT']._serialized_end=1579
-  _globals['_MEMBERSHIPREQUEST']._serialized_start=1581
-  _globals['_MEMBERSHIPREQUEST']._serialized_end=1615
-  _globals['_MEMBERSHIPRESPONSE']._serialized_start=1617
-  _globals['_MEMBERSHIPRESPONSE']._serialized_end=1675
-  _globals['_CHANGEMEMBERREQUEST']._serialized_start=1677
-  _globals['_CHANGEMEMBERREQUEST']._serialized_end=1760
-  _globals['_CHANGEMEMBERRESPONSE']._serialized_start=1762
-  _globals['_CHANGEMEMBERRESPONSE']._serialized_end=1812
-  _globals['_NODEINTRODUCTION']._serialized_start=1814
-  _globals['_NODEINTRODUCTION']._serialized_end=1922
-  _globals['_CLOCKREQUEST']._serialized_start=1924
-  _globals['_CLOCKREQUEST']._serialized_end=1938
-  _globals['_CLOCKRESPONSE']._serialized_start=1940
-  _globals['_CLOCKRESPONSE']._serialized_end=1972
-  _globals['_NODESERVICE']._serialized_start=1975
-  _globals['_NODESERVICE']._serialized_end=2474
+  _globals['_FORWARDREQUEST']._serialized_end=218
+  _globals['_FORWARDEDPART']._serialized_start=220
+  _globals['_FORWARDEDPART']._serialized_end=310
+  _globals['_FORWARDEDCOMMAND']._serialized_start=312
+  _globals['_FORWARDEDCOMMAND']._serialized_end=410
+  _globals['_FORWARDRESPONSE']._serialized_start=412
+  _globals['_FORWARDRESPONSE']._serialized_end=468
+  _globals['_PARTANSWER']._serialized_start=470
+  _globals['_PARTANSWER']._serialized_end=538
+  _globals['_FORWARDANSWER']._serialized_start=540
+  _globals['_FORWARDANSWER']._serialized_end=650
+  _globals['_FORWARDOUTCOME']._serialized_start=652
+  _globals['_FORWARDOUTCOME']._serialized_end=765
+  _globals['_FORWARDREFUSAL']._serialized_start=767
+  _globals['_FORWARDREFUSAL']._serialized_end=814
+  _globals['_SHARDQUERYREQUEST']._serialized_start=817
+  _globals['_SHARDQUERYREQUEST']._serialized_end=968
+  _globals['_SHARDQUERYRESPONSE']._serialized_start=970
+  _globals['_SHARDQUERYRESPONSE']._serialized_end=1038
+  _globals['_MARKREQUEST']._serialized_start=1040
+  _globals['_MARKREQUEST']._serialized_end=1088
+  _globals['_MARKRESPONSE']._serialized_start=1090
+  _globals['_MARKRESPONSE']._serialized_end=1142
+  _globals['_FEEDREQUEST']._serialized_start=1144
+  _globals['_FEEDREQUEST']._serialized_end=1195
+  _globals['_FEEDSTART']._serialized_start=1198
+  _globals['_FEEDSTART']._serialized_end=1331
+  _globals['_FEEDPOSITION']._serialized_start=1333
+  _globals['_FEEDPOSITION']._serialized_end=1385
+  _globals['_FEEDRESPONSE']._serialized_start=1387
+  _globals['_FEEDRESPONSE']._serialized_end=1487
+  _globals['_FEEDPAGE']._serialized_start=1489
+  _globals['_FEEDPAGE']._serialized_end=1573
+  _globals['_FEEDEVENT']._serialized_start=1576
+  _globals['_FEEDEVENT']._serialized_end=1715
+  _globals['_MEMBERSHIPREQUEST']._serialized_start=1717
+  _globals['_MEMBERSHIPREQUEST']._serialized_end=1751
+  _globals['_MEMBERSHIPRESPONSE']._serialized_start=1753
+  _globals['_MEMBERSHIPRESPONSE']._serialized_end=1811
+  _globals['_CHANGEMEMBERREQUEST']._serialized_start=1813
+  _globals['_CHANGEMEMBERREQUEST']._serialized_end=1896
+  _globals['_CHANGEMEMBERRESPONSE']._serialized_start=1898
+  _globals['_CHANGEMEMBERRESPONSE']._serialized_end=1948
+  _globals['_NODEINTRODUCTION']._serialized_start=1950
+  _globals['_NODEINTRODUCTION']._serialized_end=2058
+  _globals['_CLOCKREQUEST']._serialized_start=2060
+  _globals['_CLOCKREQUEST']._serialized_end=2074
+  _globals['_CLOCKRESPONSE']._serialized_start=2076
+  _globals['_CLOCKRESPONSE']._serialized_end=2108
+  _globals['_NODESERVICE']._serialized_start=2111
+  _globals['_NODESERVICE']._serialized_end=2614
 # @@protoc_insertion_point(module_scope)

@@ -11,12 +11,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ForwardRequest(_message.Message):
-    __slots__ = ("shard", "commands")
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[ForwardedPart]
+    def __init__(self, parts: _Optional[_Iterable[_Union[ForwardedPart, _Mapping]]] = ...) -> None: ...
+
+class ForwardedPart(_message.Message):
+    __slots__ = ("id", "shard", "commands")
+    ID_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    id: int
     shard: str
     commands: _containers.RepeatedCompositeFieldContainer[ForwardedCommand]
-    def __init__(self, shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ...) -> None: ...
 
 class ForwardedCommand(_message.Message):
     __slots__ = ("command", "caller", "timeout_ms")
@@ -29,10 +37,18 @@ class ForwardedCommand(_message.Message):
     def __init__(self, command: _Optional[_Union[_entry_pb2.LoggedCommand, _Mapping]] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
 class ForwardResponse(_message.Message):
-    __slots__ = ("answers",)
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[PartAnswer]
+    def __init__(self, parts: _Optional[_Iterable[_Union[PartAnswer, _Mapping]]] = ...) -> None: ...
+
+class PartAnswer(_message.Message):
+    __slots__ = ("id", "answers")
+    ID_FIELD_NUMBER: _ClassVar[int]
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    id: int
     answers: _containers.RepeatedCompositeFieldContainer[ForwardAnswer]
-    def __init__(self, answers: _Optional[_Iterable[_Union[ForwardAnswer, _Mapping]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., answers: _Optional[_Iterable[_Union[ForwardAnswer, _Mapping]]] = ...) -> None: ...
 
 class ForwardAnswer(_message.Message):
     __slots__ = ("outcome", "status")

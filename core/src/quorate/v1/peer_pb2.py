@@ -14,45 +14,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/peer.proto\x12\nquorate.v1\"f\n\tPeerFrame\x12,\n\thandshake\x18\x01 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\x12+\n\tenvelopes\x18\x02 \x03(\x0b\x32\x18.quorate.v1.PeerEnvelope\"\x81\x01\n\rPeerHandshake\x12\x12\n\ncluster_id\x18\x01 \x01(\x0c\x12\x12\n\ntoken_hash\x18\x02 \x01(\x0c\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0f\n\x07replica\x18\x04 \x01(\x06\x12\x13\n\x0btarget_node\x18\x05 \x01(\t\x12\x14\n\x0c\x63onfig_index\x18\x06 \x01(\x04\"K\n\nPeerAnswer\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12,\n\thandshake\x18\x02 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\"\x82\x01\n\x10PeerIntroduction\x12\x12\n\ntoken_hash\x18\x01 \x01(\x0c\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x17\n\x0finitial_members\x18\x04 \x03(\t\x12\x13\n\x0b\x66irst_entry\x18\x05 \x01(\x0c\x12\r\n\x05\x61\x62out\x18\x06 \x01(\x0c\"\xaf\x0b\n\x0cPeerEnvelope\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x16\n\x0esource_replica\x18\x02 \x01(\x06\x12\x13\n\x0btarget_node\x18\x03 \x01(\t\x12\x16\n\x0etarget_replica\x18\x04 \x01(\x06\x12\x0c\n\x04term\x18\x05 \x01(\x04\x12\x14\n\x0c\x63onfig_index\x18\x06 \x01(\x04\x12\x31\n\x06\x61ppend\x18\x07 \x01(\x0b\x32\x1f.quorate.v1.PeerEnvelope.AppendH\x00\x12<\n\x0c\x61ppend_reply\x18\x08 \x01(\x0b\x32$.quorate.v1.PeerEnvelope.AppendReplyH\x00\x12\x37\n\theartbeat\x18\t \x01(\x0b\x32\".quorate.v1.PeerEnvelope.HeartbeatH\x00\x12\x42\n\x0fheartbeat_reply\x18\n \x01(\x0b\x32\'.quorate.v1.PeerEnvelope.HeartbeatReplyH\x00\x12<\n\x0crequest_vote\x18\x0b \x01(\x0b\x32$.quorate.v1.PeerEnvelope.RequestVoteH\x00\x12\x38\n\nvote_reply\x18\x0c \x01(\x0b\x32\".quorate.v1.PeerEnvelope.VoteReplyH\x00\x12:\n\x0btimeout_now\x18\r \x01(\x0b\x32#.quorate.v1.PeerEnvelope.TimeoutNowH\x00\x12<\n\x0cread_request\x18\x0e \x01(\x0b\x32$.quorate.v1.PeerEnvelope.ReadRequestH\x00\x12\x38\n\nread_reply\x18\x0f \x01(\x0b\x32\".quorate.v1.PeerEnvelope.ReadReplyH\x00\x1ag\n\x05\x45ntry\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x0c\n\x04term\x18\x02 \x01(\x04\x12\x30\n\x04kind\x18\x03 \x01(\x0e\x32\".quorate.v1.PeerEnvelope.EntryKind\x12\x0f\n\x07payload\x18\x04 \x01(\x0c\x1ap\n\x06\x41ppend\x12\x12\n\nprev_index\x18\x01 \x01(\x04\x12\x11\n\tprev_term\x18\x02 \x01(\x04\x12/\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1e.quorate.v1.PeerEnvelope.Entry\x12\x0e\n\x06\x63ommit\x18\x04 \x01(\x04\x1ah\n\x0b\x41ppendReply\x12\x0f\n\x07success\x18\x01 \x01(\x08\x12\x12\n\nprev_index\x18\x02 \x01(\x04\x12\r\n\x05match\x18\x03 \x01(\x04\x12\x12\n\nhint_index\x18\x04 \x01(\x04\x12\x11\n\thint_term\x18\x05 \x01(\x04\x1a:\n\tHeartbeat\x12\x0e\n\x06\x63ommit\x18\x01 \x01(\x04\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0e\n\x06\x61greed\x18\x03 \x01(\x04\x1a.\n\x0eHeartbeatReply\x12\r\n\x05round\x18\x01 \x01(\x04\x12\r\n\x05match\x18\x02 \x01(\x04\x1aS\n\x0bRequestVote\x12\x12\n\nlast_index\x18\x01 \x01(\x04\x12\x11\n\tlast_term\x18\x02 \x01(\x04\x12\x0b\n\x03pre\x18\x03 \x01(\x08\x12\x10\n\x08transfer\x18\x04 \x01(\x08\x1a;\n\tVoteReply\x12\x0f\n\x07granted\x18\x01 \x01(\x08\x12\x0b\n\x03pre\x18\x02 \x01(\x08\x12\x10\n\x08\x66or_term\x18\x03 \x01(\x04\x1a\x0c\n\nTimeoutNow\x1a\x1c\n\x0bReadRequest\x12\r\n\x05token\x18\x01 \x01(\x04\x1a)\n\tReadReply\x12\r\n\x05token\x18\x01 \x01(\x04\x12\r\n\x05index\x18\x02 \x01(\x04\"k\n\tEntryKind\x12\x1a\n\x16\x45NTRY_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45NTRY_KIND_NOOP\x10\x01\x12\x16\n\x12\x45NTRY_KIND_COMMAND\x10\x02\x12\x15\n\x11\x45NTRY_KIND_CONFIG\x10\x03\x42\x06\n\x04\x62ody2\xcf\x01\n\x0bPeerService\x12<\n\x07\x43ontrol\x12\x15.quorate.v1.PeerFrame\x1a\x16.quorate.v1.PeerAnswer(\x01\x30\x01\x12\x39\n\x04\x42ulk\x12\x15.quorate.v1.PeerFrame\x1a\x16.quorate.v1.PeerAnswer(\x01\x30\x01\x12G\n\tIntroduce\x12\x1c.quorate.v1.PeerIntroduction\x1a\x1c.quorate.v1.PeerIntroductionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/peer.proto\x12\nquorate.v1\"\x81\x01\n\rPeerHandshake\x12\x12\n\ncluster_id\x18\x01 \x01(\x0c\x12\x12\n\ntoken_hash\x18\x02 \x01(\x0c\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0f\n\x07replica\x18\x04 \x01(\x06\x12\x13\n\x0btarget_node\x18\x05 \x01(\t\x12\x14\n\x0c\x63onfig_index\x18\x06 \x01(\x04\"K\n\nPeerAnswer\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12,\n\thandshake\x18\x02 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\"\x90\x01\n\x10PeerIntroduction\x12\x12\n\ntoken_hash\x18\x01 \x01(\x0c\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x17\n\x0finitial_members\x18\x04 \x03(\t\x12\x13\n\x0b\x66irst_entry\x18\x05 \x01(\x0c\x12\r\n\x05\x61\x62out\x18\x06 \x01(\x0c\x12\x0c\n\x04port\x18\x07 \x01(\r2V\n\x0bPeerService\x12G\n\tIntroduce\x12\x1c.quorate.v1.PeerIntroduction\x1a\x1c.quorate.v1.PeerIntroductionb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.peer_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PEERFRAME']._serialized_start=37
-  _globals['_PEERFRAME']._serialized_end=139
-  _globals['_PEERHANDSHAKE']._serialized_start=142
-  _globals['_PEERHANDSHAKE']._serialized_end=271
-  _globals['_PEERANSWER']._serialized_start=273
-  _globals['_PEERANSWER']._serialized_end=348
-  _globals['_PEERINTRODUCTION']._serialized_start=351
-  _globals['_PEERINTRODUCTION']._serialized_end=481
-  _globals['_PEERENVELOPE']._serialized_start=484
-  _globals['_PEERENVELOPE']._serialized_end=1939
-  _globals['_PEERENVELOPE_ENTRY']._serialized_start=1158
-  _globals['_PEERENVELOPE_ENTRY']._serialized_end=1261
-  _globals['_PEERENVELOPE_APPEND']._serialized_start=1263
-  _globals['_PEERENVELOPE_APPEND']._serialized_end=1375
-  _globals['_PEERENVELOPE_APPENDREPLY']._serialized_start=1377
-  _globals['_PEERENVELOPE_APPENDREPLY']._serialized_end=1481
-  _globals['_PEERENVELOPE_HEARTBEAT']._serialized_start=1483
-  _globals['_PEERENVELOPE_HEARTBEAT']._serialized_end=1541
-  _globals['_PEERENVELOPE_HEARTBEATREPLY']._serialized_start=1543
-  _globals['_PEERENVELOPE_HEARTBEATREPLY']._serialized_end=1589
-  _globals['_PEERENVELOPE_REQUESTVOTE']._serialized_start=1591
-  _globals['_PEERENVELOPE_REQUESTVOTE']._serialized_end=1674
-  _globals['_PEERENVELOPE_VOTEREPLY']._serialized_start=1676
-  _globals['_PEERENVELOPE_VOTEREPLY']._serialized_end=1735
-  _globals['_PEERENVELOPE_TIMEOUTNOW']._serialized_start=1737
-  _globals['_PEERENVELOPE_TIMEOUTNOW']._serialized_end=1749
-  _globals['_PEERENVELOPE_READREQUEST']._serialized_start=1751
-  _globals['_PEERENVELOPE_READREQUEST']._serialized_end=1779
-  _globals['_PEERENVELOPE_READREPLY']._serialized_start=1781
-  _globals['_PEERENVELOPE_READREPLY']._serialized_end=1822
-  _globals['_PEERENVELOPE_ENTRYKIND']._serialized_start=1824
-  _globals['_PEERENVELOPE_ENTRYKIND']._serialized_end=1931
-  _globals['_PEERSERVICE']._serialized_start=1942
-  _globals['_PEERSERVICE']._serialized_end=2149
+  _globals['_PEERHANDSHAKE']._serialized_start=38
+  _globals['_PEERHANDSHAKE']._serialized_end=167
+  _globals['_PEERANSWER']._serialized_start=169
+  _globals['_PEERANSWER']._serialized_end=244
+  _globals['_PEERINTRODUCTION']._serialized_start=247
+  _globals['_PEERINTRODUCTION']._serialized_end=391
+  _globals['_PEERSERVICE']._serialized_start=393
+  _globals['_PEERSERVICE']._serialized_end=479
 # @@protoc_insertion_point(module_scope)

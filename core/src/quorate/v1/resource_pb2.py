@@ -16,7 +16,7 @@ from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19quorate/v1/resource.proto\x12\nquorate.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\">\n\x08Resource\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x15\n\rupdated_at_ms\x18\x03 \x01(\x03\"J\n\x0eStoredResource\x12&\n\x08resource\x18\x01 \x01(\x0b\x32\x14.quorate.v1.Resource\x12\x10\n\x08revision\x18\x02 \x01(\x04\"`\n\x0bPutResource\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"5\n\x0cPutResources\x12%\n\x04puts\x18\x01 \x03(\x0b\x32\x17.quorate.v1.PutResource\"T\n\x0e\x44\x65leteResource\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"@\n\x0f\x44\x65leteResources\x12-\n\tdeletions\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.DeleteResource\"\x1b\n\x0bGetResource\x12\x0c\n\x04path\x18\x01 \x01(\t\"\x1d\n\x0cGetResources\x12\r\n\x05paths\x18\x01 \x03(\t\"?\n\x0e\x46oundResources\x12-\n\tresources\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.StoredResource\"=\n\rListResources\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\r\"Q\n\x0cResourcePage\x12-\n\tresources\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.StoredResource\x12\x12\n\nnext_after\x18\x02 \x01(\t2\xc8\x03\n\x0fResourceService\x12:\n\x03Put\x12\x17.quorate.v1.PutResource\x1a\x1a.quorate.v1.StoredResource\x12<\n\x08PutBatch\x12\x18.quorate.v1.PutResources\x1a\x16.quorate.v1.BatchReply\x12:\n\x03Get\x12\x17.quorate.v1.GetResource\x1a\x1a.quorate.v1.StoredResource\x12@\n\x08GetBatch\x12\x18.quorate.v1.GetResources\x1a\x1a.quorate.v1.FoundResources\x12<\n\x06\x44\x65lete\x12\x1a.quorate.v1.DeleteResource\x1a\x16.google.protobuf.Empty\x12\x42\n\x0b\x44\x65leteBatch\x12\x1b.quorate.v1.DeleteResources\x1a\x16.quorate.v1.BatchReply\x12;\n\x04List\x12\x19.quorate.v1.ListResources\x1a\x18.quorate.v1.ResourcePageb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19quorate/v1/resource.proto\x12\nquorate.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\">\n\x08Resource\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x15\n\rupdated_at_ms\x18\x03 \x01(\x03\"J\n\x0eStoredResource\x12&\n\x08resource\x18\x01 \x01(\x0b\x32\x14.quorate.v1.Resource\x12\x10\n\x08revision\x18\x02 \x01(\x04\"`\n\x0bPutResource\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"5\n\x0cPutResources\x12%\n\x04puts\x18\x01 \x03(\x0b\x32\x17.quorate.v1.PutResource\"h\n\x0e\x44\x65leteResource\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\x42\x14\n\x12_expected_revision\"@\n\x0f\x44\x65leteResources\x12-\n\tdeletions\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.DeleteResource\"\x1b\n\x0bGetResource\x12\x0c\n\x04path\x18\x01 \x01(\t\"\x1d\n\x0cGetResources\x12\r\n\x05paths\x18\x01 \x03(\t\"?\n\x0e\x46oundResources\x12-\n\tresources\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.StoredResource\"`\n\rListResources\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\x0cJ\x04\x08\x02\x10\x03J\x04\x08\x03\x10\x04R\x05\x61\x66terR\x05limit\"h\n\x0cResourcePage\x12-\n\tresources\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.StoredResource\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\x0cJ\x04\x08\x02\x10\x03R\nnext_after2\xc8\x03\n\x0fResourceService\x12:\n\x03Put\x12\x17.quorate.v1.PutResource\x1a\x1a.quorate.v1.StoredResource\x12<\n\x08PutBatch\x12\x18.quorate.v1.PutResources\x1a\x16.quorate.v1.BatchReply\x12:\n\x03Get\x12\x17.quorate.v1.GetResource\x1a\x1a.quorate.v1.StoredResource\x12@\n\x08GetBatch\x12\x18.quorate.v1.GetResources\x1a\x1a.quorate.v1.FoundResources\x12<\n\x06\x44\x65lete\x12\x1a.quorate.v1.DeleteResource\x1a\x16.google.protobuf.Empty\x12\x42\n\x0b\x44\x65leteBatch\x12\x1b.quorate.v1.DeleteResources\x1a\x16.quorate.v1.BatchReply\x12;\n\x04List\x12\x19.quorate.v1.ListResources\x1a\x18.quorate.v1.ResourcePageb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,19 +32,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PUTRESOURCES']._serialized_start=332
   _globals['_PUTRESOURCES']._serialized_end=385
   _globals['_DELETERESOURCE']._serialized_start=387
-  _globals['_DELETERESOURCE']._serialized_end=471
-  _globals['_DELETERESOURCES']._serialized_start=473
-  _globals['_DELETERESOURCES']._serialized_end=537
-  _globals['_GETRESOURCE']._serialized_start=539
-  _globals['_GETRESOURCE']._serialized_end=566
-  _globals['_GETRESOURCES']._serialized_start=568
-  _globals['_GETRESOURCES']._serialized_end=597
-  _globals['_FOUNDRESOURCES']._serialized_start=599
-  _globals['_FOUNDRESOURCES']._serialized_end=662
-  _globals['_LISTRESOURCES']._serialized_start=664
-  _globals['_LISTRESOURCES']._serialized_end=725
-  _globals['_RESOURCEPAGE']._serialized_start=727
-  _globals['_RESOURCEPAGE']._serialized_end=808
-  _globals['_RESOURCESERVICE']._serialized_start=811
-  _globals['_RESOURCESERVICE']._serialized_end=1267
+  _globals['_DELETERESOURCE']._serialized_end=491
+  _globals['_DELETERESOURCES']._serialized_start=493
+  _globals['_DELETERESOURCES']._serialized_end=557
+  _globals['_GETRESOURCE']._serialized_start=559
+  _globals['_GETRESOURCE']._serialized_end=586
+  _globals['_GETRESOURCES']._serialized_start=588
+  _globals['_GETRESOURCES']._serialized_end=617
+  _globals['_FOUNDRESOURCES']._serialized_start=619
+  _globals['_FOUNDRESOURCES']._serialized_end=682
+  _globals['_LISTRESOURCES']._serialized_start=684
+  _globals['_LISTRESOURCES']._serialized_end=780
+  _globals['_RESOURCEPAGE']._serialized_start=782
+  _globals['_RESOURCEPAGE']._serialized_end=886
+  _globals['_RESOURCESERVICE']._serialized_start=889
+  _globals['_RESOURCESERVICE']._serialized_end=1345
 # @@protoc_insertion_point(module_scope)

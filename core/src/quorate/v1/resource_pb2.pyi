@@ -42,12 +42,14 @@ class PutResources(_message.Message):
     def __init__(self, puts: _Optional[_Iterable[_Union[PutResource, _Mapping]]] = ...) -> None: ...
 
 class DeleteResource(_message.Message):
-    __slots__ = ("path", "expected_revision")
+    __slots__ = ("path", "expected_revision", "missing_ok")
     PATH_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     path: str
     expected_revision: int
-    def __init__(self, path: _Optional[str] = ..., expected_revision: _Optional[int] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, path: _Optional[str] = ..., expected_revision: _Optional[int] = ..., missing_ok: bool = ...) -> None: ...
 
 class DeleteResources(_message.Message):
     __slots__ = ("deletions",)
@@ -74,19 +76,19 @@ class FoundResources(_message.Message):
     def __init__(self, resources: _Optional[_Iterable[_Union[StoredResource, _Mapping]]] = ...) -> None: ...
 
 class ListResources(_message.Message):
-    __slots__ = ("prefix", "after", "limit")
+    __slots__ = ("prefix", "page_size", "page_token")
     PREFIX_FIELD_NUMBER: _ClassVar[int]
-    AFTER_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     prefix: str
-    after: str
-    limit: int
-    def __init__(self, prefix: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    page_size: int
+    page_token: bytes
+    def __init__(self, prefix: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[bytes] = ...) -> None: ...
 
 class ResourcePage(_message.Message):
-    __slots__ = ("resources", "next_after")
+    __slots__ = ("resources", "next_page_token")
     RESOURCES_FIELD_NUMBER: _ClassVar[int]
-    NEXT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     resources: _containers.RepeatedCompositeFieldContainer[StoredResource]
-    next_after: str
-    def __init__(self, resources: _Optional[_Iterable[_Union[StoredResource, _Mapping]]] = ..., next_after: _Optional[str] = ...) -> None: ...
+    next_page_token: bytes
+    def __init__(self, resources: _Optional[_Iterable[_Union[StoredResource, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...

@@ -13,54 +13,59 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17quorate/v1/schema.proto\x12\nquorate.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\"\x8b\x01\n\x06Schema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x0f\n\x07version\x18\x04 \x01(\r\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x03\x12\x15\n\rupdated_at_ms\x18\x06 \x01(\x03\"\x8f\x01\n\rSchemaVersion\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\x12$\n\x04kind\x18\x04 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x12\n\ndefinition\x18\x05 \x01(\x0c\x12\x15\n\rcreated_at_ms\x18\x06 \x01(\x03\"?\n\rSchemaBinding\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"f\n\x0c\x43reateSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x12\n\ndefinition\x18\x04 \x01(\x0c\":\n\rCreateSchemas\x12)\n\x07schemas\x18\x01 \x03(\x0b\x32\x18.quorate.v1.CreateSchema\"Z\n\x0cUpdateSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ndefinition\x18\x03 \x01(\x0c\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\r\":\n\rUpdateSchemas\x12)\n\x07schemas\x18\x01 \x03(\x0b\x32\x18.quorate.v1.UpdateSchema\",\n\x0c\x44\x65leteSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\":\n\rDeleteSchemas\x12)\n\x07schemas\x18\x01 \x03(\x0b\x32\x18.quorate.v1.DeleteSchema\"<\n\nBindSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"7\n\x0b\x42indSchemas\x12(\n\x08\x62indings\x18\x01 \x03(\x0b\x32\x16.quorate.v1.BindSchema\">\n\x0cUnbindSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\";\n\rUnbindSchemas\x12*\n\x08\x62indings\x18\x01 \x03(\x0b\x32\x18.quorate.v1.UnbindSchema\":\n\tGetSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\"K\n\x0bListSchemas\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\"E\n\nSchemaPage\x12#\n\x07schemas\x18\x01 \x03(\x0b\x32\x12.quorate.v1.Schema\x12\x12\n\nnext_after\x18\x02 \x01(\t\"o\n\x12ListSchemaBindings\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12(\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x19.quorate.v1.SchemaBinding\x12\r\n\x05limit\x18\x04 \x01(\r\"o\n\x11SchemaBindingPage\x12+\n\x08\x62indings\x18\x01 \x03(\x0b\x32\x19.quorate.v1.SchemaBinding\x12-\n\nnext_after\x18\x02 \x01(\x0b\x32\x19.quorate.v1.SchemaBinding*o\n\nSchemaKind\x12\x1b\n\x17SCHEMA_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10SCHEMA_KIND_JSON\x10\x01\x12\x14\n\x10SCHEMA_KIND_AVRO\x10\x02\x12\x18\n\x14SCHEMA_KIND_PROTOBUF\x10\x03\x32\xb6\x06\n\rSchemaService\x12\x36\n\x06\x43reate\x12\x18.quorate.v1.CreateSchema\x1a\x12.quorate.v1.Schema\x12@\n\x0b\x43reateBatch\x12\x19.quorate.v1.CreateSchemas\x1a\x16.quorate.v1.BatchReply\x12\x36\n\x06Update\x12\x18.quorate.v1.UpdateSchema\x1a\x12.quorate.v1.Schema\x12@\n\x0bUpdateBatch\x12\x19.quorate.v1.UpdateSchemas\x1a\x16.quorate.v1.BatchReply\x12:\n\x06\x44\x65lete\x12\x18.quorate.v1.DeleteSchema\x1a\x16.google.protobuf.Empty\x12@\n\x0b\x44\x65leteBatch\x12\x19.quorate.v1.DeleteSchemas\x1a\x16.quorate.v1.BatchReply\x12\x36\n\x04\x42ind\x12\x16.quorate.v1.BindSchema\x1a\x16.google.protobuf.Empty\x12<\n\tBindBatch\x12\x17.quorate.v1.BindSchemas\x1a\x16.quorate.v1.BatchReply\x12:\n\x06Unbind\x12\x18.quorate.v1.UnbindSchema\x1a\x16.google.protobuf.Empty\x12@\n\x0bUnbindBatch\x12\x19.quorate.v1.UnbindSchemas\x1a\x16.quorate.v1.BatchReply\x12\x37\n\x03Get\x12\x15.quorate.v1.GetSchema\x1a\x19.quorate.v1.SchemaVersion\x12\x37\n\x04List\x12\x17.quorate.v1.ListSchemas\x1a\x16.quorate.v1.SchemaPage\x12M\n\x0cListBindings\x12\x1e.quorate.v1.ListSchemaBindings\x1a\x1d.quorate.v1.SchemaBindingPageb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17quorate/v1/schema.proto\x12\nquorate.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\"\xa0\x01\n\x06Schema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x0f\n\x07version\x18\x04 \x01(\r\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x03\x12\x15\n\rupdated_at_ms\x18\x06 \x01(\x03\x12\x13\n\x0b\x64\x65scription\x18\x07 \x01(\t\"\x8f\x01\n\rSchemaVersion\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\x12$\n\x04kind\x18\x04 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x12\n\ndefinition\x18\x05 \x01(\x0c\x12\x15\n\rcreated_at_ms\x18\x06 \x01(\x03\"?\n\rSchemaBinding\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"{\n\x0c\x43reateSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x12\n\ndefinition\x18\x04 \x01(\x0c\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\":\n\rCreateSchemas\x12)\n\x07schemas\x18\x01 \x03(\x0b\x32\x18.quorate.v1.CreateSchema\"\xa0\x01\n\x0cUpdateSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ndefinition\x18\x03 \x01(\x0c\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\r\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\x12/\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\":\n\rUpdateSchemas\x12)\n\x07schemas\x18\x01 \x03(\x0b\x32\x18.quorate.v1.UpdateSchema\"x\n\tPutSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.quorate.v1.SchemaKind\x12\x12\n\ndefinition\x18\x04 \x01(\x0c\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\"4\n\nPutSchemas\x12&\n\x07schemas\x18\x01 \x03(\x0b\x32\x15.quorate.v1.PutSchema\"@\n\x0c\x44\x65leteSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\":\n\rDeleteSchemas\x12)\n\x07schemas\x18\x01 \x03(\x0b\x32\x18.quorate.v1.DeleteSchema\"<\n\nBindSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"7\n\x0b\x42indSchemas\x12(\n\x08\x62indings\x18\x01 \x03(\x0b\x32\x16.quorate.v1.BindSchema\"R\n\x0cUnbindSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\nmissing_ok\x18\x04 \x01(\x08\";\n\rUnbindSchemas\x12*\n\x08\x62indings\x18\x01 \x03(\x0b\x32\x18.quorate.v1.UnbindSchema\":\n\tGetSchema\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\"t\n\x0bListSchemas\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\x0c\x12\x13\n\x0b\x64\x65\x66initions\x18\x06 \x01(\x08\"\x8b\x01\n\nSchemaPage\x12#\n\x07schemas\x18\x01 \x03(\x0b\x32\x12.quorate.v1.Schema\x12\x12\n\nnext_after\x18\x02 \x01(\t\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\x0c\x12+\n\x08versions\x18\x04 \x03(\x0b\x32\x19.quorate.v1.SchemaVersion\"\x91\x01\n\x12ListSchemaBindings\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12(\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x19.quorate.v1.SchemaBinding\x12\r\n\x05limit\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\x0c\x12\x0c\n\x04name\x18\x06 \x01(\t\"\x88\x01\n\x11SchemaBindingPage\x12+\n\x08\x62indings\x18\x01 \x03(\x0b\x32\x19.quorate.v1.SchemaBinding\x12-\n\nnext_after\x18\x02 \x01(\x0b\x32\x19.quorate.v1.SchemaBinding\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\x0c*o\n\nSchemaKind\x12\x1b\n\x17SCHEMA_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10SCHEMA_KIND_JSON\x10\x01\x12\x14\n\x10SCHEMA_KIND_AVRO\x10\x02\x12\x18\n\x14SCHEMA_KIND_PROTOBUF\x10\x03\x32\xa4\x07\n\rSchemaService\x12\x36\n\x06\x43reate\x12\x18.quorate.v1.CreateSchema\x1a\x12.quorate.v1.Schema\x12@\n\x0b\x43reateBatch\x12\x19.quorate.v1.CreateSchemas\x1a\x16.quorate.v1.BatchReply\x12\x36\n\x06Update\x12\x18.quorate.v1.UpdateSchema\x1a\x12.quorate.v1.Schema\x12@\n\x0bUpdateBatch\x12\x19.quorate.v1.UpdateSchemas\x1a\x16.quorate.v1.BatchReply\x12\x30\n\x03Put\x12\x15.quorate.v1.PutSchema\x1a\x12.quorate.v1.Schema\x12:\n\x08PutBatch\x12\x16.quorate.v1.PutSchemas\x1a\x16.quorate.v1.BatchReply\x12:\n\x06\x44\x65lete\x12\x18.quorate.v1.DeleteSchema\x1a\x16.google.protobuf.Empty\x12@\n\x0b\x44\x65leteBatch\x12\x19.quorate.v1.DeleteSchemas\x1a\x16.quorate.v1.BatchReply\x12\x36\n\x04\x42ind\x12\x16.quorate.v1.BindSchema\x1a\x16.google.protobuf.Empty\x12<\n\tBindBatch\x12\x17.quorate.v1.BindSchemas\x1a\x16.quorate.v1.BatchReply\x12:\n\x06Unbind\x12\x18.quorate.v1.UnbindSchema\x1a\x16.google.protobuf.Empty\x12@\n\x0bUnbindBatch\x12\x19.quorate.v1.UnbindSchemas\x1a\x16.quorate.v1.BatchReply\x12\x37\n\x03Get\x12\x15.quorate.v1.GetSchema\x1a\x19.quorate.v1.SchemaVersion\x12\x37\n\x04List\x12\x17.quorate.v1.ListSchemas\x1a\x16.quorate.v1.SchemaPage\x12M\n\x0cListBindings\x12\x1e.quorate.v1.ListSchemaBindings\x1a\x1d.quorate.v1.SchemaBindingPageb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.schema_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCHEMAKIND']._serialized_start=1545
-  _globals['_SCHEMAKIND']._serialized_end=1656
-  _globals['_SCHEMA']._serialized_start=93
-  _globals['_SCHEMA']._serialized_end=232
-  _globals['_SCHEMAVERSION']._serialized_start=235
-  _globals['_SCHEMAVERSION']._serialized_end=378
-  _globals['_SCHEMABINDING']._serialized_start=380
-  _globals['_SCHEMABINDING']._serialized_end=443
-  _globals['_CREATESCHEMA']._serialized_start=445
-  _globals['_CREATESCHEMA']._serialized_end=547
-  _globals['_CREATESCHEMAS']._serialized_start=549
-  _globals['_CREATESCHEMAS']._serialized_end=607
-  _globals['_UPDATESCHEMA']._serialized_start=609
-  _globals['_UPDATESCHEMA']._serialized_end=699
-  _globals['_UPDATESCHEMAS']._serialized_start=701
-  _globals['_UPDATESCHEMAS']._serialized_end=759
-  _globals['_DELETESCHEMA']._serialized_start=761
-  _globals['_DELETESCHEMA']._serialized_end=805
-  _globals['_DELETESCHEMAS']._serialized_start=807
-  _globals['_DELETESCHEMAS']._serialized_end=865
-  _globals['_BINDSCHEMA']._serialized_start=867
-  _globals['_BINDSCHEMA']._serialized_end=927
-  _globals['_BINDSCHEMAS']._serialized_start=929
-  _globals['_BINDSCHEMAS']._serialized_end=984
-  _globals['_UNBINDSCHEMA']._serialized_start=986
-  _globals['_UNBINDSCHEMA']._serialized_end=1048
-  _globals['_UNBINDSCHEMAS']._serialized_start=1050
-  _globals['_UNBINDSCHEMAS']._serialized_end=1109
-  _globals['_GETSCHEMA']._serialized_start=1111
-  _globals['_GETSCHEMA']._serialized_end=1169
-  _globals['_LISTSCHEMAS']._serialized_start=1171
-  _globals['_LISTSCHEMAS']._serialized_end=1246
-  _globals['_SCHEMAPAGE']._serialized_start=1248
-  _globals['_SCHEMAPAGE']._serialized_end=1317
-  _globals['_LISTSCHEMABINDINGS']._serialized_start=1319
-  _globals['_LISTSCHEMABINDINGS']._serialized_end=1430
-  _globals['_SCHEMABINDINGPAGE']._serialized_start=1432
-  _globals['_SCHEMABINDINGPAGE']._serialized_end=1543
-  _globals['_SCHEMASERVICE']._serialized_start=1659
-  _globals['_SCHEMASERVICE']._serialized_end=2481
+  _globals['_SCHEMAKIND']._serialized_start=2081
+  _globals['_SCHEMAKIND']._serialized_end=2192
+  _globals['_SCHEMA']._serialized_start=127
+  _globals['_SCHEMA']._serialized_end=287
+  _globals['_SCHEMAVERSION']._serialized_start=290
+  _globals['_SCHEMAVERSION']._serialized_end=433
+  _globals['_SCHEMABINDING']._serialized_start=435
+  _globals['_SCHEMABINDING']._serialized_end=498
+  _globals['_CREATESCHEMA']._serialized_start=500
+  _globals['_CREATESCHEMA']._serialized_end=623
+  _globals['_CREATESCHEMAS']._serialized_start=625
+  _globals['_CREATESCHEMAS']._serialized_end=683
+  _globals['_UPDATESCHEMA']._serialized_start=686
+  _globals['_UPDATESCHEMA']._serialized_end=846
+  _globals['_UPDATESCHEMAS']._serialized_start=848
+  _globals['_UPDATESCHEMAS']._serialized_end=906
+  _globals['_PUTSCHEMA']._serialized_start=908
+  _globals['_PUTSCHEMA']._serialized_end=1028
+  _globals['_PUTSCHEMAS']._serialized_start=1030
+  _globals['_PUTSCHEMAS']._serialized_end=1082
+  _globals['_DELETESCHEMA']._serialized_start=1084
+  _globals['_DELETESCHEMA']._serialized_end=1148
+  _globals['_DELETESCHEMAS']._serialized_start=1150
+  _globals['_DELETESCHEMAS']._serialized_end=1208
+  _globals['_BINDSCHEMA']._serialized_start=1210
+  _globals['_BINDSCHEMA']._serialized_end=1270
+  _globals['_BINDSCHEMAS']._serialized_start=1272
+  _globals['_BINDSCHEMAS']._serialized_end=1327
+  _globals['_UNBINDSCHEMA']._serialized_start=1329
+  _globals['_UNBINDSCHEMA']._serialized_end=1411
+  _globals['_UNBINDSCHEMAS']._serialized_start=1413
+  _globals['_UNBINDSCHEMAS']._serialized_end=1472
+  _globals['_GETSCHEMA']._serialized_start=1474
+  _globals['_GETSCHEMA']._serialized_end=1532
+  _globals['_LISTSCHEMAS']._serialized_start=1534
+  _globals['_LISTSCHEMAS']._serialized_end=1650
+  _globals['_SCHEMAPAGE']._serialized_start=1653
+  _globals['_SCHEMAPAGE']._serialized_end=1792
+  _globals['_LISTSCHEMABINDINGS']._serialized_start=1795
+  _globals['_LISTSCHEMABINDINGS']._serialized_end=1940
+  _globals['_SCHEMABINDINGPAGE']._serialized_start=1943
+  _globals['_SCHEMABINDINGPAGE']._serialized_end=2079
+  _globals['_SCHEMASERVICE']._serialized_start=2195
+  _globals['_SCHEMASERVICE']._serialized_end=3127
 # @@protoc_insertion_point(module_scope)

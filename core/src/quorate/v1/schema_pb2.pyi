@@ -1,4 +1,5 @@
 from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -20,20 +21,22 @@ SCHEMA_KIND_AVRO: SchemaKind
 SCHEMA_KIND_PROTOBUF: SchemaKind
 
 class Schema(_message.Message):
-    __slots__ = ("tenant", "name", "kind", "version", "created_at_ms", "updated_at_ms")
+    __slots__ = ("tenant", "name", "kind", "version", "created_at_ms", "updated_at_ms", "description")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     kind: SchemaKind
     version: int
     created_at_ms: int
     updated_at_ms: int
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., version: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
+    description: str
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., version: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., description: _Optional[str] = ...) -> None: ...
 
 class SchemaVersion(_message.Message):
     __slots__ = ("tenant", "name", "version", "kind", "definition", "created_at_ms")
@@ -62,16 +65,18 @@ class SchemaBinding(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class CreateSchema(_message.Message):
-    __slots__ = ("tenant", "name", "kind", "definition")
+    __slots__ = ("tenant", "name", "kind", "definition", "description")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     kind: SchemaKind
     definition: bytes
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ...) -> None: ...
+    description: str
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., description: _Optional[str] = ...) -> None: ...
 
 class CreateSchemas(_message.Message):
     __slots__ = ("schemas",)
@@ -80,16 +85,20 @@ class CreateSchemas(_message.Message):
     def __init__(self, schemas: _Optional[_Iterable[_Union[CreateSchema, _Mapping]]] = ...) -> None: ...
 
 class UpdateSchema(_message.Message):
-    __slots__ = ("tenant", "name", "definition", "expected_version")
+    __slots__ = ("tenant", "name", "definition", "expected_version", "description", "update_mask")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     definition: bytes
     expected_version: int
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[bytes] = ..., expected_version: _Optional[int] = ...) -> None: ...
+    description: str
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[bytes] = ..., expected_version: _Optional[int] = ..., description: _Optional[str] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class UpdateSchemas(_message.Message):
     __slots__ = ("schemas",)
@@ -97,13 +106,35 @@ class UpdateSchemas(_message.Message):
     schemas: _containers.RepeatedCompositeFieldContainer[UpdateSchema]
     def __init__(self, schemas: _Optional[_Iterable[_Union[UpdateSchema, _Mapping]]] = ...) -> None: ...
 
-class DeleteSchema(_message.Message):
-    __slots__ = ("tenant", "name")
+class PutSchema(_message.Message):
+    __slots__ = ("tenant", "name", "kind", "definition", "description")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    kind: SchemaKind
+    definition: bytes
+    description: str
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., description: _Optional[str] = ...) -> None: ...
+
+class PutSchemas(_message.Message):
+    __slots__ = ("schemas",)
+    SCHEMAS_FIELD_NUMBER: _ClassVar[int]
+    schemas: _containers.RepeatedCompositeFieldContainer[PutSchema]
+    def __init__(self, schemas: _Optional[_Iterable[_Union[PutSchema, _Mapping]]] = ...) -> None: ...
+
+class DeleteSchema(_message.Message):
+    __slots__ = ("tenant", "name", "missing_ok")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
 
 class DeleteSchemas(_message.Message):
     __slots__ = ("schemas",)
@@ -128,14 +159,16 @@ class BindSchemas(_message.Message):
     def __init__(self, bindings: _Optional[_Iterable[_Union[BindSchema, _Mapping]]] = ...) -> None: ...
 
 class UnbindSchema(_message.Message):
-    __slots__ = ("tenant", "resource", "name")
+    __slots__ = ("tenant", "resource", "name", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     resource: str
     name: str
-    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
 
 class UnbindSchemas(_message.Message):
     __slots__ = ("bindings",)
@@ -154,41 +187,55 @@ class GetSchema(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class ListSchemas(_message.Message):
-    __slots__ = ("tenant", "prefix", "after", "limit")
+    __slots__ = ("tenant", "prefix", "after", "limit", "page_token", "definitions")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     PREFIX_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DEFINITIONS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     prefix: str
     after: str
     limit: int
-    def __init__(self, tenant: _Optional[str] = ..., prefix: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    page_token: bytes
+    definitions: bool
+    def __init__(self, tenant: _Optional[str] = ..., prefix: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ..., page_token: _Optional[bytes] = ..., definitions: bool = ...) -> None: ...
 
 class SchemaPage(_message.Message):
-    __slots__ = ("schemas", "next_after")
+    __slots__ = ("schemas", "next_after", "next_page_token", "versions")
     SCHEMAS_FIELD_NUMBER: _ClassVar[int]
     NEXT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
     schemas: _containers.RepeatedCompositeFieldContainer[Schema]
     next_after: str
-    def __init__(self, schemas: _Optional[_Iterable[_Union[Schema, _Mapping]]] = ..., next_after: _Optional[str] = ...) -> None: ...
+    next_page_token: bytes
+    versions: _containers.RepeatedCompositeFieldContainer[SchemaVersion]
+    def __init__(self, schemas: _Optional[_Iterable[_Union[Schema, _Mapping]]] = ..., next_after: _Optional[str] = ..., next_page_token: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[SchemaVersion, _Mapping]]] = ...) -> None: ...
 
 class ListSchemaBindings(_message.Message):
-    __slots__ = ("tenant", "resource", "after", "limit")
+    __slots__ = ("tenant", "resource", "after", "limit", "page_token", "name")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     resource: str
     after: SchemaBinding
     limit: int
-    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., after: _Optional[_Union[SchemaBinding, _Mapping]] = ..., limit: _Optional[int] = ...) -> None: ...
+    page_token: bytes
+    name: str
+    def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., after: _Optional[_Union[SchemaBinding, _Mapping]] = ..., limit: _Optional[int] = ..., page_token: _Optional[bytes] = ..., name: _Optional[str] = ...) -> None: ...
 
 class SchemaBindingPage(_message.Message):
-    __slots__ = ("bindings", "next_after")
+    __slots__ = ("bindings", "next_after", "next_page_token")
     BINDINGS_FIELD_NUMBER: _ClassVar[int]
     NEXT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     bindings: _containers.RepeatedCompositeFieldContainer[SchemaBinding]
     next_after: SchemaBinding
-    def __init__(self, bindings: _Optional[_Iterable[_Union[SchemaBinding, _Mapping]]] = ..., next_after: _Optional[_Union[SchemaBinding, _Mapping]] = ...) -> None: ...
+    next_page_token: bytes
+    def __init__(self, bindings: _Optional[_Iterable[_Union[SchemaBinding, _Mapping]]] = ..., next_after: _Optional[_Union[SchemaBinding, _Mapping]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...

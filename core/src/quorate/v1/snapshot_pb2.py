@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 from quorate.v1 import peer_pb2 as quorate_dot_v1_dot_peer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19quorate/v1/snapshot.proto\x12\nquorate.v1\x1a\x15quorate/v1/peer.proto\"t\n\rSnapshotFrame\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1a.quorate.v1.SnapshotHeaderH\x00\x12*\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x19.quorate.v1.SnapshotChunkH\x00\x42\t\n\x07\x63ontent\"\xab\x01\n\x0eSnapshotHeader\x12,\n\thandshake\x18\x01 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\x12\r\n\x05shard\x18\x02 \x01(\t\x12\x16\n\x0etarget_replica\x18\x03 \x01(\x06\x12\x14\n\x0c\x63onfig_index\x18\x04 \x01(\x04\x12.\n\x08manifest\x18\x05 \x01(\x0b\x32\x1c.quorate.v1.SnapshotManifest\"K\n\x10SnapshotManifest\x12\x0e\n\x06record\x18\x01 \x01(\x0c\x12\'\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x18.quorate.v1.SnapshotFile\"<\n\x0cSnapshotFile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x10\n\x08\x63hecksum\x18\x03 \x01(\x07\">\n\rSnapshotChunk\x12\x0c\n\x04\x66ile\x18\x01 \x01(\r\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\x0c\"!\n\x0eSnapshotAnswer\x12\x0f\n\x07refusal\x18\x01 \x01(\t2W\n\x0fSnapshotService\x12\x44\n\x07Install\x12\x19.quorate.v1.SnapshotFrame\x1a\x1a.quorate.v1.SnapshotAnswer(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19quorate/v1/snapshot.proto\x12\nquorate.v1\x1a\x15quorate/v1/peer.proto\"t\n\rSnapshotFrame\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1a.quorate.v1.SnapshotHeaderH\x00\x12*\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x19.quorate.v1.SnapshotChunkH\x00\x42\t\n\x07\x63ontent\"\xba\x01\n\x0eSnapshotHeader\x12,\n\thandshake\x18\x01 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\x12\r\n\x05shard\x18\x02 \x01(\t\x12\x16\n\x0etarget_replica\x18\x03 \x01(\x06\x12\x14\n\x0c\x63onfig_index\x18\x04 \x01(\x04\x12.\n\x08manifest\x18\x05 \x01(\x0b\x32\x1c.quorate.v1.SnapshotManifest\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\"K\n\x10SnapshotManifest\x12\x0e\n\x06record\x18\x01 \x01(\x0c\x12\'\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x18.quorate.v1.SnapshotFile\"<\n\x0cSnapshotFile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x10\n\x08\x63hecksum\x18\x03 \x01(\x07\">\n\rSnapshotChunk\x12\x0c\n\x04\x66ile\x18\x01 \x01(\r\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\x0c\"/\n\x0eSnapshotAnswer\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12\x0c\n\x04\x62usy\x18\x02 \x01(\x08\x32W\n\x0fSnapshotService\x12\x44\n\x07Install\x12\x19.quorate.v1.SnapshotFrame\x1a\x1a.quorate.v1.SnapshotAnswer(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,15 +25,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SNAPSHOTFRAME']._serialized_start=64
   _globals['_SNAPSHOTFRAME']._serialized_end=180
   _globals['_SNAPSHOTHEADER']._serialized_start=183
-  _globals['_SNAPSHOTHEADER']._serialized_end=354
-  _globals['_SNAPSHOTMANIFEST']._serialized_start=356
-  _globals['_SNAPSHOTMANIFEST']._serialized_end=431
-  _globals['_SNAPSHOTFILE']._serialized_start=433
-  _globals['_SNAPSHOTFILE']._serialized_end=493
-  _globals['_SNAPSHOTCHUNK']._serialized_start=495
-  _globals['_SNAPSHOTCHUNK']._serialized_end=557
-  _globals['_SNAPSHOTANSWER']._serialized_start=559
-  _globals['_SNAPSHOTANSWER']._serialized_end=592
-  _globals['_SNAPSHOTSERVICE']._serialized_start=594
-  _globals['_SNAPSHOTSERVICE']._serialized_end=681
+  _globals['_SNAPSHOTHEADER']._serialized_end=369
+  _globals['_SNAPSHOTMANIFEST']._serialized_start=371
+  _globals['_SNAPSHOTMANIFEST']._serialized_end=446
+  _globals['_SNAPSHOTFILE']._serialized_start=448
+  _globals['_SNAPSHOTFILE']._serialized_end=508
+  _globals['_SNAPSHOTCHUNK']._serialized_start=510
+  _globals['_SNAPSHOTCHUNK']._serialized_end=572
+  _globals['_SNAPSHOTANSWER']._serialized_start=574
+  _globals['_SNAPSHOTANSWER']._serialized_end=621
+  _globals['_SNAPSHOTSERVICE']._serialized_start=623
+  _globals['_SNAPSHOTSERVICE']._serialized_end=710
 # @@protoc_insertion_point(module_scope)

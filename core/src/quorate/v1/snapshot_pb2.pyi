@@ -15,18 +15,20 @@ class SnapshotFrame(_message.Message):
     def __init__(self, header: _Optional[_Union[SnapshotHeader, _Mapping]] = ..., chunk: _Optional[_Union[SnapshotChunk, _Mapping]] = ...) -> None: ...
 
 class SnapshotHeader(_message.Message):
-    __slots__ = ("handshake", "shard", "target_replica", "config_index", "manifest")
+    __slots__ = ("handshake", "shard", "target_replica", "config_index", "manifest", "epoch")
     HANDSHAKE_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     TARGET_REPLICA_FIELD_NUMBER: _ClassVar[int]
     CONFIG_INDEX_FIELD_NUMBER: _ClassVar[int]
     MANIFEST_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     handshake: _peer_pb2.PeerHandshake
     shard: str
     target_replica: int
     config_index: int
     manifest: SnapshotManifest
-    def __init__(self, handshake: _Optional[_Union[_peer_pb2.PeerHandshake, _Mapping]] = ..., shard: _Optional[str] = ..., target_replica: _Optional[int] = ..., config_index: _Optional[int] = ..., manifest: _Optional[_Union[SnapshotManifest, _Mapping]] = ...) -> None: ...
+    epoch: int
+    def __init__(self, handshake: _Optional[_Union[_peer_pb2.PeerHandshake, _Mapping]] = ..., shard: _Optional[str] = ..., target_replica: _Optional[int] = ..., config_index: _Optional[int] = ..., manifest: _Optional[_Union[SnapshotManifest, _Mapping]] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class SnapshotManifest(_message.Message):
     __slots__ = ("record", "files")
@@ -57,7 +59,9 @@ class SnapshotChunk(_message.Message):
     def __init__(self, file: _Optional[int] = ..., offset: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class SnapshotAnswer(_message.Message):
-    __slots__ = ("refusal",)
+    __slots__ = ("refusal", "busy")
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    BUSY_FIELD_NUMBER: _ClassVar[int]
     refusal: str
-    def __init__(self, refusal: _Optional[str] = ...) -> None: ...
+    busy: bool
+    def __init__(self, refusal: _Optional[str] = ..., busy: bool = ...) -> None: ...

@@ -12,10 +12,11 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17quorate/v1/tenant.proto\x12\nquorate.v1\x1a\x16quorate/v1/batch.proto\"\xd7\x01\n\x06Tenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12.\n\x06limits\x18\x04 \x03(\x0b\x32\x1e.quorate.v1.Tenant.LimitsEntry\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x03\x12\x16\n\x0e\x64\x65leting_at_ms\x18\x06 \x01(\x03\x12\x10\n\x08\x63\x61scades\x18\x07 \x03(\t\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\x96\x01\n\x0c\x43reateTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x34\n\x06limits\x18\x03 \x03(\x0b\x32$.quorate.v1.CreateTenant.LimitsEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\":\n\rCreateTenants\x12)\n\x07tenants\x18\x01 \x03(\x0b\x32\x18.quorate.v1.CreateTenant\"\x96\x01\n\x0cUpdateTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x34\n\x06limits\x18\x03 \x03(\x0b\x32$.quorate.v1.UpdateTenant.LimitsEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\":\n\rUpdateTenants\x12)\n\x07tenants\x18\x01 \x03(\x0b\x32\x18.quorate.v1.UpdateTenant\"4\n\x13\x44\x65leteTenantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63\x61scade\x18\x02 \x01(\x08\"J\n\x14\x44\x65leteTenantsRequest\x12\x32\n\tdeletions\x18\x01 \x03(\x0b\x32\x1f.quorate.v1.DeleteTenantRequest\",\n\nMarkTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x63\x61scades\x18\x02 \x03(\t\"6\n\x0bMarkTenants\x12\'\n\x07tenants\x18\x01 \x03(\x0b\x32\x16.quorate.v1.MarkTenant\"@\n\x13\x46inishTenantCascade\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x04\x12\x0f\n\x07\x63\x61scade\x18\x03 \x01(\t\"I\n\x14\x46inishTenantCascades\x12\x31\n\x08\x63\x61scades\x18\x01 \x03(\x0b\x32\x1f.quorate.v1.FinishTenantCascade\" \n\x10GetTenantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\";\n\x0bListTenants\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\r\"E\n\nTenantPage\x12#\n\x07tenants\x18\x01 \x03(\x0b\x32\x12.quorate.v1.Tenant\x12\x12\n\nnext_after\x18\x02 \x01(\t\"\x1b\n\nGetTenants\x12\r\n\x05names\x18\x01 \x03(\t2\xfd\x03\n\rTenantService\x12\x36\n\x06\x43reate\x12\x18.quorate.v1.CreateTenant\x1a\x12.quorate.v1.Tenant\x12@\n\x0b\x43reateBatch\x12\x19.quorate.v1.CreateTenants\x1a\x16.quorate.v1.BatchReply\x12\x36\n\x06Update\x12\x18.quorate.v1.UpdateTenant\x1a\x12.quorate.v1.Tenant\x12@\n\x0bUpdateBatch\x12\x19.quorate.v1.UpdateTenants\x1a\x16.quorate.v1.BatchReply\x12=\n\x06\x44\x65lete\x12\x1f.quorate.v1.DeleteTenantRequest\x1a\x12.quorate.v1.Tenant\x12G\n\x0b\x44\x65leteBatch\x12 .quorate.v1.DeleteTenantsRequest\x1a\x16.quorate.v1.BatchReply\x12\x37\n\x03Get\x12\x1c.quorate.v1.GetTenantRequest\x1a\x12.quorate.v1.Tenant\x12\x37\n\x04List\x12\x17.quorate.v1.ListTenants\x1a\x16.quorate.v1.TenantPageb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17quorate/v1/tenant.proto\x12\nquorate.v1\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\"\xd7\x01\n\x06Tenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12.\n\x06limits\x18\x04 \x03(\x0b\x32\x1e.quorate.v1.Tenant.LimitsEntry\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x03\x12\x16\n\x0e\x64\x65leting_at_ms\x18\x06 \x01(\x03\x12\x10\n\x08\x63\x61scades\x18\x07 \x03(\t\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\x96\x01\n\x0c\x43reateTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x34\n\x06limits\x18\x03 \x03(\x0b\x32$.quorate.v1.CreateTenant.LimitsEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\":\n\rCreateTenants\x12)\n\x07tenants\x18\x01 \x03(\x0b\x32\x18.quorate.v1.CreateTenant\"\xc7\x01\n\x0cUpdateTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x34\n\x06limits\x18\x03 \x03(\x0b\x32$.quorate.v1.UpdateTenant.LimitsEntry\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\":\n\rUpdateTenants\x12)\n\x07tenants\x18\x01 \x03(\x0b\x32\x18.quorate.v1.UpdateTenant\"\x90\x01\n\tPutTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x31\n\x06limits\x18\x03 \x03(\x0b\x32!.quorate.v1.PutTenant.LimitsEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"4\n\nPutTenants\x12&\n\x07tenants\x18\x01 \x03(\x0b\x32\x15.quorate.v1.PutTenant\"H\n\x13\x44\x65leteTenantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63\x61scade\x18\x02 \x01(\x08\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"J\n\x14\x44\x65leteTenantsRequest\x12\x32\n\tdeletions\x18\x01 \x03(\x0b\x32\x1f.quorate.v1.DeleteTenantRequest\"@\n\nMarkTenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x63\x61scades\x18\x02 \x03(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"6\n\x0bMarkTenants\x12\'\n\x07tenants\x18\x01 \x03(\x0b\x32\x16.quorate.v1.MarkTenant\"@\n\x13\x46inishTenantCascade\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x04\x12\x0f\n\x07\x63\x61scade\x18\x03 \x01(\t\"I\n\x14\x46inishTenantCascades\x12\x31\n\x08\x63\x61scades\x18\x01 \x03(\x0b\x32\x1f.quorate.v1.FinishTenantCascade\" \n\x10GetTenantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"^\n\x0bListTenants\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\x0cJ\x04\x08\x02\x10\x03J\x04\x08\x03\x10\x04R\x05\x61\x66terR\x05limit\"\\\n\nTenantPage\x12#\n\x07tenants\x18\x01 \x03(\x0b\x32\x12.quorate.v1.Tenant\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\x0cJ\x04\x08\x02\x10\x03R\nnext_after2\xeb\x04\n\rTenantService\x12\x36\n\x06\x43reate\x12\x18.quorate.v1.CreateTenant\x1a\x12.quorate.v1.Tenant\x12@\n\x0b\x43reateBatch\x12\x19.quorate.v1.CreateTenants\x1a\x16.quorate.v1.BatchReply\x12\x36\n\x06Update\x12\x18.quorate.v1.UpdateTenant\x1a\x12.quorate.v1.Tenant\x12@\n\x0bUpdateBatch\x12\x19.quorate.v1.UpdateTenants\x1a\x16.quorate.v1.BatchReply\x12\x30\n\x03Put\x12\x15.quorate.v1.PutTenant\x1a\x12.quorate.v1.Tenant\x12:\n\x08PutBatch\x12\x16.quorate.v1.PutTenants\x1a\x16.quorate.v1.BatchReply\x12=\n\x06\x44\x65lete\x12\x1f.quorate.v1.DeleteTenantRequest\x1a\x12.quorate.v1.Tenant\x12G\n\x0b\x44\x65leteBatch\x12 .quorate.v1.DeleteTenantsRequest\x1a\x16.quorate.v1.BatchReply\x12\x37\n\x03Get\x12\x1c.quorate.v1.GetTenantRequest\x1a\x12.quorate.v1.Tenant\x12\x37\n\x04List\x12\x17.quorate.v1.ListTenants\x1a\x16.quorate.v1.TenantPageb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -28,42 +29,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATETENANT_LIMITSENTRY']._serialized_options = b'8\001'
   _globals['_UPDATETENANT_LIMITSENTRY']._loaded_options = None
   _globals['_UPDATETENANT_LIMITSENTRY']._serialized_options = b'8\001'
-  _globals['_TENANT']._serialized_start=64
-  _globals['_TENANT']._serialized_end=279
-  _globals['_TENANT_LIMITSENTRY']._serialized_start=234
-  _globals['_TENANT_LIMITSENTRY']._serialized_end=279
-  _globals['_CREATETENANT']._serialized_start=282
-  _globals['_CREATETENANT']._serialized_end=432
-  _globals['_CREATETENANT_LIMITSENTRY']._serialized_start=234
-  _globals['_CREATETENANT_LIMITSENTRY']._serialized_end=279
-  _globals['_CREATETENANTS']._serialized_start=434
-  _globals['_CREATETENANTS']._serialized_end=492
-  _globals['_UPDATETENANT']._serialized_start=495
-  _globals['_UPDATETENANT']._serialized_end=645
-  _globals['_UPDATETENANT_LIMITSENTRY']._serialized_start=234
-  _globals['_UPDATETENANT_LIMITSENTRY']._serialized_end=279
-  _globals['_UPDATETENANTS']._serialized_start=647
-  _globals['_UPDATETENANTS']._serialized_end=705
-  _globals['_DELETETENANTREQUEST']._serialized_start=707
-  _globals['_DELETETENANTREQUEST']._serialized_end=759
-  _globals['_DELETETENANTSREQUEST']._serialized_start=761
-  _globals['_DELETETENANTSREQUEST']._serialized_end=835
-  _globals['_MARKTENANT']._serialized_start=837
-  _globals['_MARKTENANT']._serialized_end=881
-  _globals['_MARKTENANTS']._serialized_start=883
-  _globals['_MARKTENANTS']._serialized_end=937
-  _globals['_FINISHTENANTCASCADE']._serialized_start=939
-  _globals['_FINISHTENANTCASCADE']._serialized_end=1003
-  _globals['_FINISHTENANTCASCADES']._serialized_start=1005
-  _globals['_FINISHTENANTCASCADES']._serialized_end=1078
-  _globals['_GETTENANTREQUEST']._serialized_start=1080
-  _globals['_GETTENANTREQUEST']._serialized_end=1112
-  _globals['_LISTTENANTS']._serialized_start=1114
-  _globals['_LISTTENANTS']._serialized_end=1173
-  _globals['_TENANTPAGE']._serialized_start=1175
-  _globals['_TENANTPAGE']._serialized_end=1244
-  _globals['_GETTENANTS']._serialized_start=1246
-  _globals['_GETTENANTS']._serialized_end=1273
-  _globals['_TENANTSERVICE']._serialized_start=1276
-  _globals['_TENANTSERVICE']._serialized_end=1785
+  _globals['_PUTTENANT_LIMITSENTRY']._loaded_options = None
+  _globals['_PUTTENANT_LIMITSENTRY']._serialized_options = b'8\001'
+  _globals['_TENANT']._serialized_start=98
+  _globals['_TENANT']._serialized_end=313
+  _globals['_TENANT_LIMITSENTRY']._serialized_start=268
+  _globals['_TENANT_LIMITSENTRY']._serialized_end=313
+  _globals['_CREATETENANT']._serialized_start=316
+  _globals['_CREATETENANT']._serialized_end=466
+  _globals['_CREATETENANT_LIMITSENTRY']._serialized_start=268
+  _globals['_CREATETENANT_LIMITSENTRY']._serialized_end=313
+  _globals['_CREATETENANTS']._serialized_start=468
+  _globals['_CREATETENANTS']._serialized_end=526
+  _globals['_UPDATETENANT']._serialized_start=529
+  _globals['_UPDATETENANT']._serialized_end=728
+  _globals['_UPDATETENANT_LIMITSENTRY']._serialized_start=268
+  _globals['_UPDATETENANT_LIMITSENTRY']._serialized_end=313
+  _globals['_UPDATETENANTS']._serialized_start=730
+  _globals['_UPDATETENANTS']._serialized_end=788
+  _globals['_PUTTENANT']._serialized_start=791
+  _globals['_PUTTENANT']._serialized_end=935
+  _globals['_PUTTENANT_LIMITSENTRY']._serialized_start=268
+  _globals['_PUTTENANT_LIMITSENTRY']._serialized_end=313
+  _globals['_PUTTENANTS']._serialized_start=937
+  _globals['_PUTTENANTS']._serialized_end=989
+  _globals['_DELETETENANTREQUEST']._serialized_start=991
+  _globals['_DELETETENANTREQUEST']._serialized_end=1063
+  _globals['_DELETETENANTSREQUEST']._serialized_start=1065
+  _globals['_DELETETENANTSREQUEST']._serialized_end=1139
+  _globals['_MARKTENANT']._serialized_start=1141
+  _globals['_MARKTENANT']._serialized_end=1205
+  _globals['_MARKTENANTS']._serialized_start=1207
+  _globals['_MARKTENANTS']._serialized_end=1261
+  _globals['_FINISHTENANTCASCADE']._serialized_start=1263
+  _globals['_FINISHTENANTCASCADE']._serialized_end=1327
+  _globals['_FINISHTENANTCASCADES']._serialized_start=1329
+  _globals['_FINISHTENANTCASCADES']._serialized_end=1402
+  _globals['_GETTENANTREQUEST']._serialized_start=1404
+  _globals['_GETTENANTREQUEST']._serialized_end=1436
+  _globals['_LISTTENANTS']._serialized_start=1438
+  _globals['_LISTTENANTS']._serialized_end=1532
+  _globals['_TENANTPAGE']._serialized_start=1534
+  _globals['_TENANTPAGE']._serialized_end=1626
+  _globals['_TENANTSERVICE']._serialized_start=1629
+  _globals['_TENANTSERVICE']._serialized_end=2248
 # @@protoc_insertion_point(module_scope)

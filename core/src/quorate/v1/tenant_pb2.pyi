@@ -1,3 +1,4 @@
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -55,6 +56,31 @@ class CreateTenants(_message.Message):
     def __init__(self, tenants: _Optional[_Iterable[_Union[CreateTenant, _Mapping]]] = ...) -> None: ...
 
 class UpdateTenant(_message.Message):
+    __slots__ = ("name", "description", "limits", "update_mask")
+    class LimitsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    description: str
+    limits: _containers.ScalarMap[str, int]
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., limits: _Optional[_Mapping[str, int]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdateTenants(_message.Message):
+    __slots__ = ("tenants",)
+    TENANTS_FIELD_NUMBER: _ClassVar[int]
+    tenants: _containers.RepeatedCompositeFieldContainer[UpdateTenant]
+    def __init__(self, tenants: _Optional[_Iterable[_Union[UpdateTenant, _Mapping]]] = ...) -> None: ...
+
+class PutTenant(_message.Message):
     __slots__ = ("name", "description", "limits")
     class LimitsEntry(_message.Message):
         __slots__ = ("key", "value")
@@ -71,19 +97,21 @@ class UpdateTenant(_message.Message):
     limits: _containers.ScalarMap[str, int]
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., limits: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
-class UpdateTenants(_message.Message):
+class PutTenants(_message.Message):
     __slots__ = ("tenants",)
     TENANTS_FIELD_NUMBER: _ClassVar[int]
-    tenants: _containers.RepeatedCompositeFieldContainer[UpdateTenant]
-    def __init__(self, tenants: _Optional[_Iterable[_Union[UpdateTenant, _Mapping]]] = ...) -> None: ...
+    tenants: _containers.RepeatedCompositeFieldContainer[PutTenant]
+    def __init__(self, tenants: _Optional[_Iterable[_Union[PutTenant, _Mapping]]] = ...) -> None: ...
 
 class DeleteTenantRequest(_message.Message):
-    __slots__ = ("name", "cascade")
+    __slots__ = ("name", "cascade", "missing_ok")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CASCADE_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     name: str
     cascade: bool
-    def __init__(self, name: _Optional[str] = ..., cascade: bool = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, name: _Optional[str] = ..., cascade: bool = ..., missing_ok: bool = ...) -> None: ...
 
 class DeleteTenantsRequest(_message.Message):
     __slots__ = ("deletions",)
@@ -92,12 +120,14 @@ class DeleteTenantsRequest(_message.Message):
     def __init__(self, deletions: _Optional[_Iterable[_Union[DeleteTenantRequest, _Mapping]]] = ...) -> None: ...
 
 class MarkTenant(_message.Message):
-    __slots__ = ("name", "cascades")
+    __slots__ = ("name", "cascades", "missing_ok")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CASCADES_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     name: str
     cascades: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., cascades: _Optional[_Iterable[str]] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, name: _Optional[str] = ..., cascades: _Optional[_Iterable[str]] = ..., missing_ok: bool = ...) -> None: ...
 
 class MarkTenants(_message.Message):
     __slots__ = ("tenants",)
@@ -128,25 +158,19 @@ class GetTenantRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ListTenants(_message.Message):
-    __slots__ = ("prefix", "after", "limit")
+    __slots__ = ("prefix", "page_size", "page_token")
     PREFIX_FIELD_NUMBER: _ClassVar[int]
-    AFTER_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     prefix: str
-    after: str
-    limit: int
-    def __init__(self, prefix: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    page_size: int
+    page_token: bytes
+    def __init__(self, prefix: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[bytes] = ...) -> None: ...
 
 class TenantPage(_message.Message):
-    __slots__ = ("tenants", "next_after")
+    __slots__ = ("tenants", "next_page_token")
     TENANTS_FIELD_NUMBER: _ClassVar[int]
-    NEXT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     tenants: _containers.RepeatedCompositeFieldContainer[Tenant]
-    next_after: str
-    def __init__(self, tenants: _Optional[_Iterable[_Union[Tenant, _Mapping]]] = ..., next_after: _Optional[str] = ...) -> None: ...
-
-class GetTenants(_message.Message):
-    __slots__ = ("names",)
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
+    next_page_token: bytes
+    def __init__(self, tenants: _Optional[_Iterable[_Union[Tenant, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...

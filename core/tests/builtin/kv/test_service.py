@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError, Message
 from hypothesis import given, strategies as st
 from quorate.builtin.kv import queries
 from quorate.builtin.kv.families import LONGEST_KEY
-from quorate.builtin.kv.service import KV, KvServicer
+from quorate.builtin.kv.service import KV
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.testing import MemoryNode
@@ -63,12 +63,12 @@ OVERSIZED: Final[Mapping[str, tuple[Message, str]]] = {
 }
 
 
-async def call(service: KvServicer, method: str, request: Message) -> Any:
+async def call(service: Any, method: str, request: Message) -> Any:
     answer = getattr(service, method)(request, None)
     return [each async for each in answer] if inspect.isasyncgen(answer) else await answer
 
 
-async def put_places(service: KvServicer) -> None:
+async def put_places(service: Any) -> None:
     pairs = [PutPair(key=key, value=key.upper()) for key in PLACES]
     await service.PutBatch(PutPairs(pairs=pairs), None)
 
@@ -76,7 +76,7 @@ async def put_places(service: KvServicer) -> None:
 @pytest.mark.parametrize("method", [each.name for each in METHODS if "List" not in each.name])
 @pytest.mark.parametrize("wrong", ["empty", "of another type"])
 async def test_a_request_that_names_nothing_is_refused(
-    service: KvServicer, node: MemoryNode, method: str, wrong: str
+    service: Any, node: MemoryNode, method: str, wrong: str
 ) -> None:
     kind = _request_of(method)
     # A number where bytes or a message belong: to protobuf a field that it does not know.
@@ -90,7 +90,7 @@ async def test_a_request_that_names_nothing_is_refused(
 
 
 @pytest.mark.parametrize("method", ["GetBatch", "ExistsBatch"])
-async def test_an_empty_key_among_others_is_named(service: KvServicer, method: str) -> None:
+async def test_an_empty_key_among_others_is_named(service: Any, method: str) -> None:
     with pytest.raises(Invalid) as refusal:
         await call(service, method, GetPairsRequest(keys=[b"a", b""]))
 
@@ -98,7 +98,7 @@ async def test_an_empty_key_among_others_is_named(service: KvServicer, method: s
 
 
 @pytest.mark.parametrize("method", ["List", "StreamList"])
-async def test_an_empty_list_request_lists_everything(service: KvServicer, method: str) -> None:
+async def test_an_empty_list_request_lists_everything(service: Any, method: str) -> None:
     await put_places(service)
 
     answer = await call(service, method, ListPairsRequest())
@@ -109,7 +109,7 @@ async def test_an_empty_list_request_lists_everything(service: KvServicer, metho
 
 @pytest.mark.parametrize("method", [each.name for each in METHODS])
 async def test_what_is_too_large_is_refused_with_its_field(
-    service: KvServicer, node: MemoryNode, method: str
+    service: Any, node: MemoryNode, method: str
 ) -> None:
     request, field = OVERSIZED[method]
 
@@ -137,21 +137,22 @@ def _request_of(method: str) -> type[Message]:
     return kind
 
 
-async def test_a_range_that_ends_before_it_starts_is_refused(service: KvServicer) -> None:
+async def test_a_range_that_ends_before_it_starts_is_refused(service: Any) -> None:
     with pytest.raises(Invalid, match=r"end: 'a' lies before start, 'b'"):
         await service.List(ListPairsRequest(start=b"b", end=b"a"), None)
 
 
-async def test_a_batch_that_names_a_key_twice_is_refused(
-    service: KvServicer, node: MemoryNode
-) -> None:
-    with pytest.raises(Invalid, match="a second time"):
-        await service.PutBatch(PutPairs(pairs=[PutPair(key=b"a"), PutPair(key=b"a")]), None)
+async def test_a_pair_that_repeats_a_key_is_refused_in_its_place(service: Any) -> None:
+    pairs = [PutPair(key=key, value=key) for key in (b"a", b"b", b"a", b"c")]
+    reply = await service.PutBatch(PutPairs(pairs=pairs), None)
 
-    assert node.proposals == []
+    [refusal] = reply.refusals
+    assert (reply.items, refusal.item, refusal.code) == (4, 2, "INVALID_ARGUMENT")
+    assert refusal.message == "pairs[2]: has the key of pairs[0]; name each once"
+    assert (await service.Get(GetPairRequest(key=b"c"), None)).pair.value == b"c"
 
 
-async def test_a_value_is_got_as_it_was_put(service: KvServicer) -> None:
+async def test_a_value_is_got_as_it_was_put(service: Any) -> None:
     put = await service.Put(PutPair(key=b"a/1", value=b"\x00\xff"), None)
 
     pair = (await service.Get(GetPairRequest(key=b"a/1"), None)).pair
@@ -161,7 +162,7 @@ async def test_a_value_is_got_as_it_was_put(service: KvServicer) -> None:
     assert not gone.HasField("pair")
 
 
-async def test_many_are_got_in_the_order_of_the_request(service: KvServicer) -> None:
+async def test_many_are_got_in_the_order_of_the_request(service: Any) -> None:
     await put_places(service)
     keys = [b"rome", b"nowhere", *reversed(PLACES)]
 
@@ -174,7 +175,7 @@ async def test_many_are_got_in_the_order_of_the_request(service: KvServicer) -> 
     assert list(there.exist) == [True, False, *[True] * len(PLACES)]
 
 
-async def test_what_is_deleted_does_not_exist(service: KvServicer) -> None:
+async def test_what_is_deleted_does_not_exist(service: Any) -> None:
     await put_places(service)
     assert (await service.Exists(GetPairRequest(key=b"oslo/1"), None)).exists
 
@@ -189,7 +190,7 @@ async def test_what_is_deleted_does_not_exist(service: KvServicer) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 0])
 async def test_pages_over_all_shards_hold_everything_once_and_in_order(
-    service: KvServicer, size: int
+    service: Any, size: int
 ) -> None:
     await put_places(service)
     request = ListPairsRequest(page_size=size)
@@ -206,7 +207,7 @@ async def test_pages_over_all_shards_hold_everything_once_and_in_order(
 
 
 async def test_a_page_ends_where_a_shard_has_more_to_give(
-    service: KvServicer, monkeypatch: pytest.MonkeyPatch
+    service: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queries, "PAGE_BYTES", 1)
     await put_places(service)
@@ -218,7 +219,7 @@ async def test_a_page_ends_where_a_shard_has_more_to_give(
 
 
 async def test_a_page_of_all_shards_is_bounded_in_bytes(
-    service: KvServicer, monkeypatch: pytest.MonkeyPatch
+    service: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("quorate.builtin.kv.service.PAGE_BYTES", 1)
     await put_places(service)
@@ -228,7 +229,7 @@ async def test_a_page_of_all_shards_is_bounded_in_bytes(
     assert [len(page.pairs) for page in pages] == [1] * len(PLACES)
 
 
-async def test_a_list_is_bounded_and_leaves_values_out(service: KvServicer) -> None:
+async def test_a_list_is_bounded_and_leaves_values_out(service: Any) -> None:
     await put_places(service)
 
     request = ListPairsRequest(prefix=b"oslo", start=b"oslo/", end=b"oslo/2", keys_only=True)
@@ -237,7 +238,7 @@ async def test_a_list_is_bounded_and_leaves_values_out(service: KvServicer) -> N
     assert [(pair.key, pair.value) for pair in page.pairs] == [(b"oslo/1", b"")]
 
 
-async def test_of_two_that_take_a_lock_one_gets_it(service: KvServicer) -> None:
+async def test_of_two_that_take_a_lock_one_gets_it(service: Any) -> None:
     mine = await service.Put(PutPair(key=b"lock", value=b"a", expected_revision=0), None)
 
     with pytest.raises(Rejected) as refusal:
@@ -247,7 +248,7 @@ async def test_of_two_that_take_a_lock_one_gets_it(service: KvServicer) -> None:
     assert str(mine.revision) in refusal.value.message
 
 
-async def test_transactions_are_carried_out_shard_by_shard(service: KvServicer) -> None:
+async def test_transactions_are_carried_out_shard_by_shard(service: Any) -> None:
     await put_places(service)
 
     def move(place: bytes, taken: int = 0) -> CommitPairs:
@@ -272,7 +273,7 @@ async def test_transactions_are_carried_out_shard_by_shard(service: KvServicer) 
 
 
 async def test_a_pair_outlives_its_time_only_when_it_is_touched(
-    service: KvServicer, node: MemoryNode
+    service: Any, node: MemoryNode
 ) -> None:
     # A leader that is new waits for one time to live.
     pairs = [PutPair(key=key, ttl_ms=1_000) for key in (b"kept", b"left", b"held")]
@@ -296,9 +297,7 @@ async def test_a_pair_outlives_its_time_only_when_it_is_touched(
     assert not any((await service.ExistsBatch(GetPairsRequest(keys=keys), None)).exist)
 
 
-async def test_a_new_leader_gives_everybody_time_to_touch(
-    service: KvServicer, node: MemoryNode
-) -> None:
+async def test_a_new_leader_gives_everybody_time_to_touch(service: Any, node: MemoryNode) -> None:
     await service.Put(PutPair(key=b"lease", ttl_ms=1_000), None)
     await node.advance(900)
     for shard in range(4):
@@ -312,16 +311,16 @@ async def test_a_new_leader_gives_everybody_time_to_touch(
 
 @pytest.mark.parametrize("stale", [True, False])
 async def test_reads_say_how_fresh_they_must_be(
-    service: KvServicer, node: MemoryNode, monkeypatch: pytest.MonkeyPatch, stale: bool
+    service: Any, node: MemoryNode, monkeypatch: pytest.MonkeyPatch, stale: bool
 ) -> None:
     asked: list[dict[str, object]] = []
-    query = node.query
+    read = node.read
 
     def noted(*given: Any, **options: Any) -> Any:
         asked.append(options)
-        return query(*given, **options)
+        return read(*given, **options)
 
-    monkeypatch.setattr(node, "query", noted)
+    monkeypatch.setattr(node, "read", noted)
     put = await service.Put(PutPair(key=b"a"), None)
     fresh: dict[str, Any] = {"stale": stale, "min_revision": put.revision}
 

@@ -1,14 +1,10 @@
 import pytest
 from hypothesis import given, strategies as st
-from quorate.builtin.resource.apply import (
-    delete_resource,
-    delete_resources,
-    put_resource,
-    put_resources,
-)
-from quorate.builtin.resource.families import RESOURCES, resource_key
-from quorate.plugin import Rejected
+from quorate.builtin.resource.plugin import RESOURCES
+from quorate.plugin import Rejected, keys
+from quorate.plugin.resource import derive
 from quorate.testing import MemoryTxn
+from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.resource_pb2 import (
     DeleteResource,
     DeleteResources,
@@ -18,11 +14,41 @@ from quorate.v1.resource_pb2 import (
     StoredResource,
 )
 
+FAMILY = RESOURCES.family
+HANDLERS = {route.message: route.apply for route in derive("resource", [RESOURCES]).routes}
+
+
+def put_resources(txn: MemoryTxn, command: PutResources) -> BatchReply:
+    reply = HANDLERS[PutResources](txn, command)
+    assert isinstance(reply, BatchReply)
+    return reply
+
+
+def delete_resources(txn: MemoryTxn, command: DeleteResources) -> BatchReply:
+    reply = HANDLERS[DeleteResources](txn, command)
+    assert isinstance(reply, BatchReply)
+    return reply
+
+
+def only(reply: BatchReply) -> StoredResource:
+    for refusal in reply.refusals:
+        raise Rejected(refusal.code, refusal.message)
+    return StoredResource.FromString(reply.replies[0])
+
+
+def put_resource(txn: MemoryTxn, put: PutResource) -> StoredResource:
+    return only(put_resources(txn, PutResources(puts=[put])))
+
+
+def delete_resource(txn: MemoryTxn, deletion: DeleteResource) -> None:
+    only(delete_resources(txn, DeleteResources(deletions=[deletion])))
+
+
 MQTT = "settings/mqtt"
 
 
 def value_of(txn: MemoryTxn, path: str) -> bytes | None:
-    row = txn.rows(RESOURCES).get(resource_key(path))
+    row = txn.rows(FAMILY).get(keys.pack(path))
     return None if row is None else Resource.FromString(row).value
 
 
@@ -32,7 +58,7 @@ def test_a_put_stores_the_resource_with_its_time() -> None:
     stored = put_resource(txn, PutResource(path=MQTT, value=b"a"))
 
     assert stored.resource == Resource(path=MQTT, value=b"a", updated_at_ms=1_000)
-    assert Resource.FromString(txn.rows(RESOURCES)[resource_key(MQTT)]) == stored.resource
+    assert Resource.FromString(txn.rows(FAMILY)[keys.pack(MQTT)]) == stored.resource
     assert stored.revision == txn.revision
 
 
@@ -80,7 +106,7 @@ def test_what_is_deleted_is_gone_and_can_be_made_anew() -> None:
 
     delete_resource(txn, DeleteResource(path=MQTT))
 
-    assert txn.rows(RESOURCES) == {}
+    assert txn.rows(FAMILY) == {}
     put_resource(txn, PutResource(path=MQTT, value=b"b", expected_revision=0))
     assert value_of(txn, MQTT) == b"b"
 
@@ -130,7 +156,7 @@ def test_a_batch_of_deletions_answers_each_item() -> None:
 
     assert (reply.items, list(reply.replies)) == (3, [b"", b"", b""])
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "NOT_FOUND")]
-    assert txn.rows(RESOURCES) == {}
+    assert txn.rows(FAMILY) == {}
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.binary(max_size=3))))

@@ -5,7 +5,7 @@ from quorate.builtin.resource import plugin
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import PluginConformance
-from quorate.v1.resource_pb2 import GetResources, ListResources
+from quorate.v1.resource_pb2 import DeleteResource, DeleteResources
 
 OWN = Plugin(name="resource", distribution="quorate", version="1", module=plugin)
 
@@ -15,8 +15,7 @@ class TestResource(PluginConformance):
     golden = "../../golden/quorate.binpb"
     catalog = build([OWN])
 
-    def queries(self) -> Sequence[Message]:
-        return [
-            GetResources(paths=["settings/mqtt", "settings/none"]),
-            ListResources(prefix="settings/", limit=1),
-        ]
+    def log(self) -> Sequence[Message]:
+        """The examples, and one resource that is deleted whatever its revision is."""
+        deletion = DeleteResources(deletions=[DeleteResource(path="settings/mqtt")])
+        return [*super().log(), deletion]

@@ -3,14 +3,9 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import DecodeError, Message
-from quorate.builtin.resource.service import RESOURCE, ResourceService
-from quorate.builtin.resource.validation import (
-    LARGEST_PAGE,
-    LARGEST_VALUE,
-    LONGEST_PATH,
-    MOST_PATHS,
-)
+from quorate.builtin.resource.plugin import LARGEST_VALUE, LONGEST_PATH, MOST_PATHS
 from quorate.plugin import Invalid, Rejected
+from quorate.plugin.checking import LARGEST_PAGE, LONGEST_KEY
 from quorate.testing import MemoryNode
 from quorate.v1 import resource_pb2
 from quorate.v1.resource_pb2 import (
@@ -29,13 +24,11 @@ LARGE = bytes(LARGEST_VALUE + 1)
 
 
 @pytest.fixture
-def service(node: MemoryNode) -> ResourceService:
-    servicer = node.servicer(RESOURCE.full_name)
-    assert isinstance(servicer, ResourceService)
-    return servicer
+def service(node: MemoryNode) -> Any:
+    return node.servicer("quorate.v1.ResourceService")
 
 
-def test_what_is_put_is_read_until_it_is_deleted(service: ResourceService) -> None:
+def test_what_is_put_is_read_until_it_is_deleted(service: Any) -> None:
     put = run(service.Put(PutResource(path="settings/mqtt", value=b"1"), None))
 
     assert run(service.Get(GetResource(path="settings/mqtt"), None)) == put
@@ -45,7 +38,7 @@ def test_what_is_put_is_read_until_it_is_deleted(service: ResourceService) -> No
         run(service.Get(GetResource(path="settings/mqtt"), None))
 
 
-def test_the_revision_that_is_read_is_the_one_to_write_over(service: ResourceService) -> None:
+def test_the_revision_that_is_read_is_the_one_to_write_over(service: Any) -> None:
     run(service.Put(PutResource(path="a", value=b"1"), None))
     read = run(service.Get(GetResource(path="a"), None)).revision
 
@@ -56,7 +49,7 @@ def test_the_revision_that_is_read_is_the_one_to_write_over(service: ResourceSer
     assert run(service.Get(GetResource(path="a"), None)).resource.value == b"2"
 
 
-def test_batches_answer_each_item(service: ResourceService) -> None:
+def test_batches_answer_each_item(service: Any) -> None:
     puts = [PutResource(path=path, value=path.encode()) for path in ("b", "a")]
     reply = run(service.PutBatch(PutResources(puts=puts), None))
     stored = [StoredResource.FromString(each) for each in reply.replies]
@@ -70,19 +63,20 @@ def test_batches_answer_each_item(service: ResourceService) -> None:
     assert not run(service.List(ListResources(), None)).resources
 
 
-def test_a_list_goes_on_behind_its_last_page(service: ResourceService) -> None:
+def test_a_list_goes_on_behind_its_last_page(service: Any) -> None:
     puts = [PutResource(path=f"settings/{name}") for name in "abc"]
     run(service.PutBatch(PutResources(puts=puts), None))
 
-    first = run(service.List(ListResources(prefix="settings/", limit=2), None))
-    rest = run(service.List(ListResources(prefix="settings/", after=first.next_after), None))
+    first = run(service.List(ListResources(prefix="settings/", page_size=2), None))
+    token = first.next_page_token
+    rest = run(service.List(ListResources(prefix="settings/", page_token=token), None))
 
     listed = [stored.resource.path for page in (first, rest) for stored in page.resources]
     assert listed == ["settings/a", "settings/b", "settings/c"]
-    assert rest.next_after == ""
+    assert rest.next_page_token == b""
 
 
-def test_the_largest_that_is_allowed_is_taken(service: ResourceService) -> None:
+def test_the_largest_that_is_allowed_is_taken(service: Any) -> None:
     path = "a" * LONGEST_PATH
     value = bytes(LARGEST_VALUE)
 
@@ -90,7 +84,7 @@ def test_the_largest_that_is_allowed_is_taken(service: ResourceService) -> None:
 
     found = run(service.GetBatch(GetResources(paths=[path] * MOST_PATHS), None))
     assert {stored.resource.value for stored in found.resources} == {value}
-    assert len(run(service.List(ListResources(limit=LARGEST_PAGE), None)).resources) == 1
+    assert len(run(service.List(ListResources(page_size=LARGEST_PAGE), None)).resources) == 1
 
 
 @pytest.mark.parametrize(
@@ -105,9 +99,6 @@ def test_the_largest_that_is_allowed_is_taken(service: ResourceService) -> None:
         ("Put", PutResource(path="a\n"), "path"),
         ("Put", PutResource(path="a", value=LARGE), "value"),
         ("PutBatch", PutResources(), "puts"),
-        ("PutBatch", PutResources(puts=[PutResource(path="a"), PutResource()]), "puts[1].path"),
-        ("PutBatch", PutResources(puts=[PutResource(path="a", value=LARGE)]), "puts[0].value"),
-        ("PutBatch", PutResources(puts=[PutResource(path="a")] * 2), "puts[1]"),
         ("Get", GetResource(), "path"),
         ("Get", GetResource(path=LONG), "path"),
         ("GetBatch", GetResources(), "paths"),
@@ -117,22 +108,37 @@ def test_the_largest_that_is_allowed_is_taken(service: ResourceService) -> None:
         ("Delete", DeleteResource(path=LONG), "path"),
         ("Delete", DeleteResource(path="a", expected_revision=0), "expected_revision"),
         ("DeleteBatch", DeleteResources(), "deletions"),
-        ("DeleteBatch", DeleteResources(deletions=[DeleteResource()]), "deletions[0].path"),
-        ("DeleteBatch", DeleteResources(deletions=[DeleteResource(path="a")] * 2), "deletions[1]"),
-        ("List", ListResources(prefix=LONG), "prefix"),
-        ("List", ListResources(after=LONG), "after"),
-        ("List", ListResources(limit=LARGEST_PAGE + 1), "limit"),
+        ("List", ListResources(prefix="a" * (LONGEST_KEY + 1)), "prefix"),
+        ("List", ListResources(page_token=bytes(LONGEST_KEY + 1)), "page_token"),
+        ("List", ListResources(page_size=LARGEST_PAGE + 1), "page_size"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 30 else "",
 )
 def test_bad_input_is_refused_with_its_field(
-    service: ResourceService, node: MemoryNode, method: str, request_: Message, field: str
+    service: Any, node: MemoryNode, method: str, request_: Message, field: str
 ) -> None:
     with pytest.raises(Invalid) as refusal:
         run(getattr(service, method)(request_, None))
 
     assert refusal.value.field == field
     assert node.proposals == []
+
+
+def test_what_is_wrong_with_an_item_is_said_in_its_place(service: Any, node: MemoryNode) -> None:
+    puts = [PutResource(path="a"), PutResource(), PutResource(path="b", value=LARGE)]
+    put = run(service.PutBatch(PutResources(puts=puts), None))
+    deleted = run(service.DeleteBatch(DeleteResources(deletions=[DeleteResource()]), None))
+
+    assert [(each.item, each.code) for each in put.refusals] == [
+        (1, "INVALID_ARGUMENT"),
+        (2, "INVALID_ARGUMENT"),
+    ]
+    assert [each.message.partition(":")[0] for each in put.refusals] == [
+        "puts[1].path",
+        "puts[2].value",
+    ]
+    assert deleted.refusals[0].message.startswith("deletions[0].path:")
+    assert len(node.proposals) == 1
 
 
 METHODS = resource_pb2.DESCRIPTOR.services_by_name["ResourceService"].methods
@@ -143,7 +149,7 @@ NO_TEXT = b"\x0a\x02\xff\xff"
 
 
 @pytest.mark.parametrize("method", list(METHODS), ids=lambda method: str(method.name))
-def test_the_wrong_type_is_refused(service: ResourceService, node: MemoryNode, method: Any) -> None:
+def test_the_wrong_type_is_refused(service: Any, node: MemoryNode, method: Any) -> None:
     kind = getattr(resource_pb2, method.input_type.name)
     with pytest.raises(DecodeError):
         kind.FromString(NO_TEXT)

@@ -2,18 +2,21 @@ from collections.abc import Sequence
 
 from google.protobuf.message import Message
 from quorate.builtin.schema import plugin
+from quorate.builtin.tenant import plugin as tenants
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import PluginConformance
 from quorate.v1.schema_pb2 import GetSchema, ListSchemaBindings, ListSchemas
+from quorate.v1.tenant_pb2 import CreateTenant
 
+TENANTS = Plugin(name="tenant", distribution="quorate", version="1", module=tenants)
 OWN = Plugin(name="schema", distribution="quorate", version="1", module=plugin)
 
 
 class TestSchema(PluginConformance):
     plugin = "schema"
     golden = "../../golden/quorate.binpb"
-    catalog = build([OWN])
+    catalog = build([OWN, TENANTS])
 
     def queries(self) -> Sequence[Message]:
         return [
@@ -25,4 +28,5 @@ class TestSchema(PluginConformance):
 
     def log(self) -> Sequence[Message]:
         """Once more before the end, so that bindings and schemas are left to be read."""
-        return [*super().log(), *self._examples()[:6]]
+        examples = self._examples()
+        return [CreateTenant(name="acme"), *examples, *examples, *examples[:8]]

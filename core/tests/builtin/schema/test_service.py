@@ -17,6 +17,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.testing import MemoryNode
 from quorate.v1 import schema_pb2
 from quorate.v1.schema_pb2 import (
+    SCHEMA_KIND_AVRO,
     SCHEMA_KIND_JSON,
     BindSchema,
     BindSchemas,
@@ -27,6 +28,7 @@ from quorate.v1.schema_pb2 import (
     GetSchema,
     ListSchemaBindings,
     ListSchemas,
+    PutSchema,
     Schema,
     SchemaBinding,
     SchemaVersion,
@@ -35,6 +37,7 @@ from quorate.v1.schema_pb2 import (
     UpdateSchema,
     UpdateSchemas,
 )
+from quorate.v1.tenant_pb2 import ListTenants, MarkTenant, Tenant
 
 LONG = "a" * (LONGEST_NAME + 1)
 LONG_PATH = "a" * (LONGEST_RESOURCE + 1)
@@ -260,6 +263,117 @@ def test_a_page_without_a_limit_has_one(service: SchemaService) -> None:
     assert (len(page.schemas), page.next_after) == (100, "099")
 
 
+def put(definition: bytes = b"1", description: str = "") -> PutSchema:
+    return PutSchema(
+        tenant="acme",
+        name="order",
+        kind=SCHEMA_KIND_JSON,
+        definition=definition,
+        description=description,
+    )
+
+
+def test_put_creates_and_replaces(service: SchemaService) -> None:
+    run(service.Put(put(b"1", "Orders."), None))
+    same = run(service.Put(put(b"1"), None))
+    other = run(service.Put(put(b"2", "Again."), None))
+
+    assert (same.version, same.description) == (1, "")
+    assert (other.version, other.description) == (2, "Again.")
+    avro = put(b"2")
+    avro.kind = SCHEMA_KIND_AVRO
+    with pytest.raises(Rejected, match=r"FAILED_PRECONDITION.*SCHEMA_KIND_JSON"):
+        run(service.Put(avro, None))
+
+
+def test_an_update_changes_what_is_given(service: SchemaService) -> None:
+    run(service.Create(new(), None))
+
+    described = UpdateSchema(tenant="acme", name="order", description="Orders.")
+    assert run(service.Update(described, None)).version == 1
+    newer = run(service.Update(update(), None))
+
+    assert (newer.version, newer.description) == (2, "Orders.")
+    cleared = UpdateSchema(tenant="acme", name="order")
+    cleared.update_mask.paths.append("description")
+    assert run(service.Update(cleared, None)).description == ""
+
+
+def test_all_tenants_are_listed_with_definitions(service: SchemaService) -> None:
+    for tenant in ("bolt", "acme"):
+        for name in ("b", "a"):
+            run(service.Create(new(name, tenant, definition=tenant.encode()), None))
+    query, found = ListSchemas(limit=3, definitions=True), []
+    while True:
+        page = run(service.List(query, None))
+        assert [each.name for each in page.schemas] == [each.name for each in page.versions]
+        found += [(each.tenant, each.name, each.definition) for each in page.versions]
+        if not page.next_page_token:
+            break
+        query.page_token = page.next_page_token
+
+    wanted = [(tenant, name) for tenant in ("acme", "bolt") for name in ("a", "b")]
+    assert found == [(tenant, name, tenant.encode()) for tenant, name in wanted]
+
+
+def test_a_page_of_large_definitions_ends_early(service: SchemaService) -> None:
+    large = bytes(LARGEST_DEFINITION)
+    for number in range(70):
+        run(service.Create(new(f"s{number:02}", definition=large), None))
+
+    page = run(service.List(ListSchemas(tenant="acme", definitions=True), None))
+
+    assert len(page.schemas) == 64
+    assert page.next_after == "s63"
+
+
+@pytest.mark.parametrize(
+    "resource", ["$SYS/x", "a b", "/leading", "trailing/", "\u65e5\u672c/\U0001f600"]
+)
+def test_anything_that_can_be_a_topic_is_bound(service: SchemaService, resource: str) -> None:
+    for name in ("a", "b"):
+        run(service.Create(new(name), None))
+        run(service.Bind(bind(resource, name), None))
+    run(service.Bind(bind("other", "b"), None))
+
+    query = ListSchemaBindings(tenant="acme", name="b", limit=1)
+    first = run(service.ListBindings(query, None))
+    query.page_token = first.next_page_token
+    second = run(service.ListBindings(query, None))
+
+    pages = (first, second)
+    bound = [(each.resource, each.name) for page in pages for each in page.bindings]
+    assert bound == sorted([(resource, "b"), ("other", "b")])
+    assert not second.next_page_token
+    everything = run(service.ListBindings(ListSchemaBindings(), None))
+    assert len(everything.bindings) == 3
+
+
+def test_a_tenant_takes_its_schemas_along(service: SchemaService, node: MemoryNode) -> None:
+    run(service.Create(new("kept", "bolt"), None))
+    for number in range(30):
+        run(service.Create(new(f"s{number}"), None))
+        run(service.Bind(bind("topic", f"s{number}"), None))
+    run(node.propose(MarkTenant(name="acme", cascades=["schema"]), Tenant))
+    for refused in (service.Create(new("late"), None), service.Bind(bind("late", "s1"), None)):
+        with pytest.raises(Rejected, match="FAILED_PRECONDITION"):
+            run(refused)
+
+    run(node.run_controller("schema.tenant_deletion"))
+
+    left = run(service.List(ListSchemas(), None)).schemas
+    assert [(each.tenant, each.name) for each in left] == [("bolt", "kept")]
+    assert not run(service.ListBindings(ListSchemaBindings(), None)).bindings
+
+    listed = run(node.servicer("quorate.v1.TenantService").List(ListTenants(), None))
+    assert "acme" not in [each.name for each in listed.tenants]
+
+
+def test_a_schema_needs_its_tenant(service: SchemaService, node: MemoryNode) -> None:
+    with pytest.raises(Rejected, match="NOT_FOUND"):
+        run(service.Create(new(tenant="unknown"), None))
+
+
 UNKNOWN_KIND = CreateSchema(tenant="a", name="a", kind=9, definition=b"1")  # type: ignore[arg-type]
 
 
@@ -276,39 +390,38 @@ UNKNOWN_KIND = CreateSchema(tenant="a", name="a", kind=9, definition=b"1")  # ty
         ("Create", UNKNOWN_KIND, "kind"),
         ("CreateBatch", CreateSchemas(), "schemas"),
         ("CreateBatch", CreateSchemas(schemas=[new(), new(LONG)]), "schemas[1].name"),
-        ("CreateBatch", CreateSchemas(schemas=[new(), new()]), "schemas[1]"),
         ("Update", UpdateSchema(), "tenant"),
         ("Update", update(LONG), "name"),
         ("Update", update(definition=b""), "definition"),
         ("Update", update(definition=LARGE), "definition"),
         ("UpdateBatch", UpdateSchemas(), "schemas"),
         ("UpdateBatch", UpdateSchemas(schemas=[update("")]), "schemas[0].name"),
-        ("UpdateBatch", UpdateSchemas(schemas=[update(), update()]), "schemas[1]"),
         ("Delete", DeleteSchema(), "tenant"),
         ("Delete", gone(LONG), "name"),
         ("DeleteBatch", DeleteSchemas(), "schemas"),
         ("DeleteBatch", DeleteSchemas(schemas=[gone("")]), "schemas[0].name"),
-        ("DeleteBatch", DeleteSchemas(schemas=[gone(), gone()]), "schemas[1]"),
         ("Bind", BindSchema(), "tenant"),
         ("Bind", bind(""), "resource"),
-        ("Bind", bind("a/"), "resource"),
+        ("Bind", bind("a\n"), "resource"),
         ("Bind", bind(LONG_PATH), "resource"),
         ("Bind", bind(name=LONG), "name"),
         ("BindBatch", BindSchemas(), "bindings"),
         ("BindBatch", BindSchemas(bindings=[bind("")]), "bindings[0].resource"),
-        ("BindBatch", BindSchemas(bindings=[bind(), bind()]), "bindings[1]"),
         ("Unbind", UnbindSchema(), "tenant"),
         ("Unbind", unbind(LONG_PATH), "resource"),
         ("UnbindBatch", UnbindSchemas(), "bindings"),
         ("UnbindBatch", UnbindSchemas(bindings=[unbind(name="")]), "bindings[0].name"),
-        ("UnbindBatch", UnbindSchemas(bindings=[unbind(), unbind()]), "bindings[1]"),
         ("Get", GetSchema(), "tenant"),
         ("Get", get(name=LONG), "name"),
-        ("List", ListSchemas(), "tenant"),
+        ("List", ListSchemas(tenant="a/b"), "tenant"),
         ("List", ListSchemas(tenant="a", prefix=LONG), "prefix"),
         ("List", ListSchemas(tenant="a", after=LONG), "after"),
         ("List", ListSchemas(tenant="a", limit=LARGEST_PAGE + 1), "limit"),
-        ("ListBindings", ListSchemaBindings(), "tenant"),
+        ("List", ListSchemas(prefix="a"), "prefix"),
+        ("List", ListSchemas(tenant="a", after="a", page_token=b"a"), "page_token"),
+        ("ListBindings", ListSchemaBindings(tenant="a/b"), "tenant"),
+        ("ListBindings", ListSchemaBindings(name="a"), "name"),
+        ("ListBindings", ListSchemaBindings(tenant="a", resource="b", name="c"), "resource"),
         ("ListBindings", ListSchemaBindings(tenant="a", resource=LONG_PATH), "resource"),
         (
             "ListBindings",
@@ -344,6 +457,8 @@ NO_TEXT = b"\x0a\x02\xff\xff"
 @pytest.mark.parametrize("method", list(METHODS), ids=lambda method: str(method.name))
 def test_the_wrong_type_is_refused(service: SchemaService, node: MemoryNode, method: Any) -> None:
     kind = getattr(schema_pb2, method.input_type.name)
+    if method.name.startswith("List"):
+        pytest.skip("nothing at all lists everything")
     with pytest.raises(DecodeError):
         kind.FromString(NO_TEXT)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
-from quorate.builtin.tenant import api
 from quorate.builtin.tenant.api import waiting_tenants
+from quorate.plugin.resource import tenants
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import (
@@ -31,7 +31,7 @@ def node(
     node_with: Callable[[dict[str, set[str]]], MemoryNode], monkeypatch: pytest.MonkeyPatch
 ) -> MemoryNode:
     """Give a node whose tenants `t1` to `t4` wait for two plugins, two tenants a page."""
-    monkeypatch.setattr(api, "_PAGE", 2)
+    monkeypatch.setattr(tenants, "_PAGE", 2)
     node = node_with({"mqtt": set(), "offset": set()})
     created = CreateTenants(tenants=[CreateTenant(name=name) for name in NAMES])
     run(node.propose(created, BatchReply))

@@ -1,59 +1,36 @@
+from asyncio import run
+
 import pytest
-from quorate.builtin.tenant import queries
-from quorate.builtin.tenant.apply import create_tenant
-from quorate.testing import MemoryTxn
-from quorate.v1.tenant_pb2 import CreateTenant, GetTenants, ListTenants, TenantPage
+from quorate.builtin.tenant import plugin
+from quorate.plugin import keys
+from quorate.plugin.catalog import build
+from quorate.plugin.discovery import Plugin
+from quorate.testing import MemoryNode
+from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants, ListTenants
 
 NAMES = ["ab", "abc", "b", "ba", "c"]
-
-
-def holding(names: list[str], description: str = "") -> MemoryTxn:
-    txn = MemoryTxn()
-    for name in names:
-        create_tenant(txn, CreateTenant(name=name, description=description))
-    return txn
-
-
-def page_of(txn: MemoryTxn, query: ListTenants) -> TenantPage:
-    [page] = queries.list_tenants(txn, query)
-    return page
+CATALOG = build([Plugin(name="tenant", distribution="quorate", version="1", module=plugin)])
 
 
 @pytest.mark.parametrize(
-    ("query", "listed", "next_after"),
+    ("request_", "listed", "token"),
     [
-        (ListTenants(), NAMES, ""),
-        (ListTenants(limit=2), ["ab", "abc"], "abc"),
-        (ListTenants(limit=5), NAMES, ""),
-        (ListTenants(after="abc", limit=2), ["b", "ba"], "ba"),
-        (ListTenants(prefix="ab"), ["ab", "abc"], ""),
-        (ListTenants(prefix="b", after="a"), ["b", "ba"], ""),
-        (ListTenants(prefix="b", after="c"), [], ""),
+        (ListTenants(), NAMES, b""),
+        (ListTenants(prefix="ab"), ["ab", "abc"], b""),
+        (ListTenants(page_size=2), ["ab", "abc"], keys.pack("abc")),
+        (ListTenants(page_token=keys.pack("abc"), page_size=2), ["b", "ba"], keys.pack("ba")),
+        (ListTenants(prefix="b", page_token=keys.pack("a")), ["b", "ba"], b""),
+        (ListTenants(prefix="b", page_token=keys.pack("c")), [], b""),
+        (ListTenants(page_size=5), NAMES, b""),
     ],
 )
-def test_a_page_holds_names_in_order(
-    query: ListTenants, listed: list[str], next_after: str
+def test_a_page_holds_what_begins_with_the_prefix(
+    request_: ListTenants, listed: list[str], token: bytes
 ) -> None:
-    page = page_of(holding(NAMES), query)
+    service = MemoryNode(catalog=CATALOG).servicer("quorate.v1.TenantService")
+    tenants = [CreateTenant(name=name) for name in reversed(NAMES)]
+    run(service.CreateBatch(CreateTenants(tenants=tenants), None))
 
-    assert ([tenant.name for tenant in page.tenants], page.next_after) == (listed, next_after)
+    page = run(service.List(request_, None))
 
-
-def test_a_page_without_a_limit_has_one() -> None:
-    page = page_of(holding([f"{number:03}" for number in range(101)]), ListTenants())
-
-    assert (len(page.tenants), page.next_after) == (queries.PAGE, "099")
-
-
-def test_a_page_of_large_rows_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "PAGE_BYTES", 1_500)
-
-    page = page_of(holding(["a", "b", "c"], "x" * 1_000), ListTenants())
-
-    assert ([tenant.name for tenant in page.tenants], page.next_after) == (["a", "b"], "b")
-
-
-def test_those_that_there_are_are_found() -> None:
-    [found] = queries.get_tenants(holding(NAMES), GetTenants(names=["c", "nobody", "ab"]))
-
-    assert [tenant.name for tenant in found.tenants] == ["c", "ab"]
+    assert ([tenant.name for tenant in page.tenants], page.next_page_token) == (listed, token)

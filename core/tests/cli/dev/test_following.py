@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from quorate.cli.dev.following import Look, carried, changes
+from quorate.cli.dev.following import Look, alarms, carried, changes
 from quorate.cli.statuses import Silent, Status
-from quorate.v1.admin_pb2 import NodeStatusResponse, ReplicaReport
+from quorate.v1.admin_pb2 import BrokenReplica, NodeStatusResponse, ReplicaReport
 
 
-def status(*led: str, term: int = 1, ready: bool = True, alarms: tuple[str, ...] = ()) -> Status:
+def status(*led: str, term: int = 1, ready: bool = True, alarmed: tuple[str, ...] = ()) -> Status:
     shards = [ReplicaReport(shard=shard, role="leader", term=term) for shard in led]
     shards.append(ReplicaReport(shard="other/0", role="follower", term=9))
-    return NodeStatusResponse(ready=ready, shards=shards, alarms=alarms)
+    return NodeStatusResponse(ready=ready, shards=shards, alarms=alarmed)
 
 
 def look(**statuses: Status) -> Look:
@@ -55,7 +55,7 @@ def test_silence_and_its_end_are_told() -> None:
 
 
 def test_an_alarm_is_told_when_it_begins() -> None:
-    well, ill = look(n1=status()), look(n1=status(alarms=("clocks differ",)))
+    well, ill = look(n1=status()), look(n1=status(alarmed=("clocks differ",)))
 
     assert told(well, ill) == ["n1: clocks differ"]
     assert told(ill, ill) == told(ill, well) == []
@@ -67,9 +67,21 @@ def test_a_cluster_is_ready_when_every_node_says_so() -> None:
     assert not look(n1=status(), n2=Silent("refused")).ready
 
 
+def test_a_replica_that_stopped_is_an_alarm_and_not_waited_for() -> None:
+    alarm = "shard a/0 has stopped"
+    shards = [ReplicaReport(shard="a/0", role="leader", stopped="damaged")]
+    stopped = NodeStatusResponse(ready=False, shards=shards, alarms=[alarm])
+    unopened = NodeStatusResponse(broken=[BrokenReplica(shard="a/0", error="damaged")])
+    now = look(n1=stopped, n2=unopened)
+
+    assert now.ready
+    assert now.led_by("n1") == []
+    assert [event.sentence for event in alarms(None, now)] == [f"n1: {alarm}"]
+
+
 def test_every_event_has_parts_for_programs() -> None:
     before = look(n1=status(), n2=status(), n3=Silent("x"))
-    now = look(n1=status("a/0", alarms=("hot",)), n2=Silent("x"), n3=status())
+    now = look(n1=status("a/0", alarmed=("hot",)), n2=Silent("x"), n3=status())
 
     assert [event.parts for event in changes(before, now)] == [
         {"event": "silent", "node": "n2", "reason": "x"},

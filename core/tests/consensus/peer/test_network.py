@@ -4,9 +4,14 @@ import asyncio
 import logging
 import pickle
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, cast
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import grpc.aio
 import pytest
@@ -16,18 +21,21 @@ from quorate.consensus.messages import (
     Entry,
     EntryKind,
     Heartbeat,
+    Lane,
     Message,
     Peer,
     TimeoutNow,
 )
+from quorate.consensus.peer.frames import decode_frame, encode_frame
+from quorate.consensus.peer.incoming import OVERSIZED, SILENT
 from quorate.consensus.peer.network import (
+    NO_PORT,
     NOT_FORMED,
     OTHER_CLUSTER,
     OTHER_NODE,
     OTHER_REPLICA,
     OTHER_TARGET,
     OTHER_TOKEN,
-    OVERSIZED,
     UNDELIVERABLE,
     UNKNOWN_NODE,
     IntroductionRefusedError,
@@ -35,34 +43,48 @@ from quorate.consensus.peer.network import (
     token_hash,
 )
 from quorate.consensus.peer.refused import STRANGER
-from quorate.consensus.peer.streams import (
-    Call,
-    StreamLimits,
-    open_channel,
-    open_stream,
-    read,
-    server_options,
-)
+from quorate.consensus.peer.streams import StreamLimits, add_service, server_options
 from quorate.consensus.peer.wire import (
+    LENGTH,
+    NO_OPENING,
+    OTHER_VERSION,
+    VERSION,
     Answer,
     Handshake,
+    MalformedMessageError,
     decode_answer,
-    decode_frame,
     decode_handshake,
+    decode_opening,
     encode_answer,
-    encode_frame,
     encode_handshake,
+    encode_introduction,
+    encode_opening,
 )
 
 LIMITS = StreamLimits(entry_bytes=1 << 20, bulk_queue_bytes=4 << 20, retry_max_s=0.1)
+HURRIED = replace(LIMITS, answer_s=0.1)
 CLUSTER = b"the cluster"
 REPLICAS = {"a": 1, "b": 2}
+
+
+class Tls(NamedTuple):
+    """Both sides of connections."""
+
+    server: ssl.SSLContext
+    client: ssl.SSLContext
 
 
 class Station:
     """A node whose replicas only write down what comes."""
 
-    def __init__(self, node: str, token: str = "token", replica: int = 0) -> None:
+    def __init__(
+        self,
+        node: str,
+        token: str = "token",
+        replica: int = 0,
+        limits: StreamLimits = LIMITS,
+        tls: Tls | None = None,
+    ) -> None:
         self.token = token
         self.me = Peer(node, replica or REPLICAS[node])
         self.received: asyncio.Queue[tuple[str, Message]] = asyncio.Queue()
@@ -80,7 +102,9 @@ class Station:
             config_index=lambda: self.config_index,
             introduced=self._introduced,
             rng=random.Random(1),
-            limits=LIMITS,
+            limits=limits,
+            server_tls=tls.server if tls else None,
+            client_tls=tls.client if tls else None,
         )
         self.address = ""
 
@@ -114,11 +138,13 @@ class Station:
         server = grpc.aio.server(options=server_options(LIMITS))
         self.address = f"127.0.0.1:{server.add_insecure_port(address)}"
         self.network.add_to_server(server)
+        await self.network.listen("127.0.0.1")
         await server.start()
         try:
             yield
         finally:
             await server.stop(None)
+            await self.network._incoming.stop()
 
     def handshake(self, target: str, cluster: bytes = CLUSTER) -> Handshake:
         return Handshake(self.me, cluster, token_hash(self.token), self.config_index, target)
@@ -146,16 +172,54 @@ async def joined(a: Station, b: Station) -> AsyncIterator[None]:
         yield
 
 
+class Dialer:
+    """The other end of a connection that this test made."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+
+    async def shake(self, handshake: Handshake, lane: Lane = "control") -> Answer:
+        self.writer.write(encode_opening(lane, encode_handshake(handshake)))
+        return await self.answer(lane)
+
+    async def answer(self, lane: Lane = "control") -> Answer:
+        async with asyncio.timeout(10):
+            frame = await read_frame(self._reader)
+        answered, content = decode_opening(memoryview(frame))
+        assert answered == lane
+        return decode_answer(content)
+
+    async def cut_off(self) -> bool:
+        """Wait until the other end has closed, without a word."""
+        async with asyncio.timeout(10):
+            try:
+                return await self._reader.read() == b""
+            except ConnectionResetError:
+                return True
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    return await reader.readexactly(length)
+
+
 @asynccontextmanager
-async def stream_to(station: Station, lane: str = "control") -> AsyncIterator[Call[bytes, bytes]]:
-    """A stream whose other end is this test."""
-    channel = open_channel(station.address, LIMITS)
-    call = open_stream(channel, "bulk" if lane == "bulk" else "control")
+async def connected(station: Station) -> AsyncIterator[Dialer]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", station.network.port)
     try:
-        yield call
+        yield Dialer(reader, writer)
     finally:
-        call.cancel()
-        await channel.close(None)
+        writer.transport.abort()
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    # gRPC's own poller may complain there about the loop of an earlier test.
+    return [each.getMessage() for each in caplog.records if each.name.startswith("quorate")]
+
+
+def refuse(error: Exception) -> None:
+    raise AssertionError(error)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -241,6 +305,15 @@ async def test_what_is_sent_to_a_node_that_is_down_is_dropped_and_its_streams_ar
             assert a.network.links["b", "bulk"].connections == 2
 
 
+async def test_a_message_for_a_replica_that_the_node_is_not_any_more_is_dropped() -> None:
+    a, b = Station("a"), Station("b")
+    async with joined(a, b):
+        replaced = Message(a.me, Peer("b", 99), 3, 1, Heartbeat(1, 0))
+        a.network.send("s", [replaced, message(a, b, 2)])
+        assert await b.next() == ("s", message(a, b, 2))
+        assert a.network.links["b", "control"].dropped == 1
+
+
 async def test_a_message_for_a_node_without_an_address_is_dropped() -> None:
     a, b = Station("a"), Station("b")
     a.network.send("s", [message(a, b, 1)])
@@ -252,46 +325,47 @@ class Silent:
 
     def __init__(self, me: Peer) -> None:
         self.me = me
-        self.connections: dict[str, str] = {}
+        self.connections: dict[str, object] = {}
         self.read: asyncio.Queue[bytes] = asyncio.Queue()
         self.reads_bulk = asyncio.Event()
-        self.address = ""
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        lane, shown = decode_opening(memoryview(await read_frame(reader)))
+        asker = decode_handshake(shown)
+        self.connections[lane] = writer.get_extra_info("peername")
+        mine = Handshake(self.me, asker.cluster, asker.token_hash, 1, "")
+        writer.write(encode_opening(lane, encode_answer(Answer(mine, ""))))
+        if lane == "bulk":
+            await self.reads_bulk.wait()
+        with suppress(asyncio.IncompleteReadError, ConnectionResetError):
+            while True:
+                self.read.put_nowait(await read_frame(reader))
 
     @asynccontextmanager
-    async def serving(self, asked_by: Station) -> AsyncIterator[None]:
-        async def serve(lane: str, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
-            asker = decode_handshake(await read(context) or b"")
-            self.connections[lane] = context.peer()
-            mine = Handshake(self.me, asker.cluster, asker.token_hash, 1, "")
-            await context.write(encode_answer(Answer(mine, "")))
-            if lane == "Bulk":
-                await self.reads_bulk.wait()
-            while (content := await read(context)) is not None:
-                self.read.put_nowait(content)
+    async def serving(self, asked_by: Station, port: int | None = None) -> AsyncIterator[None]:
+        streams = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        taken = streams.sockets[0].getsockname()[1] if port is None else port
 
-        async def control(_: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
-            await serve("Control", context)
-
-        async def bulk(_: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
-            await serve("Bulk", context)
+        async def introduce(_: bytes, __: object) -> bytes:
+            mine = Introduction(Peer("b", 2), (), b"")
+            return encode_introduction(mine, token_hash("token"), taken)
 
         server = grpc.aio.server(options=server_options(LIMITS))
-        methods = {
-            "Control": grpc.stream_stream_rpc_method_handler(control),
-            "Bulk": grpc.stream_stream_rpc_method_handler(bulk),
-        }
-        server.add_generic_rpc_handlers(
-            [grpc.method_handlers_generic_handler("quorate.v1.PeerService", methods)]
-        )
-        self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        add_service(server, introduce)
+        bound = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         try:
-            asked_by.network.know({"b": self.address})
+            asked_by.network.know({"b": f"127.0.0.1:{bound}"})
             asked_by.network.join(CLUSTER)
             yield
         finally:
             await asked_by.network.stop()
             await server.stop(None)
+            streams.close()
+            for writer in self.writers:
+                writer.transport.abort()
 
 
 async def test_control_goes_on_while_bulk_is_stuck_and_the_loss_is_told_when_it_goes_on() -> None:
@@ -308,19 +382,54 @@ async def test_control_goes_on_while_bulk_is_stuck_and_the_loss_is_told_when_it_
             await asyncio.sleep(0)
         a.network.send("s", [message(a, b, 7)])
         async with asyncio.timeout(10):
-            (envelope,) = decode_frame(await silent.read.get())
-        assert envelope.heartbeat.commit == 7
+            frame = memoryview(await silent.read.get())
+        assert decode_frame(frame, a.me, b.me, 0, refuse) == [("s", message(a, b, 7))]
         assert a.remade.empty()
         silent.reads_bulk.set()
         assert await a.made() == "b"
         assert bulk.connections == 1
 
 
+async def test_a_node_that_stops_reading_holds_no_more_than_the_queue_and_what_tcp_takes() -> None:
+    a, b = Station("a"), Station("b")
+    silent = Silent(b.me)
+    async with silent.serving(a):
+        await until(lambda: all(link.stands for link in a.network.links.values()))
+        bulk = a.network.links["b", "bulk"]
+        size, put = 256 << 10, 0
+        while bulk.dropped < 10:
+            put += 1
+            a.network.send("s", [entries(a, b, put, size)])
+            await asyncio.sleep(0)
+        waits = put - bulk.dropped - bulk.messages
+        assert waits * size <= LIMITS.bulk_queue_bytes
+        assert bulk.stands
+        silent.reads_bulk.set()
+        await until(lambda: bulk.messages == put - bulk.dropped)
+
+
+async def test_a_node_without_a_port_for_others_is_named() -> None:
+    a, silent = Station("a"), Silent(Station("b").me)
+    async with silent.serving(a, port=0):
+        await until(lambda: a.network.refused["b", NO_PORT] > 1)
+
+
+async def test_a_connection_to_an_end_that_is_gone_is_made_anew() -> None:
+    a, b = Station("a"), Station("b")
+    silent = Silent(b.me)
+    async with silent.serving(a):
+        assert await a.made() == "b"
+        await until(lambda: len(silent.writers) == 2)
+        for writer in silent.writers:
+            writer.transport.abort()
+        assert await a.made() == "b"
+
+
 async def test_the_lanes_share_no_connection() -> None:
     a, silent = Station("a"), Silent(Station("b").me)
     async with silent.serving(a):
         await until(lambda: len(silent.connections) == 2)
-        assert silent.connections["Control"] != silent.connections["Bulk"]
+        assert silent.connections["control"] != silent.connections["bulk"]
 
 
 async def test_whoever_answers_in_another_node_s_name_is_not_talked_to() -> None:
@@ -354,12 +463,12 @@ async def test_a_stranger_s_stream_is_refused_by_name(
         b.network.know({"a": "127.0.0.1:1"})
         b.network.join(CLUSTER)
         for _ in range(2):
-            async with stream_to(b) as call:
-                await call.write(encode_handshake(asker.handshake(target, cluster)))
-                answer = decode_answer(await read(call) or b"")
+            async with connected(b) as dialer:
+                answer = await dialer.shake(asker.handshake(target, cluster))
                 assert answer.refusal == reason
                 assert answer.handshake.peer == b.me
-                assert await read(call) is None
+                assert answer.handshake.token_hash == b""
+                assert await dialer.cut_off()
         assert b.network.refused["a", reason] == 2
         assert sum(reason in record.getMessage() for record in caplog.records) == 1
         await b.network.stop()
@@ -370,9 +479,8 @@ async def test_a_node_without_a_cluster_is_put_off_and_not_blamed(
 ) -> None:
     a, b = Station("a"), Station("b")
     async with pair(a, b):
-        async with stream_to(b) as call:
-            await call.write(encode_handshake(a.handshake("b")))
-            assert decode_answer(await read(call) or b"").refusal == NOT_FORMED
+        async with connected(b) as dialer:
+            assert (await dialer.shake(a.handshake("b"))).refusal == NOT_FORMED
         a.network.join(CLUSTER)
         b.network.join(CLUSTER)
         assert await a.made() == "b"
@@ -386,9 +494,8 @@ async def test_a_node_that_is_not_known_is_refused() -> None:
     b = Station("b")
     async with b.serving():
         b.network.join(CLUSTER)
-        async with stream_to(b) as call:
-            await call.write(encode_handshake(Station("a").handshake("b")))
-            assert decode_answer(await read(call) or b"").refusal == UNKNOWN_NODE
+        async with connected(b) as dialer:
+            assert (await dialer.shake(Station("a").handshake("b"))).refusal == UNKNOWN_NODE
         assert b.network.refused[STRANGER, UNKNOWN_NODE] == 1
 
 
@@ -398,9 +505,8 @@ async def test_a_member_of_a_later_membership_is_let_in_by_an_older_one() -> Non
     async with b.serving():
         b.network.know({"a": "127.0.0.1:1"})
         b.network.join(CLUSTER)
-        async with stream_to(b) as call:
-            await call.write(encode_handshake(replaced.handshake("b")))
-            assert decode_answer(await read(call) or b"").refusal == ""
+        async with connected(b) as dialer:
+            assert (await dialer.shake(replaced.handshake("b"))).refusal == ""
         await b.network.stop()
 
 
@@ -437,34 +543,41 @@ async def test_another_node_at_an_address_is_not_talked_to() -> None:
         b.network.join(CLUSTER)
         a.network.know({"c": b.address})
         a.network.join(CLUSTER)
-        await until(lambda: a.network.refused["c", f"it refuses this node: {OTHER_TARGET}"] > 0)
+        await until(lambda: a.network.refused["c", OTHER_NODE] > 0)
         with pytest.raises(IntroductionRefusedError, match=f"c: {OTHER_NODE}, b"):
             await a.network.introduce("c", a.introduction)
 
 
-GARBAGE = [b"\xff" * 40, pickle.dumps({"type": "append_entries", "term": 1}), b"\x12\x01\xff"]
+GARBAGE = [
+    b"\xff" * 40,
+    pickle.dumps({"type": "append_entries", "term": 1}),
+    b"GET / HTTP/1.1\r\nHost: b\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+]
+NAMES = ["bytes", "pickle", "http", "grpc"]
 
 
-@pytest.mark.parametrize("garbage", GARBAGE, ids=["bytes", "pickle", "envelope"])
+@pytest.mark.parametrize("garbage", GARBAGE, ids=NAMES)
 @pytest.mark.parametrize("lane", ["control", "bulk"])
-async def test_garbage_is_counted_and_logged_once_and_the_stream_goes_on(
-    garbage: bytes, lane: str, caplog: pytest.LogCaptureFixture
+async def test_a_frame_that_cannot_be_read_ends_its_connection_with_one_warning(
+    garbage: bytes, lane: Lane, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, b = Station("a"), Station("b")
     async with b.serving():
         b.network.know({"a": "127.0.0.1:1"})
         b.network.join(CLUSTER)
-        async with stream_to(b, lane) as call:
-            await call.write(encode_handshake(a.handshake("b")))
-            assert decode_answer(await read(call) or b"").refusal == ""
-            for _ in range(3):
-                await call.write(garbage)
-            await call.write(encode_frame([("s", message(a, b, 1))]))
-            assert await b.next() == ("s", message(a, b, 1))
-        assert b.network.refused == {("a", "a frame that cannot be read"): 3}
-        # gRPC's own poller may complain there about the loop of an earlier test.
-        assert sum(each.name.startswith("quorate") for each in caplog.records) == 1
-        await b.network.stop()
+        for _ in range(2):
+            async with connected(b) as dialer:
+                assert (await dialer.shake(a.handshake("b"), lane)).refusal == ""
+                good = encode_frame([("s", message(a, b, 1))])
+                dialer.writer.write(good + LENGTH.pack(len(garbage)) + garbage + good)
+                assert await dialer.cut_off()
+                assert await b.next() == ("s", message(a, b, 1))
+        assert b.received.empty()
+        assert b.network.refused == {("a", "a frame that cannot be read"): 2}
+        [warning] = warnings_of(caplog)
+        assert "refused from a: a frame that cannot be read" in warning
+        assert "from 127.0.0.1:" in warning
 
 
 async def test_one_malformed_message_does_not_take_its_neighbours_along() -> None:
@@ -479,43 +592,65 @@ async def test_one_malformed_message_does_not_take_its_neighbours_along() -> Non
         assert b.network.refused == {("a", "entries ahead of their sender's term"): 1}
 
 
-async def test_an_oversized_frame_is_refused_and_the_stream_goes_on() -> None:
+async def test_a_frame_over_the_limit_ends_its_connection_before_it_is_read() -> None:
     a, b = Station("a"), Station("b")
-    async with b.serving():
-        b.network.know({"a": "127.0.0.1:1"})
-        b.network.join(CLUSTER)
-        async with stream_to(b, "bulk") as call:
-            await call.write(encode_handshake(a.handshake("b")))
-            await read(call)
-            await call.write(bytes(LIMITS.received_bytes + 1))
-            await call.write(encode_frame([("s", message(a, b, 1))]))
-            assert await b.next() == ("s", message(a, b, 1))
+    async with joined(a, b), connected(b) as dialer:
+        assert (await dialer.shake(a.handshake("b"), "bulk")).refusal == ""
+        dialer.writer.write(LENGTH.pack(LIMITS.received_bytes + 1))
+        assert await dialer.cut_off()
         assert b.network.refused == {("a", OVERSIZED): 1}
-        await b.network.stop()
-
-
-async def test_a_frame_of_any_size_breaks_no_more_than_its_stream() -> None:
-    a, b = Station("a"), Station("b")
-    async with joined(a, b):
-        async with stream_to(b, "bulk") as call:
-            await call.write(encode_handshake(a.handshake("b")))
-            await read(call)
-            await call.write(bytes(4 * LIMITS.received_bytes))
-            with pytest.raises(grpc.aio.AioRpcError) as broken:
-                await read(call)
-            assert broken.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        # It took the place of the bulk connection of `a`, which is made again.
+        assert await a.made() == "b"
         a.network.send("s", [message(a, b, 1)])
         assert await b.next() == ("s", message(a, b, 1))
 
 
-@pytest.mark.parametrize("garbage", [*GARBAGE, b""], ids=["bytes", "pickle", "envelope", "nothing"])
-async def test_a_stream_that_begins_with_garbage_is_closed(garbage: bytes) -> None:
+@pytest.mark.parametrize("garbage", [*GARBAGE, b"\0\0\0\0"], ids=[*NAMES, "nothing"])
+async def test_a_connection_that_begins_with_garbage_is_cut_off(
+    garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     b = Station("b")
     async with b.serving():
-        async with stream_to(b) as call:
-            await call.write(garbage)
-            assert await read(call) is None
-        assert sum(b.network.refused.values()) == 1
+        for _ in range(2):
+            async with connected(b) as dialer:
+                dialer.writer.write(garbage)
+                assert await dialer.cut_off()
+        assert b.network.refused == {(STRANGER, NO_OPENING): 2}
+        assert len(warnings_of(caplog)) == 1
+
+
+async def test_another_version_is_refused_by_name(caplog: pytest.LogCaptureFixture) -> None:
+    a, b = Station("a"), Station("b")
+    opening = bytearray(encode_opening("control", encode_handshake(a.handshake("b"))))
+    opening[LENGTH.size + 7] = VERSION + 1
+    async with b.serving():
+        async with connected(b) as dialer:
+            dialer.writer.write(opening)
+            assert await dialer.cut_off()
+        assert b.network.refused == {(STRANGER, OTHER_VERSION): 1}
+        [warning] = warnings_of(caplog)
+        assert f"version {VERSION + 1}, this node has {VERSION}" in warning
+
+
+async def test_who_connects_and_says_nothing_is_cut_off() -> None:
+    b = Station("b", limits=HURRIED)
+    async with b.serving():
+        async with connected(b) as silent, connected(b) as slow:
+            slow.writer.write(encode_opening("control", b"x" * 100)[:-1])
+            assert await silent.cut_off()
+            assert await slow.cut_off()
+        assert b.network.refused == {(STRANGER, SILENT): 2}
+
+
+async def test_strangers_without_number_do_not_keep_a_member_out() -> None:
+    a, b = Station("a"), Station("b", limits=replace(LIMITS, answer_s=60.0))
+    async with b.serving(), AsyncExitStack() as stack:
+        b.network.know({"a": "127.0.0.1:1"})
+        b.network.join(CLUSTER)
+        strangers = [await stack.enter_async_context(connected(b)) for _ in range(200)]
+        assert await strangers[0].cut_off()
+        async with connected(b) as dialer:
+            assert (await dialer.shake(a.handshake("b"))).refusal == ""
 
 
 async def test_a_message_for_a_shard_that_is_not_here_yet_is_counted_and_no_warning(
@@ -530,59 +665,70 @@ async def test_a_message_for_a_shard_that_is_not_here_yet_is_counted_and_no_warn
     assert [each.levelname for each in caplog.records if UNDELIVERABLE in each.message] == ["INFO"]
 
 
-async def test_an_older_stream_of_a_lane_is_not_read_any_more() -> None:
+async def test_an_older_connection_of_a_lane_is_not_read_any_more() -> None:
     a, b = Station("a"), Station("b")
     async with b.serving():
         b.network.know({"a": "127.0.0.1:1"})
         b.network.join(CLUSTER)
-        async with stream_to(b) as older, stream_to(b) as newer:
-            for call in (older, newer):
-                await call.write(encode_handshake(a.handshake("b")))
-                assert decode_answer(await read(call) or b"").refusal == ""
-            await older.write(encode_frame([("s", message(a, b, 1))]))
-            assert await read(older) is None
-            await newer.write(encode_frame([("s", message(a, b, 2))]))
+        async with connected(b) as older, connected(b) as newer:
+            assert (await older.shake(a.handshake("b"))).refusal == ""
+            # What the older one sends before the newer is answered may come, nothing after that.
+            assert (await newer.shake(a.handshake("b"))).refusal == ""
+            older.writer.write(encode_frame([("s", message(a, b, 1))]))
+            assert await older.cut_off()
+            newer.writer.write(encode_frame([("s", message(a, b, 2))]))
             assert await b.next() == ("s", message(a, b, 2))
-        await b.network.stop()
+            assert b.received.empty()
 
 
-class Stream:
-    """The side of a stream that is served; `answering` runs while its answer is on its way."""
-
-    def __init__(self, answering: Callable[[], Awaitable[None]]) -> None:
-        self.frames: asyncio.Queue[bytes] = asyncio.Queue()
-        self._answering = answering
-
-    async def read(self) -> bytes:
-        return await self.frames.get()
-
-    async def write(self, _: bytes) -> None:
-        await self._answering()
-
-
-async def test_an_older_stream_is_not_read_while_the_newer_one_is_answered() -> None:
+async def test_frames_may_come_in_any_pieces() -> None:
     a, b = Station("a"), Station("b")
-    b.network.know({"a": "127.0.0.1:1"})
-    b.network.join(CLUSTER)
-
-    async def nothing() -> None: ...
-
-    async def late_frame() -> None:
-        older.frames.put_nowait(encode_frame([("s", message(a, b, 1))]))
-        async with asyncio.timeout(10):
-            while not older.frames.empty():
+    sent = [entries(a, b, index, size) for index, size in enumerate((0, 1, 70_000, 3, 300_000), 1)]
+    content = b"".join(encode_frame([("s", each)]) for each in sent)
+    async with b.serving():
+        b.network.know({"a": "127.0.0.1:1"})
+        b.network.join(CLUSTER)
+        async with connected(b) as dialer:
+            await dialer.shake(a.handshake("b"))
+            pieces = [*(content[at : at + 1] for at in range(300)), content[300:65_000]]
+            for piece in (*pieces, content[65_000:]):
+                dialer.writer.write(piece)
                 await asyncio.sleep(0)
+            assert [(await b.next())[1] for _ in sent] == sent
 
-    older, newer = Stream(nothing), Stream(late_frame)
-    running = []
-    for stream in (older, newer):
-        stream.frames.put_nowait(encode_handshake(a.handshake("b")))
-        running.append(asyncio.create_task(b.network._serve("control", None, cast(Any, stream))))
-        await until(stream.frames.empty)
-    await until(running[0].done)
-    assert b.received.empty()
-    running[1].cancel()
-    await b.network.stop()
+
+async def test_connections_are_encrypted_by_the_contexts_that_are_given(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("there is no openssl to make a certificate")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    await asyncio.to_thread(
+        subprocess.run,
+        [
+            *(openssl, "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=quorate"),
+            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(certificate, key)
+    tls = Tls(server, ssl.create_default_context(cafile=certificate))
+    a, b = Station("a", tls=tls), Station("b", tls=tls)
+    async with joined(a, b):
+        a.network.send("s", [message(a, b, 1), entries(a, b, 1, 200_000)])
+        assert {(await b.next())[1] for _ in range(2)} == {
+            message(a, b, 1),
+            entries(a, b, 1, 200_000),
+        }
+        async with connected(b) as plain:
+            plain.writer.write(encode_opening("control", encode_handshake(a.handshake("b"))))
+            with pytest.raises(
+                (asyncio.IncompleteReadError, ConnectionResetError, MalformedMessageError)
+            ):
+                await plain.answer()
 
 
 async def test_introductions_are_exchanged_before_there_is_a_cluster() -> None:

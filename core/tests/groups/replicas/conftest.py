@@ -14,6 +14,7 @@ from google.protobuf.message import Message as Proto
 from google.protobuf.wrappers_pb2 import BytesValue, Int64Value, StringValue
 from quorate.apply.applier import ApplyLimits
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.evaluator import EvaluationLimits
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
@@ -128,7 +129,7 @@ class Node:
         self.peer = Peer(name, ord(name))
         self.log_disk = MemoryDisk()
         self.witnesses = MemoryWitnesses()
-        self.homes: dict[ShardId, MemoryHome] = {}
+        self.homes: dict[object, MemoryHome] = {}
         self.clock = Clock(cluster.world)
         self.snapshots = Snapshots()
         self.free_bytes = 1 << 40
@@ -148,7 +149,9 @@ class Node:
             f"{self.name}.test:1",
             self.catalog,
             self.log,
-            lambda shard: self.homes.setdefault(shard, MemoryHome()),
+            lambda shard, epoch=0: self.homes.setdefault(
+                (shard, epoch) if epoch else shard, MemoryHome()
+            ),
             configured=self.configured,
             loop=self.loop,
             failed=self.failures.append,
@@ -205,7 +208,9 @@ class Node:
             return
         raise NoLeaderError(shard)
 
-    def _new_shard(self, shard: ShardId, data: ShardData, journal: TailJournal) -> Shard:
+    def _new_shard(
+        self, shard: ShardId, epoch: int, data: ShardData, journal: TailJournal
+    ) -> Shard:
         world = self.cluster.world
         return Shard(
             shard,
@@ -221,6 +226,7 @@ class Node:
             wall_ms=lambda: int(self.clock() * 1_000) + 1_000_000,
             rng=world.rng(f"{self.name}/{self.lives}/{shard}"),
             settings=self.cluster.settings,
+            epoch=epoch,
             membership=self,
             space=FreeSpace(lambda: self.free_bytes, self.clock),
         )
@@ -262,7 +268,9 @@ class Cluster:
         self.world = World(seed)
         #: Turns of applying end by size alone: how busy the machine is changes nothing here.
         self.settings = replace(
-            settings or ShardSettings(timing=TIMING), apply_limits=ApplyLimits(turn_s=float("inf"))
+            settings or ShardSettings(timing=TIMING),
+            apply_limits=ApplyLimits(turn_s=float("inf")),
+            evaluation=EvaluationLimits(entry_s=float("inf"), slow_s=float("inf")),
         )
         self.catalog = catalog or plugin(group)
         self.rng = self.world.rng("network")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from google.protobuf.wrappers_pb2 import BytesValue, StringValue
+from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
 from quorate.apply.control import MirrorPosition
-from quorate.apply.entries import LoggedCommand
+from quorate.apply.entries import Copies, LoggedCommand, whole
+from quorate.apply.outcomes import Outcome
+from quorate.groups.pause import pause
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
-from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Txn
+from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
@@ -59,6 +63,12 @@ def catalog() -> Catalog:
                         shard_key=lambda _: b"",
                     ),
                     Command(
+                        message=UInt64Value,
+                        group="kv",
+                        examples=(UInt64Value(),),
+                        shard_key=lambda _: b"",
+                    ),
+                    Command(
                         message=BytesValue,
                         group="kv",
                         examples=(BytesValue(),),
@@ -68,10 +78,20 @@ def catalog() -> Catalog:
                 routes=(
                     DataRoute(message=StringValue, apply=set_fact),
                     DataRoute(message=BytesValue, apply=ask_fact, reads=(FACTS,)),
+                    DataRoute(message=UInt64Value, apply=demand_fact, reads=(FACTS,)),
                 ),
             )
         ]
     )
+
+
+def demand_fact(txn: Txn, command: UInt64Value) -> StringValue:
+    """Answer the fact of a number, and refuse one that is not known."""
+    found = txn.get(FACTS, str(command.value).encode())
+    if found is None:
+        txn.refresh(FACTS)
+        raise Rejected("NOT_FOUND", "no such fact")
+    return StringValue.FromString(found)
 
 
 class Nowhere:
@@ -89,6 +109,12 @@ class Site:
         self.adopted: list[control_pb2.AdoptMirror] = []
         #: Whether the next watch that resumes finds its history gone.
         self.history_gone = False
+        #: So much later does what was proposed for the copies come to the shard.
+        self.lag_s = 0.0
+        #: Whether nobody can say how far the source is.
+        self.source_lost = False
+        #: How often that was asked.
+        self.asked = 0
         self.mirrors: dict[str, Mirrors] = {}
         for node in cluster.nodes.values():
             self.keep(node)
@@ -106,10 +132,22 @@ class Site:
                 self.history_gone, opener = False, other
             return opener.open({family: b""}, (METADATA,), token)
 
+        async def newest(timeout_s: float) -> int:
+            self.asked += 1
+            if self.source_lost:
+                raise UnreadableError("lost")
+            return whole(await node.metadata.read_barrier(timeout_s))
+
         shard = node[KV]
         propose = partial(type(shard).propose, shard)
 
+        async def late(commands: Any, **options: Any) -> Any:
+            await pause(node.loop, self.lag_s)
+            return await propose(commands, **options)
+
         def noted(commands: Any, **options: Any) -> Any:
+            if self.lag_s and commands[0].type == control_pb2.AdoptMirror.DESCRIPTOR.full_name:
+                return node.loop.create_task(late(commands, **options))
             proposed = propose(commands, **options)
             self.adopted += (
                 control_pb2.AdoptMirror.FromString(command.payload)
@@ -119,7 +157,7 @@ class Site:
             return proposed
 
         shard.propose = noted  # type: ignore[method-assign]
-        mirrors = self.mirrors[node.name] = Mirrors(node.catalog, open_watch, node.loop)
+        mirrors = self.mirrors[node.name] = Mirrors(node.catalog, open_watch, newest, node.loop)
         mirrors.start(b"c")
         node.loop.post(0.0, partial(node.shards.on_open, mirrors.keep))
 
@@ -136,6 +174,18 @@ class Site:
         [outcome] = self.cluster.result(proposal)
         assert outcome.refusal is None
         return StringValue.FromString(outcome.reply).value
+
+    def demand(self, *numbers: int, timeouts: Sequence[float] = ()) -> list[Result]:
+        """Have a handler of kv/0 answer facts, or refuse them, as commands of clients."""
+        leader = self.cluster.leader_of(KV)
+        timed = [
+            Timed(
+                self.new_command(UInt64Value(value=number))._replace(copies=Copies.DOUBTED),
+                timeouts[place] if timeouts else 20.0,
+            )
+            for place, number in enumerate(numbers)
+        ]
+        return self.cluster.result(leader.loop.create_task(propose_in_order(leader[KV], timed)))
 
     def copies(self) -> list[dict[str, str]]:
         """What each replica of kv/0 holds."""
@@ -268,9 +318,72 @@ def test_a_copy_never_goes_back(site: Site, history_gone: bool) -> None:
 def test_a_copy_that_is_too_large_is_said(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     leader = site.cluster.leader_of(KV)
     site.cluster.result(leader.loop.create_task(site.mirrors[leader.name].stop()))
-    for number in range(9):
+    for number in range(25):
         site.set(f"k{number}={'v' * 1_000_000}")
     site.cluster.until(lambda: leader.metadata.applied >= site.cluster.leader.metadata.applied)
     with caplog.at_level(logging.ERROR):
         site.keep(leader)
         site.cluster.until(lambda: "the copy of toy.facts could not be kept up" in caplog.text)
+
+
+def told(results: Sequence[Result]) -> list[str]:
+    """The replies, and the codes of the refusals."""
+    return [
+        type(each).__name__
+        if not isinstance(each, Outcome)
+        else each.refusal.code
+        if each.refusal is not None
+        else StringValue.FromString(each.reply).value
+        for each in results
+    ]
+
+
+def test_what_was_answered_is_known_to_the_next_command_anywhere(site: Site) -> None:
+    site.lag_s = 0.5
+    for number in range(3):
+        site.set(f"{number}=yes")
+        assert not any(str(number) in copy for copy in site.copies())
+        assert told(site.demand(number)) == ["yes"]
+    assert site.asked == 3
+
+
+def test_what_is_not_there_is_refused_and_the_others_go_on_in_their_order(site: Site) -> None:
+    site.set("1=yes 3=yes")
+    results = site.demand(1, 2, 3, 4, 1)
+    assert told(results) == ["yes", "NOT_FOUND", "yes", "NOT_FOUND", "yes"]
+    revisions = [each.revision for each in results if isinstance(each, Outcome)]
+    assert revisions == sorted(revisions)
+    assert site.asked == 1
+
+
+def test_a_new_leader_knows_what_was_answered_before(site: Site) -> None:
+    site.set("1=yes")
+    leader = site.cluster.leader_of(KV)
+    site.cluster.isolate(leader)
+    site.cluster.until(
+        lambda: any(node[KV].leads for node in site.cluster.nodes.values() if node is not leader)
+    )
+    site.set("2=yes")
+    site.cluster.heal()
+    assert told(site.demand(2, 3, 1)) == ["yes", "NOT_FOUND", "yes"]
+
+
+def test_nothing_is_said_to_be_missing_while_nobody_knows(site: Site) -> None:
+    site.set("1=yes")
+    site.until_copied(**{"1": "yes"})
+    site.source_lost = True
+    assert told(site.demand(1, 2, 1)) == ["yes", "UNAVAILABLE", "yes"]
+
+
+def test_a_copy_that_nobody_keeps_up_is_waited_for_a_while(site: Site) -> None:
+    leader = site.cluster.leader_of(KV)
+    site.cluster.result(leader.loop.create_task(site.mirrors[leader.name].stop()))
+    site.set("1=yes")
+    assert told(site.demand(1)) == ["UNAVAILABLE"]
+
+
+def test_what_has_overtaken_is_never_undone(site: Site) -> None:
+    """Commands with another deadline are a write of their own, which is evaluated all the same."""
+    site.set("1=yes")
+    site.until_copied(**{"1": "yes"})
+    assert told(site.demand(2, 1, timeouts=[20.0, 10.0])) == ["COPY_BEHIND", "yes"]

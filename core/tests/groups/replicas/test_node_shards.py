@@ -85,6 +85,13 @@ def test_whoever_asks_is_told_of_every_shard_that_opens(new_cluster: NewCluster)
     assert early == late == [METADATA, *TOYS]
 
 
+def test_every_node_knows_which_nodes_know_a_command(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 1})
+    node = cluster.nodes["b"]
+    cluster.until(lambda: node.shards.knowing("google.protobuf.StringValue") == ["a", "b", "c"])
+    assert not node.shards.knowing("a.Stranger")
+
+
 def test_no_shard_is_created_while_nodes_declare_different_ones(
     new_cluster: NewCluster, caplog: pytest.LogCaptureFixture
 ) -> None:

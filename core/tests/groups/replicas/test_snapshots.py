@@ -25,6 +25,7 @@ from quorate.groups.snapshots.queue import (
 from quorate.groups.snapshots.transfer import (
     Chunk,
     Offer,
+    ReceiverBusyError,
     SnapshotRefusedError,
     TransferError,
     decode_chunk,
@@ -566,7 +567,7 @@ def test_one_snapshot_comes_in_at_a_time(lagging: Lagging, offer: Offer) -> None
     assert first.ended
 
     second.installing = True
-    assert begin(lagging, offer) == "this node is receiving a snapshot of shard metadata/0"
+    assert begin(lagging, offer) == "it is receiving one of shard metadata/0"
 
 
 def test_another_shard_waits_until_one_is_in_or_stalls(lagging: Lagging, offer: Offer) -> None:
@@ -579,7 +580,7 @@ def test_another_shard_waits_until_one_is_in_or_stalls(lagging: Lagging, offer: 
     first = begin(lagging, offer)
     assert isinstance(first, ShardReception)
 
-    assert begin(lagging, other) == "this node is receiving a snapshot of shard metadata/0"
+    assert begin(lagging, other) == "it is receiving one of shard metadata/0"
     lagging.cluster.pass_time(TRANSFER.stall_s + 0.1)
     assert isinstance(begin(lagging, other), ShardReception)
     assert first.ended
@@ -739,6 +740,43 @@ def test_attempts_come_ever_less_often(lagging: Lagging) -> None:
     pauses = [after - before for before, after in pairwise(moments)]
 
     assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.4, 0.4], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "sentence"),
+    [
+        (
+            ReceiverBusyError("it is receiving one of shard kv/0"),
+            "INFO",
+            "metadata/0 for {} waits: it is receiving one of shard kv/0; offered again in 0.1 s",
+        ),
+        (
+            SnapshotRefusedError("there is no room for it"),
+            "WARNING",
+            "metadata/0 did not reach {}: there is no room for it; retry in 0.1 s",
+        ),
+    ],
+)
+def test_a_snapshot_that_waits_for_another_is_no_warning(
+    lagging: Lagging,
+    caplog: pytest.LogCaptureFixture,
+    error: SnapshotRefusedError,
+    level: str,
+    sentence: str,
+) -> None:
+    def refuse(offer: Offer) -> ShardReception:
+        raise error
+
+    lagging.way.receivers[lagging.lost.name].begin = refuse  # type: ignore[method-assign]
+    caplog.set_level("INFO", "quorate.groups.snapshots")
+    lagging.come_back()
+    lagging.cluster.until(lambda: bool(caplog.records))
+
+    [first, *_] = caplog.records
+    assert (first.levelname, first.getMessage()) == (
+        level,
+        f"a snapshot of shard {sentence.format(lagging.lost.name)}",
+    )
 
 
 def test_nothing_is_made_for_a_follower_that_is_silent(

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
 import pytest
-from quorate.apply.entries import LoggedCommand, revision_of
+from quorate.apply.entries import Copies, LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
@@ -118,9 +118,12 @@ class FakeShard:
     def staleness(self) -> Age:
         return Age(self.revision, self.age_ms)
 
-    def reader(self, reads: frozenset[str]) -> Reader:
+    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         self.reads = reads
         return cast(Reader, SimpleNamespace(scan=lambda *_, **__: iter(self.rows)))
+
+    async def catch_up(self, timeout_s: float) -> bool:
+        return False
 
     def _done(self, error: Exception | None) -> asyncio.Future[int]:
         future: asyncio.Future[int] = self._loop.create_future()
@@ -146,6 +149,9 @@ class FakeNode:
     @property
     def slot_map(self) -> SlotMap:
         return self.own_map or self.cluster.slot_map
+
+    def knowing(self, command: str) -> Sequence[str]:
+        return ()
 
     def get(self, shard: ShardId) -> FakeShard | None:
         return self.replicas.get(shard)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from quorate.apply.entries import LoggedCommand, Stamp, revision_of
+from quorate.apply.entries import Copies, LoggedCommand, Stamp, revision_of
 from quorate.apply.outcomes import WRONG_SHARD, Outcome, Refusal
 from quorate.consensus.messages import Peer
 from quorate.groups.groups import Answer, Proposal
@@ -22,9 +22,9 @@ from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Invalid, Rejected, SessionRef, ShardRef, keys
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.slots import slot_of
+from quorate.plugin.slots import even_cut, slot_of
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.control_pb2 import CloseSession, OpenSession, OpenSessionReply
+from quorate.v1.control_pb2 import CloseSession, OpenSession, OpenSessionReply, ShardRow
 
 if TYPE_CHECKING:
     from core.tests.groups.routing.conftest import Cluster
@@ -54,6 +54,7 @@ def test_the_leader_here_proposes_and_answers(cluster: Cluster, pb: Any) -> None
         message.SerializeToString(),
         (slot_of(keys.pack("ada")),),
         Stamp(9, 2, 1),
+        copies=Copies.DOUBTED,
     )
     assert cluster.hops == []
 
@@ -308,8 +309,7 @@ def test_a_retry_of_a_session_never_changes_its_shard(cluster: Cluster, pb: Any)
     message = pb.WriteNote(owner="a")
     [holder] = {cluster.slot_map.place("sample", keys.pack("a"))}
     other = 1 - holder.number
-    stale = SlotMap(0, [])
-    stale._slots["sample"] = dict.fromkeys(range(1024), ShardId("sample", other))
+    stale = SlotMap(0, [ShardRow(group="sample", number=other, slots=even_cut(1)[0])])
     cluster.nodes["a"].own_map = stale
     cluster.shard(other).next = [WRONG]
     cluster.loop.call_later(0.001, setattr, cluster.nodes["a"], "own_map", None)

@@ -22,7 +22,8 @@ from quorate.groups.routing.forwarding import RUN_BYTES
 from quorate.groups.routing.lanes import Lanes
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Invalid, keys
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
+from quorate.v1.control_pb2 import ShardRow
 
 if TYPE_CHECKING:
     from core.tests.groups.routing.conftest import Cluster, FakeShard
@@ -242,8 +243,7 @@ def test_a_slot_that_is_elsewhere_now_is_said_to_be_so(cluster: Cluster, pb: Any
     cluster.host(2)
     stream = Stream(cluster, pb)
     right = cluster.slot_map.place("sample", keys.pack("a")).number
-    stale = SlotMap(0, [])
-    stale._slots["sample"] = dict.fromkeys(range(1024), ShardId("sample", 1 - right))
+    stale = SlotMap(0, [ShardRow(group="sample", number=1 - right, slots=even_cut(1)[0])])
     cluster.nodes["a"].own_map = stale
     wrong = Outcome(1, refusal=Refusal(WRONG_SHARD, "it is another's"))
     cluster.shard(1 - right).answer = lambda _: wrong

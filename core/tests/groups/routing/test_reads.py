@@ -15,7 +15,8 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
-from quorate.groups.routing.reads import GRACE_S, ReadOptions
+from quorate.groups.routing.queries import ReadOptions
+from quorate.groups.routing.reads import GRACE_S
 from quorate.plugin import Invalid, Items, Query, Rejected, Row, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -200,9 +201,13 @@ def test_a_query_is_given_up_where_no_replica_has_a_leader(
     assert [node for node, _ in cluster.hops] == ([] if asked == "a" else ["a", "b"])
 
 
-def of_each(cluster: Cluster, pb: Any, **options: Any) -> list[ShardAnswers[Any]]:
+def of_each(
+    cluster: Cluster, pb: Any, query: Any = None, **options: Any
+) -> list[ShardAnswers[Any]]:
+    asked = query or pb.ListNotes()
+
     async def read() -> list[ShardAnswers[Any]]:
-        found = cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note, **options)
+        found = cluster.nodes["a"].groups.read_shards(asked, pb.Note, **options)
         return [each async for each in found]
 
     return cluster.run(read())
@@ -241,6 +246,61 @@ def divided(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
     )
     for node in cluster.nodes.values():
         node.groups._reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+
+
+def encoded(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
+    """Let the query ask for the bits of its limit, and answer each in its wire form."""
+
+    def bits(query: Any) -> list[int]:
+        return [bit for bit in range(16) if query.limit >> bit & 1]
+
+    query: Query[Any] = replace(
+        catalog.queries[NAME],
+        row=pb.Note,
+        items=Items(
+            get=bits,
+            shard_key=lambda bit: f"key {bit}".encode(),
+            make=lambda _, items: pb.ListNotes(limit=sum(1 << bit for bit in items)),
+        ),
+        order=None,
+        run=lambda _, query: [
+            pb.Note(owner=chr(ord("a") + bit)).SerializeToString() for bit in bits(query)
+        ],
+    )
+    for node in cluster.nodes.values():
+        node.groups._reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("asked", ["a", "b"])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_what_is_encoded_stays_so_and_comes_back_in_its_place(
+    cluster: Cluster, catalog: Catalog, pb: Any, asked: str, shards: int
+) -> None:
+    cluster.host(shards)
+    encoded(cluster, catalog, pb)
+    groups, query = cluster.nodes[asked].groups, pb.ListNotes(limit=(1 << 16) - 1)
+
+    rows = cluster.run(groups.read(query, bytes)).rows
+    notes = cluster.run(groups.read(query, pb.Note)).rows
+
+    assert [type(row) for row in rows] == [bytes] * 16
+    assert [pb.Note.FromString(row) for row in rows] == notes
+    assert "".join(note.owner for note in notes) == "abcdefghijklmnop"
+    each = of_each(cluster, pb, query=query)
+    assert {note.owner for answers in each for note in answers.rows} == set("abcdefghijklmnop")
+
+
+@pytest.mark.parametrize("asked", ["a", "b"])
+def test_what_is_encoded_is_asked_for_as_what_it_is(
+    cluster: Cluster, catalog: Catalog, pb: Any, asked: str
+) -> None:
+    cluster.host(1)
+    groups = cluster.nodes[asked].groups
+    with pytest.raises(TypeError, match=r"ListNotes declares no row"):
+        cluster.run(groups.read(pb.ListNotes(), bytes))
+    encoded(cluster, catalog, pb)
+    with pytest.raises(TypeError, match=r"with kit_sample\.v1\.Note; kit_sample\.v1\.WriteNote"):
+        cluster.run(groups.read(pb.ListNotes(limit=1), pb.WriteNote))
 
 
 def test_each_shard_is_answered_by_itself(cluster: Cluster, pb: Any) -> None:

@@ -9,7 +9,7 @@ from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import UnknownShardError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin import Invalid, keys
+from quorate.plugin import Invalid, Rejected, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
@@ -75,6 +75,10 @@ def test_public_lanes_take_public_commands_alone(catalog: Catalog, pb: Any) -> N
         routing.parse_public(catalog, WRITE, b"\xff")
 
 
+def knowing(command: str) -> list[str]:
+    return ["n2", "n3"] if command == "quorate.v1.OpenSession" else []
+
+
 def test_a_forwarded_command_is_checked_again(
     catalog: Catalog, pb: Any, batch: Callable[[str], Any]
 ) -> None:
@@ -82,7 +86,7 @@ def test_a_forwarded_command_is_checked_again(
 
     def forwarded(message: Any, *slots: int, shard: ShardId = shard) -> None:
         logged = LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), slots)
-        routing.check_forwarded(catalog, shard, logged, LIMITS)
+        routing.check_forwarded(catalog, shard, logged, LIMITS, knowing)
 
     slots = sorted({slot_of(keys.pack(owner)) for owner in "ab"})
     forwarded(batch("ab"), *slots)
@@ -96,21 +100,21 @@ def test_a_forwarded_command_is_checked_again(
         forwarded(pb.WriteNote(), slot_of(keys.pack("")))
     with pytest.raises(Invalid, match="notes: a batch of 5"):
         forwarded(batch("abcde"))
-    with pytest.raises(Invalid, match=r"type: no plugin .* declares the command quorate"):
+    with pytest.raises(Rejected, match=r"knows command quorate.v1.OpenSession; known to: n2, n3;"):
         forwarded(OpenSession())
 
 
 def test_without_a_slot_goes_core_alone(catalog: Catalog) -> None:
     shard = ShardId("sample", 0)
     opening = LoggedCommand("quorate.v1.OpenSession", b"", slotless=True)
-    routing.check_forwarded(catalog, shard, opening, LIMITS)
+    routing.check_forwarded(catalog, shard, opening, LIMITS, knowing)
     smuggled = LoggedCommand(WRITE, b"", slotless=True)
     with pytest.raises(Invalid, match="needs its slots"):
-        routing.check_forwarded(catalog, shard, smuggled, LIMITS)
+        routing.check_forwarded(catalog, shard, smuggled, LIMITS, knowing)
     # A row of core's own: logged as a command it would stop every replica.
     row = LoggedCommand("quorate.v1.ShardRow", b"", slotless=True)
     with pytest.raises(Invalid, match="needs its slots"):
-        routing.check_forwarded(catalog, shard, row, LIMITS)
+        routing.check_forwarded(catalog, shard, row, LIMITS, knowing)
     damaged = LoggedCommand("quorate.v1.OpenSession", b"\xff", slotless=True)
     with pytest.raises(Invalid, match=r"command: its 1 bytes are no quorate\.v1\.OpenSession"):
-        routing.check_forwarded(catalog, shard, damaged, LIMITS)
+        routing.check_forwarded(catalog, shard, damaged, LIMITS, knowing)

@@ -93,9 +93,26 @@ def test_a_share_that_is_not_answered_item_by_item_is_found(
         join([ShareReply(share=share, revision=1, reply=reply)])
 
 
-def test_keys_are_named_once_and_are_not_too_long(catalog: Catalog, batch: Batch, pb: Any) -> None:
-    with pytest.raises(Invalid, match=r"notes\[2\]: item 2 names the key .* a second time"):
-        cut(catalog, batch("aba"), 1)
+@pytest.mark.parametrize("shards", [1, 2, 7])
+def test_an_item_that_repeats_a_key_is_refused_in_its_place(
+    catalog: Catalog, batch: Batch, shards: int
+) -> None:
+    shares = cut(catalog, batch("abacba"), shards)
+    assert sum(len(share.positions) for share in shares) == 3
+    cut_again = [within(each, part) for each in shares for part in cut(catalog, each.command, 9)]
+
+    for answered in (shares, cut_again):
+        reply = join([echoed(share) for share in answered])
+        assert reply.items == 6
+        assert list(reply.replies) == [b"a", b"b", b"", b"c", b"", b""]
+        assert [(each.item, each.code, each.message) for each in reply.refusals] == [
+            (2, "INVALID_ARGUMENT", "notes[2]: has the key of notes[0]; name each once"),
+            (4, "INVALID_ARGUMENT", "notes[4]: has the key of notes[1]; name each once"),
+            (5, "INVALID_ARGUMENT", "notes[5]: has the key of notes[0]; name each once"),
+        ]
+
+
+def test_keys_are_not_too_long(catalog: Catalog, pb: Any) -> None:
     notes = [pb.WriteNote(owner=owner) for owner in ("a", "b" * 10)]
     with pytest.raises(Invalid, match=r"notes\[1\]: item 1 has a key of 12 bytes, and 10 are"):
         cut(catalog, pb.WriteNotes(notes=notes), 1, key_bytes=10)
@@ -130,5 +147,4 @@ def test_a_key_that_places_its_item_is_computed_once(
 
     assert sorted(asked) == list("abcd")
     assert shares == split(declared, batch("abcd"), holder, key_bytes=100)
-    with pytest.raises(Invalid, match="a second time"):
-        split(command, batch("aba"), holder)
+    assert split(command, batch("aba"), holder)[0].repeated

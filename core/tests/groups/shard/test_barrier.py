@@ -82,12 +82,34 @@ def test_a_read_never_joins_a_question_that_was_asked_before_it(bench: Bench) ->
     assert len(bench.asked) == 2
 
 
-def test_a_question_that_is_under_way_holds_the_next_one_up_for_a_linger(bench: Bench) -> None:
+def test_all_that_come_while_a_question_is_under_way_share_the_next_one(bench: Bench) -> None:
+    bench.read()
+    bench.world.run(0.0)
+    for number in range(20):
+        bench.read()
+        bench.world.run(number * LINGER_S)
+    assert bench.times == [0.0]
+    bench.answer()
+    bench.world.run(bench.world.now)
+    assert len(bench.asked) == 2
+
+
+def test_a_question_without_an_answer_holds_the_next_one_up_for_a_while(bench: Bench) -> None:
     bench.read()
     bench.world.run(0.0)
     bench.read()
-    bench.world.run(LINGER_S * 0.9)
+    bench.world.run(RETRY_S * 0.9)
     assert bench.times == [0.0]
+    bench.world.run(1.0)
+
+    assert bench.times == [0.0, RETRY_S]
+
+
+def test_the_answer_ends_the_wait_of_those_who_wait_for_others(bench: Bench) -> None:
+    bench.read(2)
+    bench.world.run(0.0)
+    bench.read()
+    bench.answer()
     bench.world.run(1.0)
 
     assert bench.times == [0.0, LINGER_S]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import uvloop
@@ -23,8 +25,8 @@ class Pipeline:
 
 
 def write_of(loop: asyncio.AbstractEventLoop, size: int, count: int = 1) -> Write:
-    future: asyncio.Future[tuple[()]] = loop.create_future()
-    return Write(future, bytes(size), count, "toy", None, 0.0, 1.0)  # type: ignore[arg-type]
+    """Return what a batcher sees of a write."""
+    return cast("Write", SimpleNamespace(future=loop.create_future(), size=size, count=count))
 
 
 class Bench:
@@ -35,6 +37,8 @@ class Bench:
         self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
         self.pipeline = Pipeline()
         self.entries: list[tuple[float, list[int]]] = []
+        #: How many writes fit into an entry.
+        self.room = 1_000
         self.batcher = Batcher(
             self.loop,
             self._propose,
@@ -46,9 +50,11 @@ class Bench:
             max_commands=max_commands,
         )
 
-    def _propose(self, writes: Sequence[Write]) -> None:
-        self.entries.append((self.world.now, [write.size for write in writes]))
+    def _propose(self, writes: Sequence[Write]) -> Sequence[Write]:
+        taken, left = writes[: self.room], writes[self.room :]
+        self.entries.append((self.world.now, [write.size for write in taken]))
         self.pipeline.idle = False
+        return left
 
     def put(self, size: int, count: int = 1) -> Write:
         write = write_of(self.loop, size, count)
@@ -225,6 +231,15 @@ def test_nothing_goes_while_the_pipeline_is_full(bench: Bench) -> None:
     assert bench.sizes == [[10]]
 
 
+def test_what_did_not_fit_goes_next_in_its_order(bench: Bench) -> None:
+    bench.room = 2
+    for size in (10, 11, 12, 13, 14):
+        bench.put(size)
+    bench.world.run(0.0)
+
+    assert bench.sizes == [[10, 11], [12, 13], [14]]
+
+
 def test_what_is_taken_is_never_proposed(bench: Bench) -> None:
     writes = [bench.put(10), bench.put(10)]
     assert bench.batcher.take() == writes
@@ -237,7 +252,7 @@ def test_what_is_taken_is_never_proposed(bench: Bench) -> None:
 def test_what_ended_in_the_queue_is_given_back_once(bench: Bench) -> None:
     bench.pipeline.full = True
     ended, waits = bench.put(90), bench.put(20)
-    ended.fail(TimeoutError())
+    ended.future.cancel()
     assert bench.batcher.take_ended() == [ended]
     assert bench.batcher.take_ended() == []
     bench.pipeline.full = False
@@ -256,9 +271,14 @@ def test_without_a_linger_commands_go_on_every_kind_of_loop() -> None:
         loop = asyncio.get_running_loop()
         pipeline = Pipeline()
         pipeline.idle = False
+
+        def propose(writes: Sequence[Write]) -> Sequence[Write]:
+            entries.append(len(writes))
+            return ()
+
         batcher = Batcher(
             loop,
-            lambda writes: entries.append(len(writes)),
+            propose,
             pipeline,
             linger_s=0.0,
             behind_s=0.0,

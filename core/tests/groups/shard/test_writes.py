@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.shard.writes import Flight, Flights, Stage, Write
@@ -17,7 +18,7 @@ def write_begun(at: float) -> Write:
     world = World(1)
     loop = VirtualLoop(world, Clock(world))  # type: ignore[abstract]
     future: asyncio.Future[tuple[()]] = loop.create_future()
-    return Write(future, b"", 1, "toy", None, at, at + 30)  # type: ignore[arg-type]
+    return Write(future, [LoggedCommand("toy", b"")], None, at, at + 30)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -34,14 +35,14 @@ def write_begun(at: float) -> Write:
 def test_the_slowest_stage_is_named(times: tuple[float, float, float, float], stage: Stage) -> None:
     proposed, synced, committed, ended = times
     write = write_begun(0.0)
-    flight = Flight(1, [write], proposed)
+    flight = Flight(1, [write], [()], 1, proposed)
     flight.synced_at, flight.committed_at = synced, committed
 
     assert flight.slowest(write, ended) is stage
 
 
 def test_a_flight_goes_through_its_stages() -> None:
-    flight = Flight(1, [write_begun(0.0)], 1.0)
+    flight = Flight(1, [write_begun(0.0)], [()], 1, 1.0)
     stages = [flight.stage]
     flight.synced_at = 2.0
     stages.append(flight.stage)
@@ -59,11 +60,11 @@ def test_slow_writes_of_an_entry_are_warned_about_together(
         ShardId("toy", 0), lambda: 5.0, 1.0, ended.append, max_entries=4, max_bytes=100
     )
     writes = [write_begun(at) for at in (1.0, 2.0, 4.5)]
-    flight = flights.begin(1, writes)
-    outcomes = tuple(Outcome(number) for number in range(3))
-    flights.settle(flight, Fate.APPLIED, outcomes)
+    outcomes = [(Outcome(number),) for number in range(3)]
+    flight = flights.begin(1, writes, outcomes, 9)
+    flights.settle(flight, Fate.APPLIED)
 
-    assert [write.future.result() for write in writes] == [(each,) for each in outcomes]
+    assert [write.future.result() for write in writes] == outcomes
     assert ended == writes
     [warning] = caplog.records
     assert (warning.__dict__["ms"], warning.__dict__["others"]) == (4_000, 1)
@@ -75,9 +76,9 @@ def test_the_pipeline_is_full_by_entries_or_bytes_until_they_are_committed() -> 
         ShardId("toy", 0), lambda: 0.0, 1.0, lambda _: None, max_entries=2, max_bytes=100
     )
     states = [(flights.idle, flights.full)]
-    flights.begin(1, [write_begun(0.0)])
+    flights.begin(1, [write_begun(0.0)], [()], 9)
     states.append((flights.idle, flights.full))
-    flights.begin(2, [write_begun(0.0)])
+    flights.begin(2, [write_begun(0.0)], [()], 9)
     states.append((flights.idle, flights.full))
     assert flights.advance(synced=2, committed=1)
     states.append((flights.idle, flights.full))

@@ -24,6 +24,7 @@ from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.groups.snapshots.transfer import (
     Chunk,
     Offer,
+    ReceiverBusyError,
     SnapshotRefusedError,
     TransferError,
     decode_answer,
@@ -106,6 +107,8 @@ class Station:
         self.offers.append(offer)
         if self.refuses_at == "offer":
             raise SnapshotRefusedError("not now")
+        if self.refuses_at == "busy":
+            raise ReceiverBusyError("it is receiving one of shard kv/0")
         self.receptions.append(Taken(self.refuses_at, self.waits_at_finish))
         return self.receptions[-1]
 
@@ -164,7 +167,7 @@ async def test_why_it_is_refused_is_known(where: str, reason: str) -> None:
     a, b = Station(A), Station(B)
     b.refuses_at = where
     async with pair(a, b):
-        with pytest.raises(SnapshotRefusedError, match=f"b refuses it: {reason}"):
+        with pytest.raises(SnapshotRefusedError, match=f"b refused it: {reason}"):
             # As long as it goes on: the answer comes before the end.
             await send(a, offer(), size=10_000)
         for taken in b.receptions:
@@ -223,6 +226,14 @@ async def test_a_transfer_that_is_cancelled_is_abandoned() -> None:
     assert not b.receptions[0].installed
 
 
+async def test_a_receiver_that_is_at_another_snapshot_says_so() -> None:
+    a, b = Station(A), Station(B)
+    b.refuses_at = "busy"
+    async with pair(a, b):
+        with pytest.raises(ReceiverBusyError, match=r"^it is receiving one of shard kv/0$"):
+            await send(a, offer())
+
+
 async def test_a_node_that_is_gone_is_named() -> None:
     a, b = Station(A), Station(B)
     async with pair(a, b):
@@ -247,7 +258,7 @@ async def test_garbage_is_answered_and_nothing_else(content: bytes) -> None:
         await call.write(content)
         answer = await read(call)
         assert answer is not None
-        assert "it cannot be read" in decode_answer(answer)
+        assert "it cannot be read" in decode_answer(answer)[0]
         await channel.close(None)
 
     assert not b.offers

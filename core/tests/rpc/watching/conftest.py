@@ -243,6 +243,7 @@ class Node:
             change_member=rest,
             wall_ms=rest,
             watching=lambda: self.fresh,
+            under_way=rest,
         ).add_to(server)
         self.watch_service.add_to(server)
         self.view_service.add_to(server)

@@ -305,7 +305,7 @@ async def test_a_restore_behind_its_back_is_said(nodes: Nodes, replica: Replica)
 
     lost = await reader.page()
 
-    assert lost == Lost("shard toy/0 was restored from a backup")
+    assert lost == Lost("shard toy/0 was restored or recovered")
 
 
 async def test_generation_and_age_are_those_of_the_replica(

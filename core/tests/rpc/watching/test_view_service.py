@@ -11,7 +11,8 @@ import grpc.aio
 import pytest
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.watching import views
-from quorate.v1 import view_pb2_grpc
+from quorate.plugin import Stub
+from quorate.v1 import view_pb2
 from quorate.v1.view_pb2 import (
     CloseViewRequest,
     OpenViewRequest,
@@ -35,7 +36,7 @@ def replica(nodes: dict[str, Node], replicas: tuple[Replica, Replica]) -> Replic
 @pytest.fixture
 async def stub(nodes: dict[str, Node]) -> AsyncIterator[Any]:
     async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
-        yield view_pb2_grpc.ViewServiceStub(channel)
+        yield Stub(channel, view_pb2.DESCRIPTOR.services_by_name["ViewService"])
 
 
 async def opened(stub: Any, ttl_ms: int = 0) -> OpenViewResponse:

@@ -46,6 +46,7 @@ def rows(data: ShardData) -> list[int]:
     return [int(key) for key, _ in data.iterate("rows", b"", None)]
 
 
+@pytest.mark.ci
 def test_writes_stop_reads_go_on_and_all_is_well_when_space_returns(small: Path) -> None:
     (small / "ballast").write_bytes(bytes(100 << 20))
     data = ShardData.open(DiskHome(small / "shard"), ["rows"])

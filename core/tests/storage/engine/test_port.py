@@ -43,6 +43,19 @@ def test_a_value_is_found_under_its_key_in_its_family(databases: Databases) -> N
     assert engine.families == ("a", "b")
 
 
+def test_a_family_may_be_added_and_stays(databases: Databases) -> None:
+    engine = databases.open(families=("b",))
+    engine.add_family("a")
+    put(engine, {b"k": b"of a"}, "a")
+
+    assert (engine.families, engine.orphans) == (("a", "b"), ("a",))
+    assert rows(engine, "a") == {b"k": b"of a"}
+    engine.close()
+    engine = databases.open(families=("b",))
+    assert (engine.families, engine.orphans) == (("a", "b"), ("a",))
+    assert engine.get("a", b"k") == b"of a"
+
+
 def test_many_values_come_in_the_order_of_their_keys(databases: Databases) -> None:
     engine = databases.open(families=("a", "b"))
     put(engine, {long_key(number): b"%d" % number for number in range(0, 400, 2)}, "a")

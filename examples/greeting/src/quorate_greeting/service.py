@@ -14,7 +14,7 @@ from quorate_greeting.api import Salutation
 from quorate_greeting.caches import Tallies
 from quorate_greeting.config import GreetingConfig
 from quorate_greeting.salutations import POINT
-from quorate_greeting.v1 import service_pb2_grpc
+from quorate_greeting.v1 import service_pb2
 from quorate_greeting.v1.commands_pb2 import ForgetCommand, SayHelloBatchCommand, SayHelloCommand
 from quorate_greeting.v1.queries_pb2 import ListGreetingsQuery
 from quorate_greeting.v1.rows_pb2 import Greeting
@@ -41,7 +41,7 @@ PAGE_SIZE: Final = 100
 LARGEST_PAGE: Final = 1_000
 
 
-class GreetingService(service_pb2_grpc.GreetingServiceServicer):
+class GreetingService:
     """Serves greetings on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -116,7 +116,6 @@ class GreetingService(service_pb2_grpc.GreetingServiceServicer):
 
 
 GREETING: Final = GrpcService(
-    full_name="quorate_greeting.v1.GreetingService",
-    add_to_server=service_pb2_grpc.add_GreetingServiceServicer_to_server,
+    service=service_pb2.DESCRIPTOR.services_by_name["GreetingService"],
     servicer=GreetingService,
 )

@@ -93,11 +93,13 @@ async def test_a_batch_that_cannot_be_meant(bench: Any) -> None:
     twice = CreateConnectorsRequest(connectors=creations(bench, "a", "b", "a"))
     many = DeleteConnectorsRequest(connectors=bench.named(*map(str, range(1_001))))
 
-    with pytest.raises(Invalid, match=r"connectors\[2\]: is the same as connectors\[0\]"):
-        await bench.service.CreateBatch(twice, None)
+    reply = await bench.service.CreateBatch(twice, None)
+    assert (reply.items, [each.item for each in reply.refusals]) == (3, [2])
+    assert "connectors[2].name: names 'a' of tenant" in reply.refusals[0].message
+    assert "a second time, after connectors[0]" in reply.refusals[0].message
     with pytest.raises(Invalid, match="at most 1000"):
         await bench.service.DeleteBatch(many, None)
 
-    assert bench.rows() == {}
+    assert bench.rows()["connector.connectors"] == 2
     empty = await bench.service.CreateBatch(CreateConnectorsRequest(), None)
     assert empty.items == 0

@@ -14,14 +14,21 @@ from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,
     TARGET_RUNNING,
     TARGET_STOPPED,
+    Connector,
+    ConnectorName,
     Definition,
     DeleteConnector,
+    DeleteConnectorsRequest,
     Label,
     ListConnectorsRequest,
     ListTypesRequest,
+    PutConnectorRequest,
+    PutConnectorsRequest,
     RestartTasks,
     RollBackConnectorRequest,
     SetConnectorTarget,
+    UpdateConnector,
+    UpdateConnectorRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,
@@ -88,6 +95,82 @@ async def test_an_update_is_a_version_with_which_the_tasks_begin_anew(bench: Any
     assert [(task.version, task.state) for task in tasks] == [(2, TASK_STATE_UNASSIGNED)] * 3
     assert all(new.epoch > old.epoch for new, old in zip(tasks, before, strict=False))
     assert [each.version for each in await bench.versions()] == [2, 1]
+
+
+async def test_an_update_changes_what_is_given_alone(bench: Any) -> None:
+    before = await bench.create()
+
+    larger = await bench.update(Definition(tasks_max=5))
+
+    before.definition.tasks_max, before.version = 5, 2
+    assert larger == before
+    with pytest.raises(Invalid, match="update_mask: names 'version', and may name definition"):
+        await bench.update(Definition(), update_mask={"paths": ["version"]})
+
+
+async def test_an_update_between_another_read_and_write_keeps_both(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench.create()
+    service = bench.service
+    find, others = service._find, [3]
+
+    async def find_and_be_overtaken(*args: Any) -> Any:
+        found = await find(*args)
+        if others:
+            await bench.node.propose(
+                UpdateConnector(
+                    tenant="acme",
+                    name="orders",
+                    definition=_with(found.definition, failures_max=others.pop()),
+                ),
+                Connector,
+            )
+        return found
+
+    monkeypatch.setattr(service, "_find", find_and_be_overtaken)
+    request = UpdateConnectorRequest(
+        tenant="acme", name="orders", definition=Definition(tasks_max=5)
+    )
+    updated = await service.Update(request, None)
+
+    assert (updated.definition.tasks_max, updated.definition.failures_max) == (5, 3)
+
+
+def _with(definition: Definition, **fields: Any) -> Definition:
+    changed = Definition()
+    changed.CopyFrom(definition)
+    changed.MergeFrom(Definition(**fields))
+    return changed
+
+
+async def test_put_creates_and_replaces(bench: Any) -> None:
+    def put(tasks: int, **fields: Any) -> Any:
+        return bench.service.Put(
+            PutConnectorRequest(
+                tenant="acme", name="orders", definition=bench.definition(tasks), **fields
+            ),
+            None,
+        )
+
+    made = await put(2, target=TARGET_PAUSED)
+    same = await put(2)
+    other = await put(3, target=TARGET_RUNNING)
+
+    assert same == made
+    assert (other.uid, other.version, other.target) == (made.uid, 2, TARGET_RUNNING)
+    batch = PutConnectorsRequest(connectors=[{"tenant": "acme", "name": "bills"}, {}])
+    batch.connectors[0].definition.CopyFrom(bench.definition(1))
+    reply = await bench.service.PutBatch(batch, None)
+    assert [each.item for each in reply.refusals] == [1]
+    assert Connector.FromString(reply.replies[0]).name == "bills"
+
+
+async def test_a_delete_of_nothing_is_no_failure_where_that_is_asked_for(bench: Any) -> None:
+    await bench.service.Delete(DeleteConnector(tenant="a", name="b", missing_ok=True), None)
+    names = [ConnectorName(tenant="a", name="b", missing_ok=True)]
+    reply = await bench.service.DeleteBatch(DeleteConnectorsRequest(connectors=names), None)
+    assert not reply.refusals
 
 
 async def test_tasks_that_go_leave_nothing(bench: Any) -> None:
@@ -207,7 +290,7 @@ async def test_other_labels_are_told_to_the_tasks(bench: Any) -> None:
 
     # The only worker has no such label.
     assert [task.worker for task in await bench.tasks()] == ["", ""]
-    await bench.update(bench.definition())
+    await bench.update(bench.definition(), update_mask={"paths": ["definition.labels"]})
     await bench.node.run_woken()
     assert [task.worker for task in await bench.tasks()] == ["w", "w"]
 

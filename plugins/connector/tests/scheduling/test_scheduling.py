@@ -9,8 +9,6 @@ from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector.scheduling.controllers import AT_A_TIME
 from quorate_connector.tallies import TALLIES
-from quorate_connector.testing.fleet import SCHEDULING, ConnectorCluster
-from quorate_connector.testing.indexes import differences
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,
     Connector,
@@ -31,6 +29,9 @@ from quorate_connector.v1.tasks_pb2 import (
 )
 from quorate_connector.workers.brokers import BROKERS
 from quorate_connector.workers.families import WORKERS
+
+from tests.support.connector.fleet import SCHEDULING, ConnectorCluster
+from tests.support.connector.indexes import differences
 
 
 def places(cluster: ConnectorCluster) -> dict[tuple[str, int], tuple[str, int]]:

@@ -1,5 +1,6 @@
 import pytest
-from quorate_connector.testing.fleet import ConnectorCluster
+
+from tests.support.connector.fleet import ConnectorCluster
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@ import pytest
 from google.protobuf.empty_pb2 import Empty
 from quorate_connector import tallies
 from quorate_connector.tasks.families import ASSIGNMENTS, CURSORS, HISTORY, TASKS, WAITING
-from quorate_connector.testing.fleet import ConnectorCluster
-from quorate_connector.testing.indexes import differences
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_RUNNING,
     TARGET_STOPPED,
@@ -21,6 +19,9 @@ from quorate_connector.v1.tasks_pb2 import (
     RetryTasks,
     TakeTasks,
 )
+
+from tests.support.connector.fleet import ConnectorCluster
+from tests.support.connector.indexes import differences
 
 
 async def update(cluster: ConnectorCluster, tasks: int, *, discard: bool = False) -> Connector:

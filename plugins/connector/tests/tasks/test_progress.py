@@ -5,7 +5,6 @@ from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector.tasks import lifecycle
 from quorate_connector.tasks.families import CURSORS, task_key
-from quorate_connector.testing.fleet import ConnectorCluster
 from quorate_connector.v1.connectors_pb2 import Connector, DeleteConnector
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_FAILED,
@@ -16,6 +15,8 @@ from quorate_connector.v1.tasks_pb2 import (
     Task,
     TaskId,
 )
+
+from tests.support.connector.fleet import ConnectorCluster
 
 
 async def given(cluster: ConnectorCluster) -> Task:

@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 from quorate.plugin import Invalid, Rejected
 from quorate_connector.tasks.families import HISTORY
-from quorate_connector.testing.fleet import ConnectorCluster
+from quorate_connector.tasks.service import TaskServicer
 from quorate_connector.v1.connectors_pb2 import TARGET_PAUSED, TARGET_RUNNING
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,
@@ -18,11 +18,12 @@ from quorate_connector.v1.tasks_pb2 import (
     TaskId,
     Transition,
 )
-from quorate_connector.v1.tasks_pb2_grpc import TaskServiceServicer
+
+from tests.support.connector.fleet import ConnectorCluster
 
 
-def served(cluster: ConnectorCluster) -> TaskServiceServicer:
-    servicer: TaskServiceServicer = cluster.node.servicer("quorate_connector.v1.TaskService")
+def served(cluster: ConnectorCluster) -> TaskServicer:
+    servicer: TaskServicer = cluster.node.servicer("quorate_connector.v1.TaskService")
     return servicer
 
 

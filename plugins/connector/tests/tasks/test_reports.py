@@ -2,8 +2,6 @@ import pytest
 from quorate.plugin import Invalid, Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector.tasks.families import ASSIGNMENTS
-from quorate_connector.testing.fleet import ConnectorCluster
-from quorate_connector.testing.indexes import differences
 from quorate_connector.v1.connectors_pb2 import TARGET_PAUSED, TARGET_RUNNING, TARGET_STOPPED
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,
@@ -18,6 +16,9 @@ from quorate_connector.v1.tasks_pb2 import (
     TaskId,
     TaskReport,
 )
+
+from tests.support.connector.fleet import ConnectorCluster
+from tests.support.connector.indexes import differences
 
 
 async def given(cluster: ConnectorCluster, *workers: str) -> Task:
@@ -63,6 +64,7 @@ async def test_an_old_epoch_is_fenced(cluster: ConnectorCluster) -> None:
         await cluster.report(old)
 
     assert refused.value.code == "FENCED"
+    assert f" has epoch {cluster.task().epoch}, not {task.epoch}: it was" in str(refused.value)
     assert cluster.task().state == TASK_STATE_ASSIGNED
 
 
@@ -70,7 +72,8 @@ async def test_another_worker_is_fenced_under_the_right_epoch(cluster: Connector
     task = await given(cluster, "a", "b")
     other = Task(id=task.id, worker="b", worker_epoch=cluster.epoch("b"), epoch=task.epoch)
 
-    with pytest.raises(Rejected, match="FENCED"):
+    a, b = task.worker_epoch, other.worker_epoch
+    with pytest.raises(Rejected, match=f"FENCED.* belongs to the worker with epoch {a}, not {b}: "):
         await cluster.report(other, TASK_STATE_FAILED)
 
     assert cluster.task() == task

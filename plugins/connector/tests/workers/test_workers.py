@@ -1,8 +1,6 @@
 import pytest
 from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_connector.testing.fleet import ConnectorCluster
-from quorate_connector.testing.indexes import differences
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_STOPPED,
     ExpireWorkers,
@@ -13,6 +11,9 @@ from quorate_connector.v1.tasks_pb2 import (
 )
 from quorate_connector.workers.apply import AWAY_MS
 from quorate_connector.workers.families import life_key
+
+from tests.support.connector.fleet import ConnectorCluster
+from tests.support.connector.indexes import differences
 
 
 async def listed(cluster: ConnectorCluster) -> list[WorkerLoad]:

@@ -27,9 +27,13 @@ class Batch(Generic[I]):
         items: Sequence[I] = getattr(command, self.field)
         return items
 
-    def of(self, items: Sequence[I]) -> Message:
-        """Return the command that holds these items."""
+    def of(self, items: Sequence[I], like: Message | None = None) -> Message:
+        """Return the command that holds these items, and what else `like` holds."""
         command = self.message()
+        if like is not None:
+            for field, value in like.ListFields():
+                if field.name != self.field:
+                    getattr(command, field.name).CopyFrom(value)
         getattr(command, self.field).extend(items)
         return command
 
@@ -40,15 +44,16 @@ class Batch(Generic[I]):
         examples: Sequence[Sequence[I]],
         shard_of: Callable[[bytes], bytes] | None = None,
         check: Callable[[I, str], None] | None = None,
+        validate: Callable[[Message], None] | None = None,
         public: bool = False,
     ) -> Command[Any]:
         """Return the declaration: an item lies with the row of its key, and no key comes twice.
 
         Without `shard_of` a key is its own shard key. `check` refuses an item, and is told where it
-        stands.
+        stands; `validate` refuses the whole command in its place.
         """
 
-        def validate(command: Message) -> None:
+        def validate_each(command: Message) -> None:
             if check is not None:
                 check_each(self.field, self.items(command), check)
 
@@ -58,10 +63,10 @@ class Batch(Generic[I]):
             items=Items(
                 get=self.items,
                 shard_key=key if shard_of is None else lambda item: shard_of(key(item)),
-                make=lambda _, items: self.of(items),
+                make=lambda whole, items: self.of(items, whole),
                 key=key,
             ),
-            validate=validate,
+            validate=validate or validate_each,
             public=public,
             examples=tuple(map(self.of, examples)),
         )

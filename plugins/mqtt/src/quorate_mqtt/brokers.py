@@ -17,7 +17,7 @@ BROKERS: Final = "cluster.brokers"
 ROLE: Final = "mqtt"
 #: The registration has ended, or another process has taken it over.
 FENCED: Final = "FENCED"
-#: The registration has not come to this shard yet, or there was none.
+#: There was no such registration.
 UNKNOWN: Final = "BROKER_UNKNOWN"
 
 
@@ -40,11 +40,8 @@ def fence(reader: Reader, name: str, epoch: int) -> None:
             f"broker {name} serves no more under epoch {epoch}; close its connections, and "
             "register again",
         )
-    raise Rejected(
-        UNKNOWN,
-        f"broker {name} is not known here under epoch {epoch}; if it has just registered, send "
-        "this again in a moment",
-    )
+    reader.refresh(BROKERS)
+    raise Rejected(UNKNOWN, f"there is no broker {name} with epoch {epoch}: register it")
 
 
 @lru_cache(maxsize=1_024)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 from quorate.plugin import Invalid, Rejected, keys
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate_mqtt.blacklist.apply import end_blacklist_entries
@@ -49,9 +50,13 @@ def create(service: Any, *args: Any, **fields: Any) -> BlacklistEntry:
     return created
 
 
+#: The end is given, also where it is none.
+MASK = FieldMask(paths=["ends_at_ms"])
+
+
 def update(service: Any, *args: Any) -> BlacklistEntry:
     updated: BlacklistEntry = run(
-        service.Update(BlacklistEntryRequest(definition=entry(*args)), None)
+        service.Update(BlacklistEntryRequest(definition=entry(*args), update_mask=MASK), None)
     )
     return updated
 

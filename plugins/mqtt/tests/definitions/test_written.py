@@ -36,8 +36,10 @@ class Case:
         made.MergeFrom(self.definition)
         return made
 
-    def request(self, definition: Any) -> Any:
-        return getattr(self.messages, f"{self.row}Request")(definition=definition)
+    def request(self, definition: Any, *fields: str) -> Any:
+        request = getattr(self.messages, f"{self.row}Request")(definition=definition)
+        request.update_mask.paths.extend(fields)
+        return request
 
     def batch(self, verb: str, *items: Any) -> Any:
         message = getattr(self.messages, f"{verb}{self.plural}Command")
@@ -155,17 +157,68 @@ def test_a_tenant_that_is_being_deleted_takes_no_definition(
 
 
 @every_kind
-def test_update_replaces_and_keeps_the_time_of_creation(
+def test_put_creates_and_replaces_and_keeps_the_time_of_creation(
     case: Case, servicer: Servicer, node: MemoryNode
 ) -> None:
     service = servicer(case.service)
-    run(service.Create(case.request(case.make("one", description="first")), None))
+    run(service.Put(case.request(case.make("one", description="first")), None))
     run(node.advance(500))
 
-    updated = run(service.Update(case.request(case.make("one")), None))
+    updated = run(service.Put(case.request(case.make("one")), None))
 
     assert updated == case.make("one", created_at_ms=1_000, updated_at_ms=1_500)
     assert run(service.Get(DefinitionName(tenant="acme", name="one"), None)) == updated
+
+
+@every_kind
+def test_update_changes_what_is_given_alone(
+    case: Case, servicer: Servicer, node: MemoryNode
+) -> None:
+    service = servicer(case.service)
+    before = run(service.Create(case.request(case.make("one", description="first")), None))
+    run(node.advance(500))
+    named = type(case.definition)(tenant="acme", name="one")
+    described = type(case.definition)(tenant="acme", name="one", description="second")
+
+    second = run(service.Update(case.request(described), None))
+    before.description, before.updated_at_ms = "second", 1_500
+    assert second == before
+    before.description = ""
+    assert run(service.Update(case.request(named, "description"), None)) == before
+    batch = case.batch("Update", described, case.make("none"))
+    batch.update_mask.paths.append("description")
+    reply = run(service.UpdateBatch(batch, None))
+    before.description = "second"
+    assert type(before).FromString(reply.replies[0]) == before
+    assert [each.item for each in reply.refusals] == [1]
+
+
+@every_kind
+def test_update_refuses_what_no_definition_can_be(case: Case, servicer: Servicer) -> None:
+    service = servicer(case.service)
+    run(service.Create(case.request(case.make("one")), None))
+    named = type(case.definition)(tenant="acme", name="one")
+    [needed] = {"topic", "subject", "source_topic"} & {
+        field.name for field, _ in case.definition.ListFields()
+    } - ({"topic"} if case.row == "AclRule" else set())
+
+    for field in ("name", "created_at_ms", "nothing"):
+        with pytest.raises(Invalid, match=f"update_mask: names '{field}', and may name descr"):
+            run(service.Update(case.request(named, field), None))
+    with pytest.raises((Invalid, Rejected), match=f"{needed}: "):
+        run(service.Update(case.request(named, needed), None))
+    long = type(case.definition)(tenant="acme", name="one", description="d" * 1_025)
+    with pytest.raises(Invalid, match=r"definition\.description: must have at most"):
+        run(service.Update(case.request(long), None))
+
+
+@every_kind
+def test_a_delete_of_nothing_is_no_failure_where_that_is_asked_for(
+    case: Case, servicer: Servicer
+) -> None:
+    named = DefinitionName(tenant="acme", name="one", missing_ok=True)
+
+    run(servicer(case.service).Delete(named, None))
 
 
 @every_kind

@@ -179,16 +179,24 @@ def test_a_batch_of_nothing_but_wrong_items_is_answered(
     assert len(node.proposals) == before
 
 
-@pytest.mark.parametrize("connections", [[], [SessionConnect(tenant="acme", client_id="ada")] * 2])
-def test_a_batch_without_items_or_with_one_twice_is_refused_as_a_whole(
-    service: SessionServicer, net: Any, connections: list[SessionConnect]
-) -> None:
-    request = ConnectSessions(
-        broker="north", broker_epoch=net.epochs["north"], connections=connections
-    )
-
+def test_a_batch_without_items_is_refused(service: SessionServicer, net: Any) -> None:
+    request = ConnectSessions(broker="north", broker_epoch=net.epochs["north"])
     with pytest.raises(Invalid, match="connections"):
         run(service.ConnectBatch(request, None))
+
+
+def test_a_client_that_is_named_again_is_refused_in_its_place(
+    service: SessionServicer, net: Any
+) -> None:
+    clients = [SessionConnect(tenant="acme", client_id=name) for name in ("ada", "bob", "ada")]
+    request = ConnectSessions(broker="north", broker_epoch=net.epochs["north"], connections=clients)
+
+    reply = run(service.ConnectBatch(request, None))
+
+    assert reply.items == 3
+    assert [(each.item, each.code, each.message) for each in reply.refusals] == [
+        (2, "INVALID_ARGUMENT", "connections[2]: has the key of connections[0]; name each once")
+    ]
 
 
 @pytest.mark.parametrize(("broker", "epoch"), [("", 1), ("north", 0)])

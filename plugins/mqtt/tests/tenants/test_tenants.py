@@ -11,7 +11,7 @@ from quorate.plugin import Rejected
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
-from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, GetTenants, Tenant, TenantPage
+from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, ListTenants, Tenant
 from quorate_mqtt.resources import RESOURCES
 from quorate_mqtt.tenants.resource import DELETION
 from quorate_mqtt.topics.deletion import DELETION as TOPIC_DELETION
@@ -50,8 +50,8 @@ def held(node: MemoryNode, tenant: str) -> set[str]:
 
 def tenants(node: MemoryNode, *names: str) -> list[Tenant]:
     async def read() -> list[Tenant]:
-        query = GetTenants(names=names)
-        return [each async for page in node.query(query, TenantPage) for each in page.tenants]
+        page = await node.servicer("quorate.v1.TenantService").List(ListTenants(), None)
+        return [each for each in page.tenants if each.name in names]
 
     return run(read())
 

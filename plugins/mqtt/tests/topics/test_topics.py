@@ -153,7 +153,7 @@ def test_create_topic_needs_a_tenant_that_lives(service: Any, node: MemoryNode) 
         create(service)
 
 
-def test_update_replaces_the_configuration_and_nothing_else(service: Any, node: MemoryNode) -> None:
+def test_update_changes_what_is_given_alone(service: Any, node: MemoryNode) -> None:
     before = create(service, partitions=3, config=TopicConfig(records=7, retention_s=60))
     run(node.advance(500))
 
@@ -170,8 +170,39 @@ def test_update_replaces_the_configuration_and_nothing_else(service: Any, node: 
     )
 
     before.description, before.updated_at_ms = "new", 1_500
-    before.config.CopyFrom(TopicConfig(segment_bytes=4_096, records=0, retention_s=604_800))
+    before.config.segment_bytes = 4_096
     assert after == before
+    cleared = UpdateTopicRequest(tenant="acme", name="orders")
+    cleared.update_mask.paths.extend(["config.retention_s", "description"])
+    before.description, before.config.retention_s = "", 604_800
+    assert run(service.Update(cleared, None)) == before
+    cleared.update_mask.paths.append("partitions")
+    with pytest.raises(Invalid, match="update_mask: names 'partitions', and may name description"):
+        run(service.Update(cleared, None))
+
+
+def test_put_creates_replaces_and_grows(service: Any, node: MemoryNode) -> None:
+    def put(**fields: Any) -> Topic:
+        given = {"partitions": 2, "replication": 1, **fields}
+        topic = Topic(tenant="acme", name="orders", **given)
+        written: Topic = run(service.Put(CreateTopicRequest(topic=topic), None))
+        return written
+
+    made = put(description="first", config=TopicConfig(records=7))
+    run(node.advance(500))
+    again = put(partitions=3)
+
+    made.updated_at_ms, made.partitions, made.description, made.config.records = 1_500, 3, "", 0
+    assert again == made
+    for fields in ({"partitions": 2}, {"partitions": 3, "replication": 2}):
+        with pytest.raises(Rejected, match="FAILED_PRECONDITION"):
+            put(**fields)
+
+
+def test_a_delete_of_nothing_is_no_failure_where_that_is_asked_for(service: Any) -> None:
+    named = TopicName(tenant="acme", name="nothing", missing_ok=True)
+
+    assert run(service.Delete(named, None)) == Topic()
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -513,4 +544,5 @@ def test_marks_and_finishes_are_not_for_clients(node: MemoryNode) -> None:
         if name.endswith("TopicsCommand") and command.public
     }
 
-    assert public == {"CreateTopicsCommand", "UpdateTopicsCommand", "GrowTopicsCommand"}
+    verbs = ("Create", "Update", "Put", "Grow")
+    assert public == {f"{verb}TopicsCommand" for verb in verbs}

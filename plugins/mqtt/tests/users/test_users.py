@@ -199,6 +199,17 @@ def test_update_of_a_password_ends_the_old_one(service: Any) -> None:
     assert authenticate(service, b"new") == (True, True)
 
 
+def test_put_makes_and_replaces_a_user(service: Any) -> None:
+    for password in (b"first", b"second"):
+        request = CreateUserRequest(tenant="acme", name="eve", password=password)
+        request.superuser = password == b"first"
+        user = run(service.Put(request, None))
+
+    assert not user.superuser
+    assert authenticate(service, b"first", "eve") == (False, False)
+    assert authenticate(service, b"second", "eve") == (True, False)
+
+
 def test_delete_user_forgets_the_hash(service: Any, node: MemoryNode) -> None:
     create(service)
 
@@ -333,5 +344,6 @@ def test_commands_with_hashes_are_not_public(node: MemoryNode) -> None:
     assert users == {
         "CreateUsersCommand": False,
         "UpdateUsersCommand": False,
+        "PutUsersCommand": False,
         "DeleteUsersCommand": True,
     }

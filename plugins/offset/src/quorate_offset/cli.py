@@ -8,9 +8,15 @@ from quorate.plugin import Console
 
 from quorate_offset.client import SyncOffsets
 
+#: The largest number of a partition, which has 32 bits, and the largest offset, which has 64.
+_PARTITION = (1 << 32) - 1
+_OFFSET = (1 << 63) - 1
+
 _topic = click.option("--topic", default="", help="Only the offsets of this topic.")
 _partition = click.option(
-    "--partition", type=click.IntRange(0), help="Only the offset of this partition of --topic."
+    "--partition",
+    type=click.IntRange(0, _PARTITION),
+    help="Only the offset of this partition of --topic.",
 )
 _stale = click.option(
     "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
@@ -131,7 +137,12 @@ def delete(
     _check(topic, partition)
     if whole == bool(topic):
         raise click.UsageError("name one of --topic and --all")
-    count = SyncOffsets(console.client()).delete(tenant, group, topic=topic, partition=partition)
+    offsets = SyncOffsets(console.client())
+    count = (
+        offsets.delete_group(tenant, group)
+        if whole
+        else offsets.delete(tenant, group, topic, partition)
+    )
     console.print([{"tenant": tenant, "group": group, "offsets_deleted": count}])
 
 
@@ -180,13 +191,14 @@ def _check(topic: str, partition: int | None) -> None:
 def _end(text: str) -> tuple[tuple[str, int], int]:
     place, _, offset = text.rpartition("=")
     topic, _, partition = place.rpartition("/")
-    if not (topic and _is_number(partition) and _is_number(offset)):
+    if not (topic and _is_number(partition, _PARTITION) and _is_number(offset, _OFFSET)):
         raise click.BadParameter(f"{text!r} is not written as TOPIC/PARTITION=OFFSET")
     return (topic, int(partition)), int(offset)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+def _is_number(text: str, largest: int) -> bool:
+    # Python refuses to read thousands of digits.
+    return text.isascii() and text.isdigit() and len(text) < 30 and int(text) <= largest
 
 
 def _time(ms: int) -> str:

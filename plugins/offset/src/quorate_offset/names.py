@@ -38,8 +38,8 @@ def accept_tenant(txn: Txn, tenant: str) -> None:
     accept_name("tenant", tenant)
     stored = txn.get(TENANTS, keys.pack(tenant))
     if stored is None:
-        raise Rejected(
-            "NOT_FOUND", f"there is no tenant {tenant}: create it, or try again if it is new"
-        )
+        txn.refresh(TENANTS)
+        raise Rejected("NOT_FOUND", f"there is no tenant {tenant}: create it")
     if Tenant.FromString(stored).deleting_at_ms:
+        txn.refresh(TENANTS)
         raise Rejected("FAILED_PRECONDITION", f"tenant {tenant} is being deleted")

@@ -36,7 +36,7 @@ _format = click.option(
     help="The format of the files; the default is what their names say.",
 )
 _cores = click.option(
-    "--cores", type=click.IntRange(1), help="Cores of this machine; the default is all."
+    "--cores", type=click.IntRange(1, 1_024), help="Cores of this machine; the default is all."
 )
 
 
@@ -59,7 +59,9 @@ _cores = click.option(
     help="Write rows that cannot be loaded there, and load the others.",
 )
 @click.option(
-    "--max-bad-rows", type=click.IntRange(0), help="Fail when there are more; 1000 is the default."
+    "--max-bad-rows",
+    type=click.IntRange(0, (1 << 31) - 1),
+    help="Fail when there are more; 1000 is the default.",
 )
 @click.pass_obj
 def load(

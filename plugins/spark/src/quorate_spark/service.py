@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.plugin import GrpcService, NodeApi
 
-from quorate_spark.v1 import service_pb2_grpc
+from quorate_spark.v1 import service_pb2
 from quorate_spark.v1.queries_pb2 import GetLoadQuery, ListLoadsQuery, LoadView
 from quorate_spark.v1.service_pb2 import (
     GetLoadRequest,
@@ -18,7 +18,7 @@ PAGE_SIZE: Final = 100
 LARGEST_PAGE: Final = 1_000
 
 
-class LoadService(service_pb2_grpc.LoadServiceServicer):
+class LoadService:
     """Tells of loads on every node."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -44,7 +44,6 @@ class LoadService(service_pb2_grpc.LoadServiceServicer):
 
 
 LOADS: Final = GrpcService(
-    full_name="quorate_spark.v1.LoadService",
-    add_to_server=service_pb2_grpc.add_LoadServiceServicer_to_server,
+    service=service_pb2.DESCRIPTOR.services_by_name["LoadService"],
     servicer=LoadService,
 )

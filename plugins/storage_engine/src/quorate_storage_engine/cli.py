@@ -24,6 +24,10 @@ R = TypeVar("R", bound=Message)
 
 #: The largest page: each costs a call.
 _PAGE = 1_000
+#: A hundred years.
+_LONGEST_S = 100 * 365 * 86_400
+#: A segment's number has 32 bits.
+_SEGMENT = click.IntRange(0, (1 << 32) - 1)
 
 _limit = click.option(
     "--limit",
@@ -122,7 +126,7 @@ def segments(
 
 @engine.command()
 @click.argument("shard")
-@click.argument("segment", type=click.IntRange(0), required=False)
+@click.argument("segment", type=_SEGMENT, required=False)
 @_stale
 @click.pass_obj
 def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
@@ -173,7 +177,7 @@ def list_engines(console: Console, stale: bool) -> None:
 @click.option("--engine", "name", default="", help="Only what this engine is asked to drop.")
 @click.option(
     "--older-than",
-    type=click.FloatRange(0),
+    type=click.FloatRange(0, _LONGEST_S),
     default=0.0,
     metavar="SECONDS",
     help="Only what was asked for at least so long ago.",
@@ -244,7 +248,7 @@ def recommission(console: Console, engines: tuple[str, ...]) -> None:
 
 @engine.command("force-leader")
 @click.argument("shard")
-@click.argument("segment", type=click.IntRange(0))
+@click.argument("segment", type=_SEGMENT)
 @click.argument("name", metavar="ENGINE")
 @click.option("--yes", is_flag=True, help="Do not ask whether records may be lost.")
 @click.pass_obj

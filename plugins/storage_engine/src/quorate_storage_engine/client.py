@@ -21,23 +21,23 @@ from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.families import DROPS, GROUP
 from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
-    CreateNextSegmentCommand,
-    CreateShardCommand,
-    CreateShardsCommand,
-    DecommissionEnginesCommand,
-    DeleteSegmentCommand,
-    DeleteShardCommand,
-    DeleteShardsCommand,
+    AcknowledgeDrops,
+    CreateNextSegment,
+    CreateShard,
+    CreateShards,
+    DecommissionEngines,
+    DeleteSegment,
+    DeleteShard,
+    DeleteShards,
     DroppedSegment,
-    ForceLeaderCommand,
+    ForceLeader,
     LeaderClaim,
-    RecommissionEnginesCommand,
-    RecordSegmentStartCommand,
-    SealSegmentCommand,
+    RecommissionEngines,
+    RecordSegmentStart,
+    SealSegment,
     ShardState,
-    UpdateSegmentIsrCommand,
-    UpdateSegmentIsrsCommand,
+    UpdateSegmentIsr,
+    UpdateSegmentIsrs,
 )
 from quorate_storage_engine.v1.queries_pb2 import EngineState, LeaderMove, SegmentId
 from quorate_storage_engine.v1.rows_pb2 import Drop, Engine, Segment, Shard
@@ -86,26 +86,28 @@ class Engines:
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
 
-    async def create_shard(self, command: CreateShardCommand) -> ShardState:
+    async def create_shard(self, command: CreateShard) -> ShardState:
         """Create a shard with its first segment, or return the one that is there."""
         return await self._q.execute(command, ShardState)
 
-    async def create_shards(self, commands: Iterable[CreateShardCommand]) -> BatchReply:
+    async def create_shards(self, commands: Iterable[CreateShard]) -> BatchReply:
         """Create many shards; each is answered with ShardState."""
         return await self._q.execute_all(
-            [CreateShardsCommand(shards=part) for part in _parts(commands, MOST_CREATED)]
+            [CreateShards(shards=part) for part in _parts(commands, MOST_CREATED)]
         )
 
-    async def delete_shard(self, name: str) -> Shard:
-        """Mark a shard for deletion; it goes when every engine has dropped its segments."""
-        return await self._q.execute(DeleteShardCommand(name=name), Shard)
+    async def delete_shard(self, name: str, *, missing_ok: bool = False) -> Shard:
+        """Mark a shard for deletion; it goes when every engine has dropped its segments.
 
-    async def delete_shards(self, names: Iterable[str]) -> BatchReply:
+        SHARD_NOT_FOUND if there is none; with `missing_ok` an empty one is returned.
+        """
+        command = DeleteShard(name=name, missing_ok=missing_ok)
+        return await self._q.execute(command, Shard)
+
+    async def delete_shards(self, names: Iterable[str], *, missing_ok: bool = False) -> BatchReply:
         """Mark many shards for deletion; each is answered with Shard."""
-        commands = (DeleteShardCommand(name=name) for name in names)
-        return await self._q.execute_all(
-            [DeleteShardsCommand(shards=part) for part in _parts(commands)]
-        )
+        commands = (DeleteShard(name=name, missing_ok=missing_ok) for name in names)
+        return await self._q.execute_all([DeleteShards(shards=part) for part in _parts(commands)])
 
     async def shard(self, name: str, *, stale: bool = False) -> ShardState | None:
         """Return a shard with its active segment; None when there is none of that name."""
@@ -128,21 +130,27 @@ class Engines:
                 return
             wanted.page_token = page.next_page_token
 
-    async def create_next_segment(self, command: CreateNextSegmentCommand) -> ShardState:
+    async def create_next_segment(self, command: CreateNextSegment) -> ShardState:
         """Seal the active segment if it is not sealed yet, and begin the next one."""
         return await self._q.execute(command, ShardState)
 
-    async def seal_segment(self, command: SealSegmentCommand) -> Segment:
+    async def seal_segment(self, command: SealSegment) -> Segment:
         """End a segment that is written to."""
         return await self._q.execute(command, Segment)
 
-    async def record_segment_start(self, command: RecordSegmentStartCommand) -> Segment:
+    async def record_segment_start(self, command: RecordSegmentStart) -> Segment:
         """Record the time of a segment's first record."""
         return await self._q.execute(command, Segment)
 
-    async def delete_segment(self, shard: str, segment: int) -> Segment:
-        """Begin to remove a sealed segment that another one follows."""
-        return await self._q.execute(DeleteSegmentCommand(shard=shard, segment=segment), Segment)
+    async def delete_segment(
+        self, shard: str, segment: int, *, missing_ok: bool = False
+    ) -> Segment:
+        """Begin to remove a sealed segment that another one follows.
+
+        SEGMENT_NOT_FOUND if there is none; with `missing_ok` an empty one is returned.
+        """
+        command = DeleteSegment(shard=shard, segment=segment, missing_ok=missing_ok)
+        return await self._q.execute(command, Segment)
 
     async def get_segments(
         self, segments: Sequence[SegmentId], *, stale: bool = False
@@ -162,14 +170,14 @@ class Engines:
                 return
             wanted.page_token.CopyFrom(page.next_page_token)
 
-    async def update_isr(self, command: UpdateSegmentIsrCommand) -> Segment:
+    async def update_isr(self, command: UpdateSegmentIsr) -> Segment:
         """Replace the in-sync replicas of a segment, as its leader."""
         return await self._q.execute(command, Segment)
 
-    async def update_isrs(self, commands: Iterable[UpdateSegmentIsrCommand]) -> BatchReply:
+    async def update_isrs(self, commands: Iterable[UpdateSegmentIsr]) -> BatchReply:
         """Replace the in-sync replicas of many segments; each is answered with Segment."""
         return await self._q.execute_all(
-            [UpdateSegmentIsrsCommand(updates=part) for part in _parts(commands)]
+            [UpdateSegmentIsrs(updates=part) for part in _parts(commands)]
         )
 
     async def force_leader(self, shard: str, segment: int, engine: str, *, epoch: int) -> Segment:
@@ -177,9 +185,7 @@ class Engines:
 
         `epoch` is the segment epoch of the row from which this was concluded.
         """
-        command = ForceLeaderCommand(
-            shard=shard, segment=segment, engine=engine, segment_epoch=epoch
-        )
+        command = ForceLeader(shard=shard, segment=segment, engine=engine, segment_epoch=epoch)
         return await self._q.execute(command, Segment)
 
     async def balance_leaders(
@@ -197,11 +203,11 @@ class Engines:
 
         Raises the first refusal; the engines that were not refused are decommissioned all the same.
         """
-        return await self._marked(DecommissionEnginesCommand(engines=engines))
+        return await self._marked(DecommissionEngines(engines=engines))
 
     async def recommission(self, engines: Iterable[str]) -> Sequence[Engine]:
         """Let decommissioned engines take replicas on again; refusals as for `decommission`."""
-        return await self._marked(RecommissionEnginesCommand(engines=engines))
+        return await self._marked(RecommissionEngines(engines=engines))
 
     async def engines(self, *, stale: bool = False) -> AsyncGenerator[EngineState, None]:
         """Yield the engines that are registered or carry something, by name."""
@@ -244,14 +250,12 @@ class Engines:
         )
         return await self._q.execute_all(
             [
-                AcknowledgeDropsCommand(engine=engine, broker_epoch=broker_epoch, segments=part)
+                AcknowledgeDrops(engine=engine, broker_epoch=broker_epoch, segments=part)
                 for part in _parts(segments)
             ]
         )
 
-    async def _marked(
-        self, command: DecommissionEnginesCommand | RecommissionEnginesCommand
-    ) -> Sequence[Engine]:
+    async def _marked(self, command: DecommissionEngines | RecommissionEngines) -> Sequence[Engine]:
         reply = await self._q.execute(command, BatchReply)
         for refusal in reply.refusals:
             raise RejectedError(refusal.code, refusal.message)

@@ -4,8 +4,6 @@ from typing import Final
 
 from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
 
-from quorate_storage_engine.v1.rows_pb2 import Drop, Engine, Segment, Shard
-
 GROUP: Final = METADATA_GROUP.name
 SHARDS: Final = "storage_engine.shards"
 SEGMENTS: Final = "storage_engine.segments"
@@ -32,15 +30,14 @@ DELETIONS: Final = "storage_engine.deletions"
 
 #: The brokers of the built-in domain `cluster`, which lie in the same shard.
 BROKERS: Final = "cluster.brokers"
+#: The rows of core's tenants, which lie in the same shard as well.
+TENANTS: Final = "tenant.tenants"
 #: The sequence of the shards' uids.
 UIDS: Final = "storage_engine.uids"
 
+#: Those with rows are declared by their resources. None has a shard key: placement needs all of it
+#: together.
 FAMILIES: Final = (
-    # No shard keys: placement needs all of it together.
-    ColumnFamily(name=SHARDS, group=GROUP, row=Shard, counted=True),
-    ColumnFamily(name=SEGMENTS, group=GROUP, row=Segment, counted=True),
-    ColumnFamily(name=ENGINES, group=GROUP, row=Engine),
-    ColumnFamily(name=DROPS, group=GROUP, row=Drop, counted=True),
     ColumnFamily(name=REPLICAS, group=GROUP),
     ColumnFamily(name=LEADERSHIPS, group=GROUP),
     ColumnFamily(name=UNAVAILABLE, group=GROUP),

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
-from quorate.plugin import Query, Reader, constant_key, keys, read_range
+from quorate.plugin import Reader, keys, read_range
 
-from quorate_storage_engine.families import DROPS, GROUP, THIN, UNAVAILABLE
+from quorate_storage_engine.families import DROPS, THIN, UNAVAILABLE
 from quorate_storage_engine.v1.queries_pb2 import GetHealthQuery, Health, OverdueDrops
 from quorate_storage_engine.v1.rows_pb2 import Drop
 
@@ -25,6 +24,3 @@ def get_health(reader: Reader, query: GetHealthQuery) -> Iterator[Health]:
             OverdueDrops(engine=engine, drops=drops) for engine, drops in sorted(overdue.items())
         ],
     )
-
-
-GET: Final = Query(message=GetHealthQuery, group=GROUP, run=get_health, shard_key=constant_key)

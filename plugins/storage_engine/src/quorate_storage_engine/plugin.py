@@ -8,27 +8,24 @@ from quorate.plugin import (
     METADATA_GROUP,
     CliCommand,
     ColumnFamily,
-    Command,
     ConfigSection,
     Controller,
-    DataRoute,
     Extension,
     ExtensionPoint,
-    GrpcService,
     Metric,
     Query,
     RaftGroup,
+    Resource,
     Timer,
     hookimpl,
 )
 
-from quorate_storage_engine import families, health, metrics, service
+from quorate_storage_engine import families, metrics, resources
 from quorate_storage_engine.config import StorageEngineConfig
-from quorate_storage_engine.engines import controllers as moves, vocabulary as engines
-from quorate_storage_engine.leadership import controllers as elections, vocabulary as leadership
-from quorate_storage_engine.removal import controllers as collection, vocabulary as removal
-from quorate_storage_engine.segments import vocabulary as segments
-from quorate_storage_engine.shards import topics, vocabulary as shards
+from quorate_storage_engine.engines import controllers as moves
+from quorate_storage_engine.leadership import controllers as elections
+from quorate_storage_engine.removal import controllers as collection
+from quorate_storage_engine.shards import tenants, topics
 
 
 @hookimpl
@@ -42,37 +39,13 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
 
 
 @hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return [
-        *shards.COMMANDS,
-        *segments.COMMANDS,
-        *leadership.COMMANDS,
-        *engines.COMMANDS,
-        *removal.COMMANDS,
-    ]
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [
-        *shards.ROUTES,
-        *segments.ROUTES,
-        *leadership.ROUTES,
-        *engines.ROUTES,
-        *removal.ROUTES,
-    ]
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return resources.RESOURCES
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return [
-        *shards.QUERIES,
-        *segments.QUERIES,
-        *leadership.QUERIES,
-        *engines.QUERIES,
-        *removal.QUERIES,
-        health.GET,
-    ]
+    return resources.QUERIES
 
 
 @hookimpl
@@ -82,12 +55,8 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
         elections.BALANCING,
         moves.REPLICA_PLACING,
         collection.GARBAGE_COLLECTION,
+        tenants.DELETION,
     ]
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.ENGINE]
 
 
 @hookimpl
@@ -113,4 +82,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [topics.FINALIZER]
+    return [topics.FINALIZER, tenants.TAKES_PART]

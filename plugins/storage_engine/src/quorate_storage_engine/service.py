@@ -1,40 +1,14 @@
-"""The gRPC service: each call becomes a command or a query.
-
-`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
-"""
+"""The methods of the service that are not derived: reads with conditions of their own."""
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
-from quorate.plugin import Consistency, GrpcService, Invalid, NodeApi, Rejected
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.plugin import Consistency, Invalid, NodeApi, Rejected
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.leadership.controllers import move_leaders
-from quorate_storage_engine.v1 import service_pb2_grpc
-from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
-    CreateNextSegmentCommand,
-    CreateNextSegmentsCommand,
-    CreateShardCommand,
-    CreateShardsCommand,
-    DecommissionEnginesCommand,
-    DeleteSegmentCommand,
-    DeleteSegmentsCommand,
-    DeleteShardCommand,
-    DeleteShardsCommand,
-    ForceLeaderCommand,
-    ForceLeadersCommand,
-    RecommissionEnginesCommand,
-    RecordSegmentStartCommand,
-    RecordSegmentStartsCommand,
-    SealSegmentCommand,
-    SealSegmentsCommand,
-    ShardState,
-    UpdateSegmentIsrCommand,
-    UpdateSegmentIsrsCommand,
-)
+from quorate_storage_engine.v1.commands_pb2 import ShardState
 from quorate_storage_engine.v1.queries_pb2 import (
     EngineState,
     GetSegmentsQuery,
@@ -75,27 +49,11 @@ class Reading(Protocol):
         """Any replica answers, as of what it has applied."""
 
 
-class EngineServicer(service_pb2_grpc.EngineServiceServicer):
-    """Serves engine shards on every node, whether it holds a replica of their rows or not."""
+class EngineReads:
+    """Reads engine shards on every node, whether it holds a replica of their rows or not."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
-
-    async def CreateShard(self, request: CreateShardCommand, context: object) -> ShardState:
-        """Create one shard, or answer with the one that is there."""
-        return await self._node.propose(request, ShardState)
-
-    async def CreateShards(self, request: CreateShardsCommand, context: object) -> BatchReply:
-        """Create many shards in one proposal."""
-        return await self._node.propose(request, BatchReply)
-
-    async def DeleteShard(self, request: DeleteShardCommand, context: object) -> Shard:
-        """Mark one shard for deletion."""
-        return await self._node.propose(request, Shard)
-
-    async def DeleteShards(self, request: DeleteShardsCommand, context: object) -> BatchReply:
-        """Mark many shards for deletion in one proposal."""
-        return await self._node.propose(request, BatchReply)
 
     async def GetShard(self, request: GetShardRequest, context: object) -> ShardState:
         """Read one shard with its active segment."""
@@ -131,46 +89,6 @@ class EngineServicer(service_pb2_grpc.EngineServiceServicer):
         return ListShardsResponse(
             shards=found[:size], next_page_token=found[size - 1].name if more else ""
         )
-
-    async def CreateNextSegment(
-        self, request: CreateNextSegmentCommand, context: object
-    ) -> ShardState:
-        """Begin the next segment of one shard."""
-        return await self._node.propose(request, ShardState)
-
-    async def CreateNextSegments(
-        self, request: CreateNextSegmentsCommand, context: object
-    ) -> BatchReply:
-        """Begin the next segments of many shards in one proposal."""
-        return await self._node.propose(request, BatchReply)
-
-    async def SealSegment(self, request: SealSegmentCommand, context: object) -> Segment:
-        """End one segment."""
-        return await self._node.propose(request, Segment)
-
-    async def SealSegments(self, request: SealSegmentsCommand, context: object) -> BatchReply:
-        """End many segments in one proposal."""
-        return await self._node.propose(request, BatchReply)
-
-    async def RecordSegmentStart(
-        self, request: RecordSegmentStartCommand, context: object
-    ) -> Segment:
-        """Record the time of one segment's first record."""
-        return await self._node.propose(request, Segment)
-
-    async def RecordSegmentStarts(
-        self, request: RecordSegmentStartsCommand, context: object
-    ) -> BatchReply:
-        """Record the times of many segments' first records in one proposal."""
-        return await self._node.propose(request, BatchReply)
-
-    async def DeleteSegment(self, request: DeleteSegmentCommand, context: object) -> Segment:
-        """Begin to remove one segment."""
-        return await self._node.propose(request, Segment)
-
-    async def DeleteSegments(self, request: DeleteSegmentsCommand, context: object) -> BatchReply:
-        """Begin to remove many segments in one proposal."""
-        return await self._node.propose(request, BatchReply)
 
     async def GetSegments(
         self, request: GetSegmentsRequest, context: object
@@ -214,24 +132,6 @@ class EngineServicer(service_pb2_grpc.EngineServiceServicer):
             following = SegmentId(shard=page[-1].shard, segment=page[-1].number)
         return ListSegmentsResponse(segments=page, next_page_token=following)
 
-    async def UpdateSegmentIsr(self, request: UpdateSegmentIsrCommand, context: object) -> Segment:
-        """Replace the in-sync replicas of one segment."""
-        return await self._node.propose(request, Segment)
-
-    async def UpdateSegmentIsrs(
-        self, request: UpdateSegmentIsrsCommand, context: object
-    ) -> BatchReply:
-        """Replace the in-sync replicas of many segments in one proposal."""
-        return await self._node.propose(request, BatchReply)
-
-    async def ForceLeader(self, request: ForceLeaderCommand, context: object) -> Segment:
-        """Make a replica the leader of one unavailable segment."""
-        return await self._node.propose(request, Segment)
-
-    async def ForceLeaders(self, request: ForceLeadersCommand, context: object) -> BatchReply:
-        """Make replicas the leaders of many unavailable segments in one proposal."""
-        return await self._node.propose(request, BatchReply)
-
     async def BalanceLeaders(
         self, request: BalanceLeadersRequest, context: object
     ) -> BalanceLeadersResponse:
@@ -239,18 +139,6 @@ class EngineServicer(service_pb2_grpc.EngineServiceServicer):
         most = request.most_moves or self._node.config(StorageEngineConfig).balance_moves
         moves = await move_leaders(self._node, min(most, LARGEST_PAGE), dry_run=request.dry_run)
         return BalanceLeadersResponse(moves=moves)
-
-    async def DecommissionEngines(
-        self, request: DecommissionEnginesCommand, context: object
-    ) -> BatchReply:
-        """Have the replicas of engines moved to others."""
-        return await self._node.propose(request, BatchReply)
-
-    async def RecommissionEngines(
-        self, request: RecommissionEnginesCommand, context: object
-    ) -> BatchReply:
-        """Let engines take replicas on again."""
-        return await self._node.propose(request, BatchReply)
 
     async def ListEngines(
         self, request: ListEnginesRequest, context: object
@@ -269,12 +157,6 @@ class EngineServicer(service_pb2_grpc.EngineServiceServicer):
         return ListEnginesResponse(
             engines=found[:size], next_page_token=found[size - 1].engine.name if more else ""
         )
-
-    async def AcknowledgeDrops(
-        self, request: AcknowledgeDropsCommand, context: object
-    ) -> BatchReply:
-        """Take note of what an engine has dropped."""
-        return await self._node.propose(request, BatchReply)
 
     async def ListDrops(self, request: ListDropsRequest, context: object) -> ListDropsResponse:
         """List a page of what engines are asked to drop."""
@@ -302,10 +184,3 @@ def _page_size(asked: int) -> int:
 
 def _consistency(request: Reading) -> Consistency:
     return "stale" if request.stale else "linearizable"
-
-
-ENGINE: Final = GrpcService(
-    full_name="quorate_storage_engine.v1.EngineService",
-    add_to_server=service_pb2_grpc.add_EngineServiceServicer_to_server,
-    servicer=EngineServicer,
-)

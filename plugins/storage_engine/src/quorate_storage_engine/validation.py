@@ -1,32 +1,11 @@
 """What is wrong with a command whatever the rows say; it is refused before it is logged."""
 
-from collections.abc import Callable, Iterable
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
 
 from quorate.plugin import Invalid
 
-from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
-    CreateNextSegmentCommand,
-    CreateNextSegmentsCommand,
-    CreateShardCommand,
-    CreateShardsCommand,
-    DecommissionEnginesCommand,
-    DeleteSegmentCommand,
-    DeleteSegmentsCommand,
-    DeleteShardCommand,
-    DeleteShardsCommand,
-    ForceLeaderCommand,
-    ForceLeadersCommand,
-    LeaderClaim,
-    RecommissionEnginesCommand,
-    RecordSegmentStartCommand,
-    RecordSegmentStartsCommand,
-    SealSegmentCommand,
-    SealSegmentsCommand,
-    UpdateSegmentIsrCommand,
-    UpdateSegmentIsrsCommand,
-)
+from quorate_storage_engine.v1 import commands_pb2 as pb
 from quorate_storage_engine.v1.rows_pb2 import ShardConfig, StorageType
 
 LONGEST_TEXT: Final = 255
@@ -38,8 +17,6 @@ MOST_REPLICAS: Final = 32
 #: applied in one turn, in which a node does nothing else.
 MOST_CREATED: Final = 200
 
-T = TypeVar("T")
-
 
 class Claiming(Protocol):
     """A command that a leader gives for a segment of a shard."""
@@ -49,7 +26,7 @@ class Claiming(Protocol):
         """The shard of the segment."""
 
     @property
-    def claim(self) -> LeaderClaim:
+    def claim(self) -> pb.LeaderClaim:
         """Who asks."""
 
 
@@ -68,7 +45,7 @@ def check_wanted(field: str, text: str, longest: int = LONGEST_TEXT) -> None:
         raise Invalid(field, "must not hold control characters or line breaks")
 
 
-def check_create_shard(command: CreateShardCommand, path: str = "") -> None:
+def check_create_shard(command: pb.CreateShard, path: str = "") -> None:
     """Refuse a shard without a name, or with a configuration that nothing can fulfil."""
     check_text(f"{path}name", command.name)
     check_wanted(f"{path}tenant", command.tenant)
@@ -77,25 +54,9 @@ def check_create_shard(command: CreateShardCommand, path: str = "") -> None:
     _check_config(f"{path}config.", command.config)
 
 
-def check_create_shards(command: CreateShardsCommand) -> None:
-    """Refuse a batch that is too long, or that has a wrong shard, and say which one it is."""
-    count = len(command.shards)
-    if count > MOST_CREATED:
-        raise Invalid(
-            "shards",
-            f"must be at most {MOST_CREATED} shards, not {count}; send them in several requests",
-        )
-    _check_each("shards", command.shards, check_create_shard)
-
-
-def check_delete_shard(command: DeleteShardCommand, path: str = "") -> None:
+def check_delete_shard(command: pb.DeleteShard, path: str = "") -> None:
     """Refuse to delete nothing."""
     check_text(f"{path}name", command.name)
-
-
-def check_delete_shards(command: DeleteShardsCommand) -> None:
-    """Refuse a batch with a wrong shard, and say which one it is."""
-    _check_each("shards", command.shards, check_delete_shard)
 
 
 def check_claimed(command: Claiming, path: str = "") -> None:
@@ -107,47 +68,12 @@ def check_claimed(command: Claiming, path: str = "") -> None:
         raise Invalid(f"{path}claim.leader_epoch", "must be the leader epoch of the segment's row")
 
 
-def check_create_next_segment(command: CreateNextSegmentCommand) -> None:
-    """Refuse a wrong next segment."""
-    check_claimed(command)
-
-
-def check_create_next_segments(command: CreateNextSegmentsCommand) -> None:
-    """Refuse a batch with a wrong segment, and say which one it is."""
-    _check_each("segments", command.segments, check_claimed)
-
-
-def check_seal_segment(command: SealSegmentCommand) -> None:
-    """Refuse a wrong end."""
-    check_claimed(command)
-
-
-def check_seal_segments(command: SealSegmentsCommand) -> None:
-    """Refuse a batch with a wrong segment, and say which one it is."""
-    _check_each("segments", command.segments, check_claimed)
-
-
-def check_record_segment_start(command: RecordSegmentStartCommand) -> None:
-    """Refuse a wrong start."""
-    check_claimed(command)
-
-
-def check_record_segment_starts(command: RecordSegmentStartsCommand) -> None:
-    """Refuse a batch with a wrong segment, and say which one it is."""
-    _check_each("segments", command.segments, check_claimed)
-
-
-def check_delete_segment(command: DeleteSegmentCommand, path: str = "") -> None:
+def check_delete_segment(command: pb.DeleteSegment, path: str = "") -> None:
     """Refuse to delete a segment of no shard."""
     check_text(f"{path}shard", command.shard)
 
 
-def check_delete_segments(command: DeleteSegmentsCommand) -> None:
-    """Refuse a batch with a wrong segment, and say which one it is."""
-    _check_each("segments", command.segments, check_delete_segment)
-
-
-def check_update_segment_isr(command: UpdateSegmentIsrCommand, path: str = "") -> None:
+def check_update_segment_isr(command: pb.UpdateSegmentIsr, path: str = "") -> None:
     """Refuse in-sync replicas that are none, or that name an engine twice."""
     check_claimed(command, path)
     if command.segment_epoch == 0:
@@ -161,12 +87,7 @@ def check_update_segment_isr(command: UpdateSegmentIsrCommand, path: str = "") -
     _check_once(f"{path}isr", [member.engine for member in command.isr])
 
 
-def check_update_segment_isrs(command: UpdateSegmentIsrsCommand) -> None:
-    """Refuse a batch with a wrong update, and say which one it is."""
-    _check_each("updates", command.updates, check_update_segment_isr)
-
-
-def check_force_leader(command: ForceLeaderCommand, path: str = "") -> None:
+def check_force_leader(command: pb.ForceLeader, path: str = "") -> None:
     """Refuse an election of nobody, or one that was not concluded from a row."""
     check_text(f"{path}shard", command.shard)
     check_text(f"{path}engine", command.engine)
@@ -174,18 +95,7 @@ def check_force_leader(command: ForceLeaderCommand, path: str = "") -> None:
         raise Invalid(f"{path}segment_epoch", "must be the segment epoch of the segment's row")
 
 
-def check_force_leaders(command: ForceLeadersCommand) -> None:
-    """Refuse a batch with a wrong election, and say which one it is."""
-    _check_each("elections", command.elections, check_force_leader)
-
-
-def check_engines(command: DecommissionEnginesCommand | RecommissionEnginesCommand) -> None:
-    """Refuse engines without a name."""
-    for position, engine in enumerate(command.engines):
-        check_text(f"engines[{position}]", engine)
-
-
-def check_acknowledge_drops(command: AcknowledgeDropsCommand) -> None:
+def check_acknowledge_drops(command: pb.AcknowledgeDrops) -> None:
     """Refuse an acknowledgement of nobody."""
     check_text("engine", command.engine)
     _check_epoch("broker_epoch", command.broker_epoch)
@@ -216,6 +126,22 @@ def _check_once(field: str, names: list[str]) -> None:
         raise Invalid(field, "must not name an engine twice")
 
 
-def _check_each(field: str, items: Iterable[T], check: Callable[[T, str], None]) -> None:
-    for position, item in enumerate(items):
-        check(item, f"{field}[{position}].")
+def each(field: str, check: Callable[[Any, str], None], most: int = 0) -> Callable[[Any], None]:
+    """Return what refuses a command of too many items, or with a wrong one, and says which."""
+
+    def check_each(command: Any) -> None:
+        items: Sequence[Any] = getattr(command, field)
+        if most and len(items) > most:
+            raise Invalid(
+                field,
+                f"must be at most {most} {field}, not {len(items)}; send them in several requests",
+            )
+        for position, item in enumerate(items):
+            check(item, f"{field}[{position}].")
+
+    return check_each
+
+
+def check_engine(name: str, path: str) -> None:
+    """Refuse an engine without a name."""
+    check_text(path.removesuffix("."), name)

@@ -1,10 +1,9 @@
 import pytest
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_storage_engine.testing.fleet import EngineCluster
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateShardCommand,
-    DecommissionEnginesCommand,
-    RecommissionEnginesCommand,
+    CreateShard,
+    DecommissionEngines,
+    RecommissionEngines,
     ShardState,
 )
 from quorate_storage_engine.v1.rows_pb2 import (
@@ -14,9 +13,11 @@ from quorate_storage_engine.v1.rows_pb2 import (
     ShardConfig,
 )
 
+from tests.support.storage_engine.fleet import EngineCluster
+
 
 async def decommission(cluster: EngineCluster, *engines: str) -> None:
-    command = DecommissionEnginesCommand(engines=engines)
+    command = DecommissionEngines(engines=engines)
     reply = await cluster.node.propose(command, BatchReply)
     assert not reply.refusals
 
@@ -131,7 +132,7 @@ async def test_a_decommissioned_engine_takes_nothing_on_until_it_is_recommission
     await decommission(cluster, "a")
 
     first = await cluster.create_shard("first", replicas=1)
-    reply = await cluster.node.propose(RecommissionEnginesCommand(engines=["a"]), BatchReply)
+    reply = await cluster.node.propose(RecommissionEngines(engines=["a"]), BatchReply)
     second = await cluster.create_shard("second", replicas=1)
 
     assert Engine.FromString(reply.replies[0]) == Engine(name="a")
@@ -141,8 +142,8 @@ async def test_a_decommissioned_engine_takes_nothing_on_until_it_is_recommission
 async def test_unknown_engines_are_refused_by_name(cluster: EngineCluster) -> None:
     await cluster.register("a")
 
-    out = await cluster.node.propose(DecommissionEnginesCommand(engines=["x", "a"]), BatchReply)
-    back = await cluster.node.propose(RecommissionEnginesCommand(engines=["x", "a"]), BatchReply)
+    out = await cluster.node.propose(DecommissionEngines(engines=["x", "a"]), BatchReply)
+    back = await cluster.node.propose(RecommissionEngines(engines=["x", "a"]), BatchReply)
 
     for reply in (out, back):
         assert [(each.item, each.code) for each in reply.refusals] == [(0, "ENGINE_NOT_FOUND")]
@@ -156,7 +157,7 @@ async def test_an_engine_that_has_a_replica_to_drop_does_not_get_it_back(
     out = segment.replicas[2]
     await decommission(cluster, out)
     await until_moved(cluster, out)
-    await cluster.node.propose(RecommissionEnginesCommand(engines=[out]), BatchReply)
+    await cluster.node.propose(RecommissionEngines(engines=[out]), BatchReply)
     other = segment.replicas[1]
     await decommission(cluster, other)
 
@@ -176,7 +177,7 @@ async def test_replicas_that_lack_are_added_when_engines_come(cluster: EngineClu
         storage=STORAGE_TYPE_SEGMENT,
         allow_fewer_replicas=True,
     )
-    await cluster.node.propose(CreateShardCommand(name="s", config=config), ShardState)
+    await cluster.node.propose(CreateShard(name="s", config=config), ShardState)
     await cluster.place_replicas()
     assert list(cluster.segment().replicas) == ["a"]
 

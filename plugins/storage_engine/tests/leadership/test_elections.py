@@ -3,19 +3,20 @@ from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_storage_engine.families import GROUP
 from quorate_storage_engine.leadership.controllers import hold_elections
-from quorate_storage_engine.testing.fleet import EngineCluster
-from quorate_storage_engine.testing.storage_node import ReferenceStorageNode, ReplicaLog
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateShardCommand,
-    CreateShardsCommand,
+    CreateShard,
+    CreateShards,
     Election,
-    ElectLeadersCommand,
-    ForceLeaderCommand,
+    ElectLeaders,
+    ForceLeader,
     SeenSegment,
 )
 from quorate_storage_engine.v1.rows_pb2 import STORAGE_TYPE_SEGMENT, Segment, ShardConfig
 from quorate_storage_engine.v1.storage_node_pb2 import LogEndRequest, LogEndResponse
 from quorate_storage_engine.validation import MOST_CREATED
+
+from tests.support.storage_engine.fleet import EngineCluster
+from tests.support.storage_engine.storage_node import ReferenceStorageNode, ReplicaLog
 
 
 class Engines:
@@ -117,10 +118,10 @@ async def test_without_a_live_in_sync_replica_nobody_leads(cluster: EngineCluste
 async def test_all_leaderships_of_an_engine_move_in_batches(cluster: EngineCluster) -> None:
     await cluster.register_all("abcdef")
     config = ShardConfig(replicas=3, min_in_sync_replicas=1, storage=STORAGE_TYPE_SEGMENT)
-    shards = [CreateShardCommand(name=f"s-{number}", config=config) for number in range(3_200)]
+    shards = [CreateShard(name=f"s-{number}", config=config) for number in range(3_200)]
     for part in range(0, len(shards), MOST_CREATED):
         some = shards[part : part + MOST_CREATED]
-        await cluster.node.propose(CreateShardsCommand(shards=some), BatchReply)
+        await cluster.node.propose(CreateShards(shards=some), BatchReply)
     led = cluster.engines()["a"].leaderships
     assert led > 500
     await cluster.unregister("a")
@@ -216,7 +217,7 @@ async def test_an_election_names_the_registration_that_answered(
     seen = SeenSegment(shard="s", segment=0, segment_epoch=segment.segment_epoch)
     election = Election(seen=seen, engine=segment.last_known_isr[0], broker_epoch=epoch)
 
-    reply = await cluster.node.propose(ElectLeadersCommand(elections=[election]), BatchReply)
+    reply = await cluster.node.propose(ElectLeaders(elections=[election]), BatchReply)
 
     assert [each.code for each in reply.refusals] == ["STALE_BROKER_EPOCH"]
 
@@ -224,9 +225,7 @@ async def test_an_election_names_the_registration_that_answered(
 async def test_an_operator_can_give_up_records_and_it_is_counted(cluster: EngineCluster) -> None:
     segment = await unavailable(cluster, gone=2)
     outside = segment.replicas[2]
-    command = ForceLeaderCommand(
-        shard="s", segment=0, engine=outside, segment_epoch=segment.segment_epoch
-    )
+    command = ForceLeader(shard="s", segment=0, engine=outside, segment_epoch=segment.segment_epoch)
 
     with pytest.raises(Rejected, match="INELIGIBLE_REPLICA"):
         await cluster.node.propose(command, Segment)

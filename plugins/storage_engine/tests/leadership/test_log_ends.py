@@ -3,17 +3,18 @@ from typing import Any, get_args
 
 import pytest
 from quorate_storage_engine.leadership.log_ends import ask_over_grpc, is_credible
-from quorate_storage_engine.testing.fleet import EngineCluster
-from quorate_storage_engine.testing.storage_node import (
+from quorate_storage_engine.v1.queries_pb2 import SegmentId
+from quorate_storage_engine.v1.rows_pb2 import Segment
+from quorate_storage_engine.v1.storage_node_pb2 import LogEnd, LogEndRequest
+
+from tests.support.storage_engine.fleet import EngineCluster
+from tests.support.storage_engine.storage_node import (
     Fault,
     MisbehavingStorageNode,
     ReferenceStorageNode,
     ReplicaLog,
     served,
 )
-from quorate_storage_engine.v1.queries_pb2 import SegmentId
-from quorate_storage_engine.v1.rows_pb2 import Segment
-from quorate_storage_engine.v1.storage_node_pb2 import LogEnd, LogEndRequest
 
 
 @pytest.fixture

@@ -5,17 +5,18 @@ from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_storage_engine.families import DELETIONS, GROUP
 from quorate_storage_engine.removal.controllers import collect_garbage
-from quorate_storage_engine.testing.fleet import EngineCluster
 from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
-    CreateNextSegmentCommand,
-    DecommissionEnginesCommand,
-    DeleteSegmentCommand,
-    DeleteShardCommand,
+    AcknowledgeDrops,
+    CreateNextSegment,
+    DecommissionEngines,
+    DeleteSegment,
+    DeleteShard,
     DroppedSegment,
     ShardState,
 )
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment, Shard
+
+from tests.support.storage_engine.fleet import EngineCluster
 
 
 async def grow(cluster: EngineCluster, segments: int) -> None:
@@ -23,14 +24,14 @@ async def grow(cluster: EngineCluster, segments: int) -> None:
     await cluster.create_shard()
     for number in range(segments - 1):
         claim = cluster.claim(cluster.segment(number=number))
-        command = CreateNextSegmentCommand(
+        command = CreateNextSegment(
             shard="s", current_segment=number, end_offset=10 * (number + 1), claim=claim
         )
         await cluster.node.propose(command, ShardState)
 
 
 async def delete_shard(cluster: EngineCluster) -> None:
-    await cluster.node.propose(DeleteShardCommand(name="s"), Shard)
+    await cluster.node.propose(DeleteShard(name="s"), Shard)
 
 
 async def test_a_shard_is_gone_when_every_engine_has_dropped_its_replicas(
@@ -97,7 +98,7 @@ async def test_a_removed_segment_moves_the_start_of_its_shard(cluster: EngineClu
     await cluster.register_all("abc")
     await grow(cluster, 3)
     for number in (0, 1):
-        await cluster.node.propose(DeleteSegmentCommand(shard="s", segment=number), Segment)
+        await cluster.node.propose(DeleteSegment(shard="s", segment=number), Segment)
     for engine in "abc":
         await cluster.acknowledge(engine)
 
@@ -155,12 +156,12 @@ async def test_decommissioned_engines_that_are_gone_are_asked_for_nothing(
 ) -> None:
     await cluster.register_all("abcd")
     await grow(cluster, 2)
-    await cluster.node.propose(DeleteSegmentCommand(shard="s", segment=0), Segment)
+    await cluster.node.propose(DeleteSegment(shard="s", segment=0), Segment)
     gone = cluster.segment(number=0).drops[0]
     for engine in list(cluster.segment(number=0).drops)[1:]:
         await cluster.acknowledge(engine)
     await cluster.unregister(gone)
-    await cluster.node.propose(DecommissionEnginesCommand(engines=[gone]), BatchReply)
+    await cluster.node.propose(DecommissionEngines(engines=[gone]), BatchReply)
 
     await cluster.collect_garbage()
 
@@ -182,7 +183,7 @@ async def test_an_engine_that_left_nothing_but_drops_is_decommissioned(
     assert [drop.engine for drop in cluster.drops()] == ["c"]
     assert "c" not in cluster.engines()
 
-    reply = await cluster.node.propose(DecommissionEnginesCommand(engines=["c"]), BatchReply)
+    reply = await cluster.node.propose(DecommissionEngines(engines=["c"]), BatchReply)
     await cluster.collect_garbage()
 
     assert not reply.refusals
@@ -195,7 +196,7 @@ async def test_only_the_registered_process_acknowledges(cluster: EngineCluster) 
     await delete_shard(cluster)
     await cluster.collect_garbage()
     before = cluster.drops()
-    command = AcknowledgeDropsCommand(
+    command = AcknowledgeDrops(
         engine="a",
         broker_epoch=99,
         segments=[DroppedSegment(shard_uid=segment.shard_uid, segment=0)],
@@ -210,7 +211,7 @@ async def test_only_the_registered_process_acknowledges(cluster: EngineCluster) 
 async def test_what_nobody_asked_for_may_be_acknowledged(cluster: EngineCluster) -> None:
     await cluster.register_all("abc")
     segment = await cluster.create_shard()
-    command = AcknowledgeDropsCommand(
+    command = AcknowledgeDrops(
         engine="a",
         broker_epoch=cluster.broker_epoch("a"),
         segments=[DroppedSegment(shard_uid=segment.shard_uid, segment=0)],
@@ -267,7 +268,7 @@ async def test_a_late_acknowledgement_answers_no_later_request(cluster: EngineCl
     await cluster.collect_garbage()
     [drop, *_] = cluster.drops()
     before = cluster.drops()
-    command = AcknowledgeDropsCommand(
+    command = AcknowledgeDrops(
         engine=drop.engine,
         broker_epoch=cluster.broker_epoch(drop.engine),
         segments=[

@@ -4,18 +4,17 @@ import pytest
 from google.protobuf.message import Message
 from quorate.plugin import Invalid, Rejected
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_storage_engine.testing.fleet import EngineCluster
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateNextSegmentCommand,
-    DeleteSegmentCommand,
-    DeleteShardCommand,
+    CreateNextSegment,
+    DeleteSegment,
+    DeleteShard,
     IsrMember,
     LeaderClaim,
-    RecordSegmentStartCommand,
-    SealSegmentCommand,
+    RecordSegmentStart,
+    SealSegment,
     ShardState,
-    UpdateSegmentIsrCommand,
-    UpdateSegmentIsrsCommand,
+    UpdateSegmentIsr,
+    UpdateSegmentIsrs,
 )
 from quorate_storage_engine.v1.rows_pb2 import (
     SEGMENT_STATUS_DELETING,
@@ -25,15 +24,17 @@ from quorate_storage_engine.v1.rows_pb2 import (
     Shard,
 )
 
+from tests.support.storage_engine.fleet import EngineCluster
+
 
 async def started(cluster: EngineCluster) -> Segment:
     await cluster.register_all("abcd")
     return await cluster.create_shard()
 
 
-def following(cluster: EngineCluster, end: int = 40, current: int = 0) -> CreateNextSegmentCommand:
+def following(cluster: EngineCluster, end: int = 40, current: int = 0) -> CreateNextSegment:
     segment = cluster.segment(number=current)
-    return CreateNextSegmentCommand(
+    return CreateNextSegment(
         shard="s",
         current_segment=current,
         end_offset=end,
@@ -42,14 +43,14 @@ def following(cluster: EngineCluster, end: int = 40, current: int = 0) -> Create
     )
 
 
-def sealing(cluster: EngineCluster, end: int = 40) -> SealSegmentCommand:
+def sealing(cluster: EngineCluster, end: int = 40) -> SealSegment:
     claim = cluster.claim(cluster.segment())
-    return SealSegmentCommand(shard="s", segment=0, end_offset=end, end_timestamp_ms=7, claim=claim)
+    return SealSegment(shard="s", segment=0, end_offset=end, end_timestamp_ms=7, claim=claim)
 
 
-def update(cluster: EngineCluster, engines: str) -> UpdateSegmentIsrCommand:
+def update(cluster: EngineCluster, engines: str) -> UpdateSegmentIsr:
     segment = cluster.segment()
-    return UpdateSegmentIsrCommand(
+    return UpdateSegmentIsr(
         shard="s",
         segment=0,
         claim=cluster.claim(segment),
@@ -130,7 +131,7 @@ async def test_too_few_engines_leave_the_current_segment_as_it_is(cluster: Engin
 
 async def test_the_time_of_the_first_record_is_kept(cluster: EngineCluster) -> None:
     segment = await started(cluster)
-    command = RecordSegmentStartCommand(
+    command = RecordSegmentStart(
         shard="s", segment=0, start_timestamp_ms=5, claim=cluster.claim(segment)
     )
 
@@ -139,7 +140,7 @@ async def test_the_time_of_the_first_record_is_kept(cluster: EngineCluster) -> N
 
 async def test_only_sealed_segments_before_the_last_are_deleted(cluster: EngineCluster) -> None:
     await started(cluster)
-    deletion = DeleteSegmentCommand(shard="s", segment=0)
+    deletion = DeleteSegment(shard="s", segment=0)
 
     assert await refused(cluster, deletion) == "SEGMENT_WRITING"
     await cluster.node.propose(sealing(cluster), Segment)
@@ -149,7 +150,7 @@ async def test_only_sealed_segments_before_the_last_are_deleted(cluster: EngineC
 
     assert deleted.status == SEGMENT_STATUS_DELETING
     assert await cluster.node.propose(deletion, Segment) == deleted
-    claimed = RecordSegmentStartCommand(
+    claimed = RecordSegmentStart(
         shard="s", segment=0, claim=LeaderClaim(engine="a", broker_epoch=1, leader_epoch=1)
     )
     assert await refused(cluster, claimed) == "SEGMENT_DELETING"
@@ -178,11 +179,11 @@ async def test_of_two_updates_of_one_epoch_one_wins(cluster: EngineCluster) -> N
     assert await refused(cluster, second) == "STALE_SEGMENT_EPOCH"
 
 
-Change = Callable[[UpdateSegmentIsrCommand], None]
+Change = Callable[[UpdateSegmentIsr], None]
 
 
 def _claims(**fields: object) -> Change:
-    def change(command: UpdateSegmentIsrCommand) -> None:
+    def change(command: UpdateSegmentIsr) -> None:
         for field, value in fields.items():
             setattr(command.claim, field, value)
 
@@ -267,7 +268,7 @@ async def test_a_batch_refuses_the_wrong_update_alone(cluster: EngineCluster) ->
     wrong.claim.CopyFrom(cluster.claim(other))
     wrong.segment_epoch = 9
 
-    reply = await cluster.node.propose(UpdateSegmentIsrsCommand(updates=[wrong, right]), BatchReply)
+    reply = await cluster.node.propose(UpdateSegmentIsrs(updates=[wrong, right]), BatchReply)
 
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "STALE_SEGMENT_EPOCH")]
     assert Segment.FromString(reply.replies[1]) == cluster.segment()
@@ -280,7 +281,7 @@ async def test_a_shard_that_is_being_deleted_hears_no_leader(cluster: EngineClus
         sealing(cluster),
         following(cluster),
     ]
-    await cluster.node.propose(DeleteShardCommand(name="s"), Shard)
+    await cluster.node.propose(DeleteShard(name="s"), Shard)
 
     assert [await refused(cluster, command) for command in commands] == ["SHARD_DELETING"] * 3
 

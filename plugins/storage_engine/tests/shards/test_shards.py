@@ -6,11 +6,10 @@ from quorate.plugin import Invalid, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
 from quorate_storage_engine.families import SEGMENTS, SHARDS
-from quorate_storage_engine.testing.fleet import EngineCluster
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateShardCommand,
-    CreateShardsCommand,
-    DeleteShardCommand,
+    CreateShard,
+    CreateShards,
+    DeleteShard,
     ShardState,
 )
 from quorate_storage_engine.v1.rows_pb2 import (
@@ -23,15 +22,17 @@ from quorate_storage_engine.v1.rows_pb2 import (
 )
 from quorate_storage_engine.validation import MOST_CREATED
 
+from tests.support.storage_engine.fleet import EngineCluster
 
-def creation(name: str = "s", **config: Any) -> CreateShardCommand:
+
+def creation(name: str = "s", **config: Any) -> CreateShard:
     values: dict[str, Any] = {
         "replicas": 3,
         "min_in_sync_replicas": 2,
         "storage": STORAGE_TYPE_SEGMENT,
         **config,
     }
-    return CreateShardCommand(name=name, config=ShardConfig(**values))
+    return CreateShard(name=name, config=ShardConfig(**values))
 
 
 async def refused(cluster: EngineCluster, command: Message) -> str:
@@ -103,7 +104,7 @@ async def test_a_batch_spreads_shards_evenly_and_answers_each(cluster: EngineClu
     shards = [creation(f"s-{number:04}") for number in range(MOST_CREATED)]
     shards[7].config.replicas = 13
 
-    reply = await cluster.node.propose(CreateShardsCommand(shards=shards), BatchReply)
+    reply = await cluster.node.propose(CreateShards(shards=shards), BatchReply)
 
     assert [(each.item, each.code) for each in reply.refusals] == [(7, "NOT_ENOUGH_ENGINES")]
     assert len(cluster.node.rows(SHARDS)) == len(cluster.node.rows(SEGMENTS)) == MOST_CREATED - 1
@@ -117,7 +118,7 @@ async def test_a_batch_that_would_stop_a_node_for_long_is_refused(cluster: Engin
     shards = [creation(f"s-{number}") for number in range(MOST_CREATED + 1)]
 
     with pytest.raises(Invalid, match="at most 200 shards, not 201; send them in several") as long:
-        await cluster.node.propose(CreateShardsCommand(shards=shards), BatchReply)
+        await cluster.node.propose(CreateShards(shards=shards), BatchReply)
 
     assert long.value.field == "shards"
     assert cluster.node.proposals == []
@@ -127,15 +128,15 @@ async def test_a_shard_that_is_being_deleted_takes_nothing_on(cluster: EngineClu
     await cluster.register_all("abc")
     await cluster.node.propose(creation(), ShardState)
 
-    marked = await cluster.node.propose(DeleteShardCommand(name="s"), Shard)
+    marked = await cluster.node.propose(DeleteShard(name="s"), Shard)
 
     assert marked.status == SHARD_STATUS_DELETING
-    assert await cluster.node.propose(DeleteShardCommand(name="s"), Shard) == marked
+    assert await cluster.node.propose(DeleteShard(name="s"), Shard) == marked
     assert await refused(cluster, creation()) == "SHARD_DELETING"
 
 
 async def test_an_unknown_shard_is_not_deleted(cluster: EngineCluster) -> None:
-    assert await refused(cluster, DeleteShardCommand(name="s")) == "SHARD_NOT_FOUND"
+    assert await refused(cluster, DeleteShard(name="s")) == "SHARD_NOT_FOUND"
 
 
 async def test_racks_are_kept_apart(cluster: EngineCluster) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+from quorate.plugin import Rejected
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
-from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, GetTenantRequest, Tenant
 from quorate_mqtt.topics.families import TOPICS
 from quorate_mqtt.v1.topics_pb2 import CreateTopicRequest, Topic, TopicName
 from quorate_storage_engine.families import DROPS, SHARDS
 from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
-    CreateShardCommand,
+    AcknowledgeDrops,
+    CreateShard,
     DroppedSegment,
     ShardState,
 )
@@ -34,7 +36,7 @@ async def test_a_topic_stays_until_its_shards_are_gone() -> None:
             await topics.Create(CreateTopicRequest(topic=row), None)
             for part in range(2):
                 name = f"{tenant}-{topic[:5]}-{part}"
-                command = CreateShardCommand(name=name, tenant=tenant, topic=topic, config=CONFIG)
+                command = CreateShard(name=name, tenant=tenant, topic=topic, config=CONFIG)
                 await node.propose(command, ShardState)
 
     marked = await topics.Delete(TopicName(tenant="acme", name=LONG), None)
@@ -55,9 +57,7 @@ async def test_a_topic_stays_until_its_shards_are_gone() -> None:
         DroppedSegment(shard_uid=drop.shard_uid, segment=0, segment_epoch=drop.segment_epoch)
         for drop in drops
     ]
-    acknowledgement = AcknowledgeDropsCommand(
-        engine="a", broker_epoch=broker.epoch, segments=segments
-    )
+    acknowledgement = AcknowledgeDrops(engine="a", broker_epoch=broker.epoch, segments=segments)
     await node.propose(acknowledgement, BatchReply)
     await node.run_controller("mqtt.topic_deletion")
 
@@ -70,3 +70,40 @@ async def test_a_topic_stays_until_its_shards_are_gone() -> None:
         ("globex", "other"),
         ("globex", LONG),
     ]
+
+
+async def test_a_tenant_takes_along_the_shards_that_name_no_topic() -> None:
+    node = MemoryNode(["cluster", "mqtt", "storage_engine", "tenant"], at_ms=1_000)
+    tenants = node.servicer("quorate.v1.TenantService")
+    register = RegisterBroker(name="a", cluster_name="test", roles=["engine"], ttl_ms=3_600_000)
+    broker = await node.propose(register, Broker)
+    for tenant in ("acme", "globex"):
+        await node.propose(CreateTenant(name=tenant), Tenant)
+        command = CreateShard(name=f"{tenant}-0", tenant=tenant, config=CONFIG)
+        await node.propose(command, ShardState)
+    with pytest.raises(Rejected, match="holds something in storage_engine"):
+        await tenants.Delete(DeleteTenantRequest(name="acme"), None)
+
+    await tenants.Delete(DeleteTenantRequest(name="acme", cascade=True), None)
+    late = CreateShard(name="late", tenant="acme", config=CONFIG)
+    with pytest.raises(Rejected, match="TENANT_DELETING"):
+        await node.propose(late, ShardState)
+    await node.run_controller("storage_engine.tenant_deletion")
+    await node.run_controller("storage_engine.garbage_collection")
+    await node.run_controller("storage_engine.tenant_deletion")
+    waiting = await tenants.Get(GetTenantRequest(name="acme"), None)
+    assert "storage_engine" in waiting.cascades
+
+    drops = map(Drop.FromString, node.rows(DROPS).values())
+    segments = [
+        DroppedSegment(shard_uid=drop.shard_uid, segment=0, segment_epoch=drop.segment_epoch)
+        for drop in drops
+    ]
+    acknowledgement = AcknowledgeDrops(engine="a", broker_epoch=broker.epoch, segments=segments)
+    await node.propose(acknowledgement, BatchReply)
+    await node.run_controller("storage_engine.tenant_deletion")
+
+    left = {Shard.FromString(row).name for row in node.rows(SHARDS).values()}
+    assert left == {"globex-0"}
+    waiting = await tenants.Get(GetTenantRequest(name="acme"), None)
+    assert "storage_engine" not in waiting.cascades

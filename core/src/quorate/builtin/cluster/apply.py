@@ -50,6 +50,8 @@ def register(txn: Txn, command: RegisterBroker) -> Broker:
 
 def unregister(txn: Txn, command: UnregisterBroker) -> None:
     """Remove a broker, if it is the process that registered last."""
+    if command.missing_ok and txn.get(BROKERS, broker_key(command.name)) is None:
+        return
     broker = _registered(txn, command.name, command.epoch)
     txn.delete(BROKERS, broker_key(command.name))
     _end(txn, broker)

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from quorate.builtin.cluster import apply, families, service, vocabulary
+from quorate.builtin.cluster.coordinators import commands as coordinators, rows
+from quorate.builtin.cluster.coordinators.controllers import MOVING
+from quorate.builtin.cluster.coordinators.service import SERVICE as COORDINATORS
 from quorate.plugin import (
     ColumnFamily,
     Command,
@@ -19,12 +22,12 @@ from quorate.v1 import cluster_pb2 as messages
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
+    return (*families.FAMILIES, *rows.FAMILIES)
 
 
 @hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return vocabulary.COMMANDS
+    return (*vocabulary.COMMANDS, *coordinators.COMMANDS)
 
 
 @hookimpl
@@ -37,19 +40,20 @@ def quorate_data_routes() -> Sequence[DataRoute[Any]]:
         DataRoute(message=messages.UnregisterBroker, apply=apply.unregister),
         DataRoute(message=messages.UnregisterBrokers, apply=apply.unregister_all),
         DataRoute(message=messages.ExpireBrokers, apply=apply.expire),
+        *coordinators.ROUTES,
     ]
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return vocabulary.QUERIES
+    return (*vocabulary.QUERIES, *coordinators.QUERIES)
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [vocabulary.LIVENESS]
+    return [vocabulary.LIVENESS, MOVING]
 
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.SERVICE]
+    return [service.SERVICE, COORDINATORS]

@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from quorate.builtin.cluster.validation import check_text, check_wanted
 from quorate.plugin import Consistency, GrpcService, NodeApi, Rejected
-from quorate.v1 import cluster_pb2_grpc
+from quorate.v1 import cluster_pb2
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import (
     Broker,
@@ -30,7 +30,7 @@ PAGE_SIZE: Final = 100
 LARGEST_PAGE: Final = 1_000
 
 
-class ClusterServicer(cluster_pb2_grpc.ClusterServiceServicer):
+class ClusterServicer:
     """Serves brokers on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -107,7 +107,6 @@ def _check_list(request: ListBrokersRequest) -> None:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate.v1.ClusterService",
-    add_to_server=cluster_pb2_grpc.add_ClusterServiceServicer_to_server,
+    service=cluster_pb2.DESCRIPTOR.services_by_name["ClusterService"],
     servicer=ClusterServicer,
 )

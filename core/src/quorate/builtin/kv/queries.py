@@ -1,55 +1,79 @@
-"""The reads: they run where the pairs are."""
+"""The reads: they run where the pairs are, and splice their answers from the rows."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from quorate.builtin.kv.families import LAST, PAIRS
-from quorate.plugin import Reader, Row, keys, read_each, read_range
-from quorate.v1.kv_pb2 import GetPair, GetPairs, KeyedPair, ListedPair, ListPairs
+from quorate.plugin import Reader, Splice, keys, read_range, read_spliced
+from quorate.plugin.splicing import embedded, head, number, spliced
+from quorate.v1.kv_pb2 import (
+    GetPair,
+    GetPairs,
+    GetPairsResponse,
+    KeyedPair,
+    ListedPair,
+    ListPairs,
+)
 
 #: The most pairs of a page.
 LARGEST_PAGE: Final = 1_000
 #: A page ends behind the pair that fills it.
 PAGE_BYTES: Final = 1 << 20
+#: Where GetPairResponse, ListedPair and ListPairsResponse have a pair: what shards answer is joined
+#: to what the service does.
+PAIR: Final = ListedPair.PAIR_FIELD_NUMBER
+#: How a ListedPair begins behind which there are more.
+MORE: Final = number(ListedPair.MORE_FIELD_NUMBER, True)
+
+#: What a KeyedPair has beside its row, whose fields have the same numbers.
+SPLICE: Final = Splice(KeyedPair.KEY_FIELD_NUMBER, KeyedPair.REVISION_FIELD_NUMBER)
+_RESPONSES: Final = GetPairsResponse.RESPONSES_FIELD_NUMBER
+#: A GetPairsResponse whose one response has no pair.
+ABSENT: Final = head(_RESPONSES, 0)
 
 
-def get_pair(reader: Reader, query: GetPair) -> Iterator[KeyedPair]:
-    """Yield the pair, if there is one."""
-    row = reader.get_row(PAIRS, query.key)
-    if row is not None:
-        yield _keyed(row, keys_only=query.keys_only)
+def get_pair(reader: Reader, query: GetPair) -> Iterator[bytes]:
+    """Yield the pair, if there is one, as a GetPairResponse."""
+    [pair] = reader.get_spliced(PAIRS, [query.key], SPLICE)
+    if pair is not None:
+        yield embedded(PAIR, _named(pair) if query.keys_only else pair)
 
 
-def get_pairs(reader: Reader, query: GetPairs) -> Iterator[KeyedPair]:
-    """Yield the pairs that this shard has, in the order of their keys."""
-    for row in read_each(reader, PAIRS, sorted(set(query.keys))):
-        if row is not None:
-            yield _keyed(row, keys_only=query.keys_only)
+def get_pairs(reader: Reader, query: GetPairs) -> Iterator[bytes]:
+    """Yield a GetPairsResponse with one response for each key, in the order of the query."""
+    keys_only = query.keys_only
+    for pair in read_spliced(reader, PAIRS, list(query.keys), SPLICE):
+        if pair is None:
+            yield ABSENT
+            continue
+        if keys_only:
+            pair = _named(pair)
+        yield _response_head(len(pair)) + pair
 
 
-def list_pairs(reader: Reader, query: ListPairs) -> Sequence[ListedPair]:
-    """Return a page of this shard's pairs; its last one says whether there are more."""
+def list_pairs(reader: Reader, query: ListPairs) -> Sequence[bytes]:
+    """Return a page of this shard's pairs as ListedPairs; its last one says whether there are more.
+
+    That stands in front.
+    """
     limit = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
-    page: list[ListedPair] = []
+    page: list[bytes] = []
     room = PAGE_BYTES
     for row in read_range(reader, PAIRS, *_bounds(query)):
         if len(page) == limit or room <= 0:
-            page[-1].more = True
+            page[-1] = MORE + page[-1]
             break
-        pair = _keyed(row, keys_only=query.keys_only)
-        room -= pair.ByteSize()
-        page.append(ListedPair(pair=pair))
+        key, stored, revision = row
+        pair = spliced(SPLICE, key, revision, stored)
+        page.append(embedded(PAIR, _named(pair) if query.keys_only else pair))
+        room -= len(page[-1])
     return page
 
 
-def key_of(pair: KeyedPair) -> bytes:
-    """Return the key by which pairs of several shards are merged."""
-    return pair.key
-
-
-def listed_key(listed: ListedPair) -> bytes:
+def listed_key(listed: bytes) -> bytes:
     """Return the key by which the pages of several shards are merged."""
-    return listed.pair.key
+    return ListedPair.FromString(listed).pair.key
 
 
 def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
@@ -62,10 +86,15 @@ def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
     return start, end
 
 
-def _keyed(row: Row, *, keys_only: bool) -> KeyedPair:
-    """Return a pair; the fields of its row have the same numbers here."""
-    pair = KeyedPair.FromString(row.value)
-    pair.key, pair.revision = row.key, row.revision
-    if keys_only:
-        pair.ClearField("value")
-    return pair
+@lru_cache(maxsize=4_096)
+def _response_head(size: int) -> bytes:
+    """Return the first bytes of a GetPairsResponse whose pair has this size."""
+    pair = head(PAIR, size)
+    return head(_RESPONSES, len(pair) + size) + pair
+
+
+def _named(pair: bytes) -> bytes:
+    """Return a pair without its value."""
+    named = KeyedPair.FromString(pair)
+    named.ClearField("value")
+    return named.SerializeToString()

@@ -6,10 +6,10 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from quorate.builtin.kv.queries import LARGEST_PAGE, PAGE_BYTES
+from quorate.builtin.kv.queries import ABSENT, LARGEST_PAGE, MORE, PAGE_BYTES, listed_key
 from quorate.builtin.kv.validation import check_key, check_keys, check_list
 from quorate.plugin import Answers, Consistency, GrpcService, NodeApi
-from quorate.v1 import kv_pb2_grpc
+from quorate.v1 import kv_pb2
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.kv_pb2 import (
     CommitPairs,
@@ -26,8 +26,6 @@ from quorate.v1.kv_pb2 import (
     GetPairs,
     GetPairsRequest,
     GetPairsResponse,
-    KeyedPair,
-    ListedPair,
     ListPairs,
     ListPairsRequest,
     ListPairsResponse,
@@ -40,7 +38,7 @@ from quorate.v1.kv_pb2 import (
 )
 
 
-class KvServicer(kv_pb2_grpc.KvServiceServicer):
+class KvServicer:
     """Serves pairs on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -78,22 +76,15 @@ class KvServicer(kv_pb2_grpc.KvServiceServicer):
         """Carry out many transactions in one proposal a shard."""
         return await self._node.propose(request, BatchReply)
 
-    async def Get(self, request: GetPairRequest, context: object) -> GetPairResponse:
-        """Read a pair."""
+    async def Get(self, request: GetPairRequest, context: object) -> bytes:
+        """Read a pair: a GetPairResponse."""
         found = await self._pair(request, keys_only=False)
-        return GetPairResponse(pair=_first(found), age_ms=found.age_ms)
+        return _with_age(GetPairResponse, found)
 
-    async def GetBatch(self, request: GetPairsRequest, context: object) -> GetPairsResponse:
-        """Read many pairs, in the order of the request."""
+    async def GetBatch(self, request: GetPairsRequest, context: object) -> bytes:
+        """Read many pairs, in the order of the request: a GetPairsResponse."""
         found = await self._pairs(request, keys_only=False)
-        pairs = {pair.key: pair for pair in found.rows}
-        response = GetPairsResponse(age_ms=found.age_ms)
-        for key in request.keys:
-            # Built in its place: a message that is put into another one is copied.
-            each, pair = response.responses.add(), pairs.get(key)
-            if pair is not None:
-                each.pair.CopyFrom(pair)
-        return response
+        return _with_age(GetPairsResponse, found)
 
     async def Exists(self, request: GetPairRequest, context: object) -> ExistsPairResponse:
         """Tell whether there is a pair."""
@@ -103,46 +94,45 @@ class KvServicer(kv_pb2_grpc.KvServiceServicer):
     async def ExistsBatch(self, request: GetPairsRequest, context: object) -> ExistPairsResponse:
         """Tell which pairs there are, in the order of the request."""
         found = await self._pairs(request, keys_only=True)
-        there = {pair.key for pair in found.rows}
-        return ExistPairsResponse(exist=[key in there for key in request.keys], age_ms=found.age_ms)
+        return ExistPairsResponse(exist=[row != ABSENT for row in found.rows], age_ms=found.age_ms)
 
-    async def List(self, request: ListPairsRequest, context: object) -> ListPairsResponse:
-        """List a page of pairs."""
+    async def List(self, request: ListPairsRequest, context: object) -> bytes:
+        """List a page of pairs: a ListPairsResponse."""
         check_list(request)
-        return await self._page(request, request.page_token)
+        page, _ = await self._page(request, request.page_token)
+        return page
 
-    async def StreamList(
-        self, request: ListPairsRequest, context: object
-    ) -> AsyncIterator[ListPairsResponse]:
-        """List page by page, to the end."""
+    async def StreamList(self, request: ListPairsRequest, context: object) -> AsyncIterator[bytes]:
+        """List page by page, to the end: ListPairsResponses."""
         check_list(request)
-        page = await self._page(request, request.page_token)
+        page, token = await self._page(request, request.page_token)
         yield page
-        while page.next_page_token:
-            page = await self._page(request, page.next_page_token)
+        while token:
+            page, token = await self._page(request, token)
             yield page
 
-    async def _pair(self, request: GetPairRequest, *, keys_only: bool) -> Answers[KeyedPair]:
+    async def _pair(self, request: GetPairRequest, *, keys_only: bool) -> Answers[bytes]:
         check_key(request.key)
         query = GetPair(key=request.key, keys_only=keys_only)
         return await self._node.read(
             query,
-            KeyedPair,
+            bytes,
             consistency=_consistency(request),
             min_revision=request.min_revision,
         )
 
-    async def _pairs(self, request: GetPairsRequest, *, keys_only: bool) -> Answers[KeyedPair]:
+    async def _pairs(self, request: GetPairsRequest, *, keys_only: bool) -> Answers[bytes]:
         check_keys(request.keys)
         query = GetPairs(keys=request.keys, keys_only=keys_only)
         return await self._node.read(
             query,
-            KeyedPair,
+            bytes,
             consistency=_consistency(request),
             min_revision=request.min_revision,
         )
 
-    async def _page(self, request: ListPairsRequest, after: bytes) -> ListPairsResponse:
+    async def _page(self, request: ListPairsRequest, after: bytes) -> tuple[bytes, bytes]:
+        """Return a page behind a key, and the token of the next one."""
         limit = min(request.page_size or LARGEST_PAGE, LARGEST_PAGE)
         query = ListPairs(
             prefix=request.prefix,
@@ -154,36 +144,40 @@ class KvServicer(kv_pb2_grpc.KvServiceServicer):
         )
         found = await self._node.read(
             query,
-            ListedPair,
+            bytes,
             consistency=_consistency(request),
             min_revision=request.min_revision,
         )
-        page = _page_of(found.rows, limit)
-        page.age_ms = found.age_ms
-        return page
+        pairs, token = _page_of(found.rows, limit)
+        end = ListPairsResponse(next_page_token=token, age_ms=found.age_ms)
+        return b"".join((*pairs, end.SerializeToString())), token
 
 
-def _first(found: Answers[KeyedPair]) -> KeyedPair | None:
-    return found.rows[0] if found.rows else None
-
-
-def _page_of(found: Sequence[ListedPair], limit: int) -> ListPairsResponse:
-    """Return a page of what all shards gave.
+def _page_of(found: Sequence[bytes], limit: int) -> tuple[list[bytes], bytes]:
+    """Return a page of what all shards gave, and the token of the next one.
 
     It ends where any shard has more to give: behind that, the others' pairs are not all there are.
+    A ListPairsResponse has its pairs where a ListedPair has its one.
     """
-    page = ListPairsResponse()
+    page: list[bytes] = []
     room = PAGE_BYTES
     for listed in found:
-        if len(page.pairs) == limit or room <= 0:
-            page.next_page_token = page.pairs[-1].key
-            break
-        page.pairs.append(listed.pair)
-        room -= listed.pair.ByteSize()
-        if listed.more:
-            page.next_page_token = listed.pair.key
-            break
-    return page
+        if len(page) == limit or room <= 0:
+            return page, listed_key(page[-1])
+        more = listed.startswith(MORE)
+        page.append(listed[len(MORE) :] if more else listed)
+        room -= len(page[-1])
+        if more:
+            return page, listed_key(listed)
+    return page, b""
+
+
+def _with_age(response: type[GetPairResponse | GetPairsResponse], found: Answers[bytes]) -> bytes:
+    """Return what is in all answers, and their age."""
+    rows = found.rows
+    if found.age_ms:
+        rows = [*rows, response(age_ms=found.age_ms).SerializeToString()]
+    return b"".join(rows)
 
 
 def _consistency(request: GetPairRequest | GetPairsRequest | ListPairsRequest) -> Consistency:
@@ -191,7 +185,6 @@ def _consistency(request: GetPairRequest | GetPairsRequest | ListPairsRequest) -
 
 
 KV: Final = GrpcService(
-    full_name="quorate.v1.KvService",
-    add_to_server=kv_pb2_grpc.add_KvServiceServicer_to_server,
+    service=kv_pb2.DESCRIPTOR.services_by_name["KvService"],
     servicer=KvServicer,
 )

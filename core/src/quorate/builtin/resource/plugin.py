@@ -1,38 +1,63 @@
-"""What the domain declares: every hook that it implements, and nothing else."""
+"""What the domain declares: one resource, configuration by path whose values are opaque."""
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from quorate.builtin.resource import apply, families, service, vocabulary
-from quorate.plugin import ColumnFamily, Command, DataRoute, GrpcService, Query, hookimpl
-from quorate.v1 import resource_pb2 as commands
+from quorate.plugin import Invalid, Resource, Verb, hookimpl
+from quorate.plugin.checking import check_bytes, check_longest
+from quorate.v1 import resource_pb2 as pb
+
+LONGEST_PATH: Final = 512
+LARGEST_VALUE: Final = 64 * 1024
+#: Their values together fit into one message.
+MOST_PATHS: Final = 100
+
+_PATH: Final = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+
+
+def check_path(field: str, path: str) -> None:
+    """Refuse a path that is none."""
+    if not path:
+        raise Invalid(field, "must not be empty")
+    check_longest(field, path, LONGEST_PATH)
+    if not _PATH.fullmatch(path):
+        raise Invalid(field, "must be names of letters, digits, '.', '_' and '-', joined by '/'")
+
+
+def check_value(put: pb.PutResource, path: str) -> None:
+    """Refuse a value that is too large."""
+    check_bytes(f"{path}value", put.value, LARGEST_VALUE)
+
+
+#: Configuration changes seldom, and who follows it wants to know what has changed.
+RESOURCES: Final = Resource(
+    family="resource.resources",
+    row=pb.Resource,
+    answer=pb.StoredResource,
+    service=pb.DESCRIPTOR.services_by_name["ResourceService"],
+    key=("path",),
+    check=check_value,
+    check_key={"path": check_path},
+    lookups=MOST_PATHS,
+    previous=True,
+    verbs={
+        "Put": Verb(
+            examples=(
+                pb.PutResource(path="settings/offset", value=b"{}", expected_revision=0),
+                pb.PutResource(path="settings/mqtt", value=b'{"rate": 1}'),
+            )
+        ),
+        "Delete": Verb(
+            examples=(
+                pb.DeleteResource(path="settings/mqtt", expected_revision=1),
+                pb.DeleteResource(path="settings/offset"),
+            )
+        ),
+    },
+)
 
 
 @hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return vocabulary.COMMANDS
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [
-        DataRoute(message=commands.PutResource, apply=apply.put_resource),
-        DataRoute(message=commands.PutResources, apply=apply.put_resources),
-        DataRoute(message=commands.DeleteResource, apply=apply.delete_resource),
-        DataRoute(message=commands.DeleteResources, apply=apply.delete_resources),
-    ]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return vocabulary.QUERIES
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.RESOURCE]
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return [RESOURCES]

@@ -6,12 +6,14 @@ from quorate.builtin.schema.families import (
     BINDINGS,
     BOUND,
     SCHEMAS,
+    TENANTS,
     VERSIONS,
     binding_key,
     bound_key,
     schema_key,
     version_key,
 )
+from quorate.builtin.schema.validation import UPDATES
 from quorate.plugin import Rejected, Txn, answer_each, keys
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.schema_pb2 import (
@@ -21,14 +23,18 @@ from quorate.v1.schema_pb2 import (
     CreateSchemas,
     DeleteSchema,
     DeleteSchemas,
+    PutSchema,
+    PutSchemas,
     Schema,
     SchemaBinding,
+    SchemaKind,
     SchemaVersion,
     UnbindSchema,
     UnbindSchemas,
     UpdateSchema,
     UpdateSchemas,
 )
+from quorate.v1.tenant_pb2 import Tenant
 
 #: One command deletes them all.
 MOST_VERSIONS: Final = 100
@@ -40,13 +46,7 @@ def create_schema(txn: Txn, command: CreateSchema) -> Schema:
         raise Rejected(
             "ALREADY_EXISTS", f"schema {command.name} of {command.tenant} is there already"
         )
-    schema = Schema(
-        tenant=command.tenant,
-        name=command.name,
-        kind=command.kind,
-        created_at_ms=txn.proposed_at_ms,
-    )
-    return _add_version(txn, schema, command.definition)
+    return _create(txn, command)
 
 
 def create_schemas(txn: Txn, command: CreateSchemas) -> BatchReply:
@@ -55,7 +55,7 @@ def create_schemas(txn: Txn, command: CreateSchemas) -> BatchReply:
 
 
 def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
-    """Add a version, if the newest one is the one that is expected."""
+    """Change what is given, if the newest version is the one that is expected."""
     schema = _there(txn, command.tenant, command.name)
     if command.expected_version not in (0, schema.version):
         raise Rejected(
@@ -63,22 +63,47 @@ def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
             f"schema {command.name} of {command.tenant} has version {schema.version}, "
             f"and version {command.expected_version} is expected: read it again",
         )
-    if schema.version >= MOST_VERSIONS:
-        raise Rejected(
-            "RESOURCE_EXHAUSTED",
-            f"schema {command.name} of {command.tenant} has {MOST_VERSIONS} versions, "
-            "the most there can be: create another schema",
-        )
-    return _add_version(txn, schema, command.definition)
+    given = UPDATES.given(command).paths
+    if "description" in given:
+        schema.description = command.description
+    if "definition" in given:
+        return _add_version(txn, schema, command.definition)
+    return _write(txn, schema)
 
 
 def update_schemas(txn: Txn, command: UpdateSchemas) -> BatchReply:
-    """Add versions to many schemas."""
+    """Change what is given of many schemas."""
     return answer_each(txn, command.schemas, update_schema)
+
+
+def put_schema(txn: Txn, command: PutSchema) -> Schema:
+    """Make a schema, or replace what is said of it; the same definition is no new version."""
+    stored = txn.get(SCHEMAS, schema_key(command.tenant, command.name))
+    if stored is None:
+        return _create(txn, command)
+    schema = Schema.FromString(stored)
+    if schema.kind != command.kind:
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"schema {command.name} of {command.tenant} is of kind {SchemaKind.Name(schema.kind)}, "
+            "which stays: put another schema",
+        )
+    schema.description = command.description
+    newest = txn.get(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
+    if SchemaVersion.FromString(newest or b"").definition != command.definition:
+        return _add_version(txn, schema, command.definition)
+    return _write(txn, schema)
+
+
+def put_schemas(txn: Txn, command: PutSchemas) -> BatchReply:
+    """Make or replace many schemas."""
+    return answer_each(txn, command.schemas, put_schema)
 
 
 def delete_schema(txn: Txn, command: DeleteSchema) -> None:
     """Delete a schema that is bound to nothing, with all its versions."""
+    if command.missing_ok and txn.get(SCHEMAS, schema_key(command.tenant, command.name)) is None:
+        return
     schema = _there(txn, command.tenant, command.name)
     for row in txn.scan(BOUND, *keys.prefix(command.tenant, command.name), limit=1):
         _, _, resource = keys.unpack(row.key)
@@ -99,6 +124,7 @@ def delete_schemas(txn: Txn, command: DeleteSchemas) -> BatchReply:
 def bind_schema(txn: Txn, command: BindSchema) -> None:
     """Bind a schema to a resource; a binding that there is stays as it is."""
     _there(txn, command.tenant, command.name)
+    _check_tenant(txn, command.tenant)
     key = binding_key(command.tenant, command.resource, command.name)
     if txn.get(BINDINGS, key) is None:
         binding = SchemaBinding(tenant=command.tenant, resource=command.resource, name=command.name)
@@ -115,6 +141,8 @@ def unbind_schema(txn: Txn, command: UnbindSchema) -> None:
     """Take a schema off a resource."""
     key = binding_key(command.tenant, command.resource, command.name)
     if txn.get(BINDINGS, key) is None:
+        if command.missing_ok:
+            return
         raise Rejected(
             "NOT_FOUND",
             f"schema {command.name} of {command.tenant} is not bound to {command.resource}",
@@ -128,6 +156,27 @@ def unbind_schemas(txn: Txn, command: UnbindSchemas) -> BatchReply:
     return answer_each(txn, command.bindings, unbind_schema)
 
 
+def _check_tenant(txn: Txn, name: str) -> None:
+    """Refuse something new for a tenant that is not there or is being deleted."""
+    value = txn.get(TENANTS, keys.pack(name))
+    if value is None:
+        raise Rejected("NOT_FOUND", f"there is no tenant {name}: create it first")
+    if Tenant.FromString(value).deleting_at_ms:
+        raise Rejected("FAILED_PRECONDITION", f"tenant {name} is being deleted: it takes nothing")
+
+
+def _create(txn: Txn, command: CreateSchema | PutSchema) -> Schema:
+    _check_tenant(txn, command.tenant)
+    schema = Schema(
+        tenant=command.tenant,
+        name=command.name,
+        kind=command.kind,
+        description=command.description,
+        created_at_ms=txn.proposed_at_ms,
+    )
+    return _add_version(txn, schema, command.definition)
+
+
 def _there(txn: Txn, tenant: str, name: str) -> Schema:
     value = txn.get(SCHEMAS, schema_key(tenant, name))
     if value is None:
@@ -136,8 +185,13 @@ def _there(txn: Txn, tenant: str, name: str) -> Schema:
 
 
 def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
+    if schema.version >= MOST_VERSIONS:
+        raise Rejected(
+            "RESOURCE_EXHAUSTED",
+            f"schema {schema.name} of {schema.tenant} has {MOST_VERSIONS} versions, "
+            "the most there can be: create another schema",
+        )
     schema.version += 1
-    schema.updated_at_ms = txn.proposed_at_ms
     version = SchemaVersion(
         tenant=schema.tenant,
         name=schema.name,
@@ -151,6 +205,11 @@ def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
         version_key(schema.tenant, schema.name, schema.version),
         version.SerializeToString(deterministic=True),
     )
+    return _write(txn, schema)
+
+
+def _write(txn: Txn, schema: Schema) -> Schema:
+    schema.updated_at_ms = txn.proposed_at_ms
     key = schema_key(schema.tenant, schema.name)
     txn.put(SCHEMAS, key, schema.SerializeToString(deterministic=True))
     return schema

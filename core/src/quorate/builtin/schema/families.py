@@ -13,6 +13,9 @@ BINDINGS: Final = "schema.bindings"
 #: The same by tenant, schema and resource: whether a schema is bound.
 BOUND: Final = "schema.bound_schemas"
 
+#: The rows of core's tenants, which lie in the same shard.
+TENANTS: Final = "tenant.tenants"
+
 FAMILIES: Final = (
     ColumnFamily(name=SCHEMAS, group=GROUP, row=Schema),
     ColumnFamily(name=VERSIONS, group=GROUP, row=SchemaVersion),

@@ -1,17 +1,19 @@
 """The reads: they run where the rows are, in one shard."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from quorate.builtin.schema.families import (
     BINDINGS,
+    BOUND,
     SCHEMAS,
     VERSIONS,
     binding_key,
+    bound_key,
     schema_key,
     version_key,
 )
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, Row, keys
 from quorate.v1.schema_pb2 import (
     GetSchema,
     ListSchemaBindings,
@@ -24,6 +26,8 @@ from quorate.v1.schema_pb2 import (
 )
 
 PAGE: Final = 100
+#: A page ends with the row that reaches it, and so fits into one message.
+PAGE_BYTES: Final = 4 * 1024 * 1024
 
 
 def get_schema(reader: Reader, query: GetSchema) -> Iterator[SchemaVersion]:
@@ -38,28 +42,57 @@ def get_schema(reader: Reader, query: GetSchema) -> Iterator[SchemaVersion]:
 
 
 def list_schemas(reader: Reader, query: ListSchemas) -> Iterator[SchemaPage]:
-    """Yield one page of the schemas of a tenant whose names begin with the prefix."""
-    start, end = keys.opening(query.tenant, query.prefix)
-    if query.after:
-        start = min(end, max(start, keys.behind(schema_key(query.tenant, query.after))))
-    limit = query.limit or PAGE
-    rows = list(reader.scan(SCHEMAS, start, end, limit=limit + 1))
-    page = SchemaPage(schemas=[Schema.FromString(row.value) for row in rows[:limit]])
-    if len(rows) > limit:
-        page.next_after = page.schemas[-1].name
+    """Yield one page of the schemas whose names begin with the prefix."""
+    start, end = keys.opening(query.tenant, query.prefix) if query.tenant else keys.prefix()
+    after = query.page_token or (schema_key(query.tenant, query.after) if query.after else b"")
+    page, size = SchemaPage(), 0
+    last = b""
+    for row in _rows(reader, SCHEMAS, start, end, after, query.limit):
+        if len(page.schemas) == (query.limit or PAGE) or size >= PAGE_BYTES:
+            page.next_page_token = last
+            page.next_after = page.schemas[-1].name if query.tenant else ""
+            break
+        last = row.key
+        schema = page.schemas.add()
+        schema.MergeFromString(row.value)
+        size += len(row.value)
+        if query.definitions:
+            value = reader.get(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
+            page.versions.add().MergeFromString(value or b"")
+            size += len(value or b"")
     yield page
 
 
 def list_bindings(reader: Reader, query: ListSchemaBindings) -> Iterator[SchemaBindingPage]:
-    """Yield one page of the bindings of a tenant, or of one of its resources."""
-    named = (query.tenant, query.resource) if query.resource else (query.tenant,)
-    start, end = keys.prefix(*named)
+    """Yield one page of bindings: of all tenants, a tenant, a resource or a schema."""
+    family = BOUND if query.name else BINDINGS
+    start, end = keys.prefix(*filter(None, (query.tenant, query.name or query.resource)))
+    after = query.page_token
     if query.HasField("after"):
-        after = binding_key(query.tenant, query.after.resource, query.after.name)
-        start = min(end, max(start, keys.behind(after)))
+        resource, name = query.after.resource, query.after.name
+        key = bound_key(query.tenant, name, resource)
+        after = key if query.name else binding_key(query.tenant, resource, name)
     limit = query.limit or PAGE
-    rows = list(reader.scan(BINDINGS, start, end, limit=limit + 1))
-    page = SchemaBindingPage(bindings=[SchemaBinding.FromString(row.value) for row in rows[:limit]])
+    rows = list(_rows(reader, family, start, end, after, query.limit))
+    page = SchemaBindingPage(bindings=[_binding(family, row) for row in rows[:limit]])
     if len(rows) > limit:
-        page.next_after.CopyFrom(page.bindings[-1])
+        page.next_page_token = rows[limit - 1].key
+        if query.tenant:
+            page.next_after.CopyFrom(page.bindings[-1])
     yield page
+
+
+def _rows(
+    reader: Reader, family: str, start: bytes, end: bytes, after: bytes, limit: int
+) -> Iterable[Row]:
+    """Return the rows of a page that begins behind a key, and one more."""
+    if after:
+        start = min(end, max(start, keys.behind(after)))
+    return reader.scan(family, start, end, limit=(limit or PAGE) + 1)
+
+
+def _binding(family: str, row: Row) -> SchemaBinding:
+    if family == BINDINGS:
+        return SchemaBinding.FromString(row.value)
+    tenant, name, resource = keys.unpack(row.key)
+    return SchemaBinding(tenant=str(tenant), resource=str(resource), name=str(name))

@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from quorate.builtin.schema.validation import check_list, check_list_bindings, check_schema
 from quorate.plugin import GrpcService, NodeApi, Rejected
-from quorate.v1 import schema_pb2_grpc
+from quorate.v1 import schema_pb2
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.schema_pb2 import (
     BindSchema,
@@ -21,6 +21,8 @@ from quorate.v1.schema_pb2 import (
     GetSchema,
     ListSchemaBindings,
     ListSchemas,
+    PutSchema,
+    PutSchemas,
     Schema,
     SchemaBindingPage,
     SchemaPage,
@@ -32,7 +34,7 @@ from quorate.v1.schema_pb2 import (
 )
 
 
-class SchemaService(schema_pb2_grpc.SchemaServiceServicer):
+class SchemaService:
     """Serves schemas on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -47,11 +49,19 @@ class SchemaService(schema_pb2_grpc.SchemaServiceServicer):
         return await self._node.propose(request, BatchReply)
 
     async def Update(self, request: UpdateSchema, context: object) -> Schema:
-        """Add a version to one schema."""
+        """Change what is given of one schema."""
         return await self._node.propose(request, Schema)
 
     async def UpdateBatch(self, request: UpdateSchemas, context: object) -> BatchReply:
-        """Add versions to many schemas in one proposal."""
+        """Change what is given of many schemas in one proposal."""
+        return await self._node.propose(request, BatchReply)
+
+    async def Put(self, request: PutSchema, context: object) -> Schema:
+        """Make or replace one schema."""
+        return await self._node.propose(request, Schema)
+
+    async def PutBatch(self, request: PutSchemas, context: object) -> BatchReply:
+        """Make or replace many schemas in one proposal."""
         return await self._node.propose(request, BatchReply)
 
     async def Delete(self, request: DeleteSchema, context: object) -> Empty:
@@ -90,20 +100,19 @@ class SchemaService(schema_pb2_grpc.SchemaServiceServicer):
         )
 
     async def List(self, request: ListSchemas, context: object) -> SchemaPage:
-        """List a page of a tenant's schemas."""
+        """List a page of schemas."""
         check_list(request)
         [page] = [page async for page in self._node.query(request, SchemaPage)]
         return page
 
     async def ListBindings(self, request: ListSchemaBindings, context: object) -> SchemaBindingPage:
-        """List a page of a tenant's bindings."""
+        """List a page of bindings."""
         check_list_bindings(request)
         [page] = [page async for page in self._node.query(request, SchemaBindingPage)]
         return page
 
 
 SCHEMA: Final = GrpcService(
-    full_name="quorate.v1.SchemaService",
-    add_to_server=schema_pb2_grpc.add_SchemaServiceServicer_to_server,
+    service=schema_pb2.DESCRIPTOR.services_by_name["SchemaService"],
     servicer=SchemaService,
 )

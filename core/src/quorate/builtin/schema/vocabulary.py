@@ -27,6 +27,8 @@ from quorate.v1.schema_pb2 import (
     GetSchema,
     ListSchemaBindings,
     ListSchemas,
+    PutSchema,
+    PutSchemas,
     UnbindSchema,
     UnbindSchemas,
     UpdateSchema,
@@ -41,6 +43,9 @@ _UPDATE: Final = UpdateSchema(
     tenant="acme", name="order", definition=b'{"type": "object"}', expected_version=1
 )
 _UPDATE_OTHER: Final = UpdateSchema(tenant="acme", name="parcel", definition=b'"bytes"')
+_PUT: Final = PutSchema(
+    tenant="acme", name="order", kind=SCHEMA_KIND_JSON, definition=b"[]", description="Orders."
+)
 _DELETE: Final = DeleteSchema(tenant="acme", name="order")
 _DELETE_OTHER: Final = DeleteSchema(tenant="acme", name="parcel")
 _BIND: Final = BindSchema(tenant="acme", resource="topics/orders", name="order")
@@ -92,6 +97,29 @@ UPDATE_BATCH: Final = Command(
     validate=check_updates,
     public=True,
     examples=(UpdateSchemas(schemas=[_UPDATE_OTHER, _UPDATE]),),
+)
+
+PUT: Final = Command(
+    message=PutSchema,
+    group=GROUP,
+    shard_key=constant_key,
+    validate=check_create,
+    public=True,
+    examples=(_PUT,),
+)
+
+PUT_BATCH: Final = Command(
+    message=PutSchemas,
+    group=GROUP,
+    items=Items(
+        get=lambda command: command.schemas,
+        shard_key=constant_key,
+        make=lambda _, schemas: PutSchemas(schemas=schemas),
+        key=lambda schema: schema_key(schema.tenant, schema.name),
+    ),
+    validate=check_creates,
+    public=True,
+    examples=(PutSchemas(schemas=[_PUT]),),
 )
 
 DELETE: Final = Command(
@@ -178,6 +206,8 @@ COMMANDS: Final[tuple[Command[Any], ...]] = (
     CREATE_BATCH,
     UPDATE,
     UPDATE_BATCH,
+    PUT,
+    PUT_BATCH,
     BIND,
     BIND_BATCH,
     UNBIND,

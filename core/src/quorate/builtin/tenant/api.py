@@ -1,39 +1,31 @@
 """What other plugins take part with in the deletion of a tenant."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable
 
-from quorate.plugin import NodeApi
-from quorate.v1.tenant_pb2 import ListTenants, Tenant, TenantPage
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import Message
 
-#: Tenants that are looked at in one read.
-_PAGE: Final = 1_000
+from quorate.plugin import NodeApi, ShardRef
+from quorate.plugin.resource import TenantCascade, waiting_tenants
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.tenant_pb2 import FinishTenantCascade
+
+__all__ = ["TenantCascade", "erase_waiting", "waiting_tenants"]
 
 
-@dataclass(frozen=True, slots=True)
-class TenantCascade:
-    """What a plugin gives to `tenant.cascades`; the extension's name is its cascade.
+async def erase_waiting(
+    node: NodeApi,
+    shard: ShardRef,
+    cascade: str,
+    erasure: Callable[[NodeApi, str], Awaitable[Message | None]],
+) -> None:
+    """Delete what a plugin holds of every tenant that waits for it, and finish its cascade.
 
-    A tenant that is marked for deletion names the cascade in its row. The plugin deletes what it
-    holds of the tenant, and takes on nothing new; then it proposes `FinishTenantCascade`.
+    `erasure` returns the next batch command that deletes rows of the tenant of that name; None:
+    nothing is left. It fits rows that lie in the shard of the tenants, where no copy lags.
     """
-
-    #: Whether the plugin holds anything of the tenant of that name.
-    holds: Callable[[NodeApi, str], Awaitable[bool]]
-
-
-async def waiting_tenants(node: NodeApi, cascade: str) -> AsyncIterator[Tenant]:
-    """Yield the tenants that are being deleted and still name a cascade, by name.
-
-    They are read page by page, and whoever is given one may finish its part before the next.
-    """
-    query = ListTenants(limit=_PAGE)
-    while True:
-        [page] = [page async for page in node.query(query, TenantPage)]
-        for tenant in page.tenants:
-            if cascade in tenant.cascades:
-                yield tenant
-        if not page.next_after:
-            return
-        query.after = page.next_after
+    async for tenant in waiting_tenants(node, cascade):
+        while (command := await erasure(node, tenant.name)) is not None:
+            await node.propose(command, BatchReply, if_leader=shard)
+        done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=cascade)
+        await node.propose(done, Empty, if_leader=shard)

@@ -1,56 +1,210 @@
-"""What the domain declares: every hook that it implements, and nothing else."""
+"""What the domain declares: tenants, whose deletion waits for what other plugins hold of them."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from quorate.builtin.tenant import apply, cascades, families, service, vocabulary
 from quorate.plugin import (
-    ColumnFamily,
-    Command,
-    DataRoute,
     Extension,
     ExtensionPoint,
-    GrpcService,
-    Query,
+    Invalid,
+    NodeApi,
+    Rejected,
+    Resource,
+    TenantCascade,
+    Txn,
+    Verb,
+    find_row,
+    get_row,
     hookimpl,
+    keys,
+    write_row,
 )
-from quorate.v1 import tenant_pb2 as commands
+from quorate.plugin.checking import check_any, check_description, check_name
+from quorate.plugin.resource.tenants import CASCADES, TENANTS as FAMILY
+from quorate.v1 import tenant_pb2 as pb
+from quorate.v1.batch_pb2 import BatchReply
+
+#: The sequence of the tenants' ids.
+IDS: Final = "tenant.ids"
+MOST_LIMITS: Final = 64
+#: Each may ask every cascade whether it holds something.
+MOST_DELETIONS: Final = 100
+
+
+def check_tenant(tenant: pb.CreateTenant | pb.PutTenant | pb.UpdateTenant, path: str) -> None:
+    """Refuse more words or limits than a row may have."""
+    check_description(f"{path}description", tenant.description)
+    if len(tenant.limits) > MOST_LIMITS:
+        raise Invalid(f"{path}limits", f"must be at most {MOST_LIMITS}, not {len(tenant.limits)}")
+    for name in sorted(tenant.limits):
+        check_name(f"{path}limits[{name[:128]!r}]", name)
+
+
+def check_mark(mark: pb.MarkTenant, path: str) -> None:
+    """Refuse cascades that are none, or not in their order."""
+    for position, cascade in enumerate(mark.cascades):
+        check_name(f"{path}cascades[{position}]", cascade)
+    if list(mark.cascades) != sorted(set(mark.cascades)):
+        raise Invalid(f"{path}cascades", "must be in the order of their names, each once")
+
+
+def check_finish(finish: pb.FinishTenantCascade, path: str) -> None:
+    """Refuse a cascade that is none, and an id that no tenant has."""
+    if finish.id == 0:
+        raise Invalid(f"{path}id", "must be that of the tenant")
+    check_name(f"{path}cascade", finish.cascade)
+
+
+def change(txn: Txn, before: pb.Tenant | None, after: pb.Tenant | None) -> None:
+    """Give a new tenant its id; refuse to change one that is being deleted."""
+    if before is None and after is not None:
+        after.id = txn.next_id(IDS)
+    elif before is not None and before.deleting_at_ms:
+        raise Rejected("FAILED_PRECONDITION", f"tenant {before.name} is being deleted")
+
+
+def mark(txn: Txn, command: pb.MarkTenant) -> pb.Tenant:
+    """Mark a tenant for deletion with what is to be done before; with nothing, delete it."""
+    if command.missing_ok and find_row(txn, TENANTS, command) is None:
+        return pb.Tenant()
+    tenant = get_row(txn, TENANTS, command)
+    if tenant.deleting_at_ms:
+        return tenant
+    # Zero is no mark.
+    tenant.deleting_at_ms = max(1, txn.proposed_at_ms)
+    tenant.cascades.extend(command.cascades)
+    return _write_or_remove(txn, tenant)
+
+
+def finish_cascade(txn: Txn, command: pb.FinishTenantCascade) -> None:
+    """Take a name off a tenant that is being deleted; the last one takes the tenant along."""
+    tenant = find_row(txn, TENANTS, command)
+    if tenant is not None and tenant.id == command.id and command.cascade in tenant.cascades:
+        tenant.cascades.remove(command.cascade)
+        _write_or_remove(txn, tenant)
+
+
+def _write_or_remove(txn: Txn, tenant: pb.Tenant) -> pb.Tenant:
+    if tenant.cascades:
+        return write_row(txn, TENANTS, tenant)
+    txn.delete(FAMILY, keys.pack(tenant.name))
+    return tenant
+
+
+class Deletions:
+    """Deletes tenants: the cascades are known to the nodes, not to the handlers."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+        self._cascades: Final[Mapping[str, TenantCascade]] = node.extensions(
+            CASCADES, TenantCascade
+        )
+
+    async def Delete(self, request: pb.DeleteTenantRequest, context: object) -> pb.Tenant:
+        """Mark one tenant for deletion, or refuse to while it holds something."""
+        check_name("name", request.name)
+        return await self._node.propose(await self._mark(request), pb.Tenant)
+
+    async def DeleteBatch(self, request: pb.DeleteTenantsRequest, context: object) -> BatchReply:
+        """Mark many tenants for deletion in one proposal, but those that are refused."""
+        _check_deletions(request)
+        refusals: dict[int, tuple[str, str]] = {}
+        marks: dict[int, pb.MarkTenant] = {}
+        for position, deletion in enumerate(request.deletions):
+            try:
+                marks[position] = await self._mark(deletion)
+            except Rejected as refusal:
+                refusals[position] = (refusal.code, refusal.message)
+        answer = BatchReply(items=len(request.deletions))
+        replies = [b""] * answer.items
+        if marks:
+            command = pb.MarkTenants(tenants=marks.values())
+            marked = await self._node.propose(command, BatchReply)
+            positions = list(marks)
+            for position, reply in zip(positions, marked.replies, strict=True):
+                replies[position] = reply
+            for each in marked.refusals:
+                refusals[positions[each.item]] = (each.code, each.message)
+            answer.revisions.extend(marked.revisions)
+        for position, (code, message) in sorted(refusals.items()):
+            answer.refusals.add(item=position, code=code, message=message)
+        answer.replies.extend(replies)
+        return answer
+
+    async def _mark(self, request: pb.DeleteTenantRequest) -> pb.MarkTenant:
+        """Return the mark, with every cascade: what comes in meanwhile is deleted as well."""
+        names = sorted(self._cascades)
+        if not request.cascade:
+            holders = [
+                name for name in names if await self._cascades[name].holds(self._node, request.name)
+            ]
+            if holders:
+                raise Rejected(
+                    "FAILED_PRECONDITION",
+                    f"tenant {request.name} holds something in {', '.join(holders)}: "
+                    "delete that first, or set cascade",
+                )
+        return pb.MarkTenant(name=request.name, cascades=names, missing_ok=request.missing_ok)
+
+
+def _check_deletions(request: pb.DeleteTenantsRequest) -> None:
+    check_any("deletions", request.deletions, MOST_DELETIONS)
+    seen: set[str] = set()
+    for position, deletion in enumerate(request.deletions):
+        field = f"deletions[{position}].name"
+        check_name(field, deletion.name)
+        if deletion.name in seen:
+            raise Invalid(field, f"names {deletion.name} a second time")
+        seen.add(deletion.name)
+
+
+_ACME: Final = pb.Tenant(name="acme", description="makes everything", limits={"topics": 10})
+#: The first id of a shard is 1.
+_DONE: Final = tuple(
+    pb.FinishTenantCascade(name="acme", id=1, cascade=each) for each in ("offset", "mqtt")
+)
+
+#: Whose data the rows of other domains are; the host copies them to whoever reads them.
+TENANTS: Final = Resource(
+    family=FAMILY,
+    row=pb.Tenant,
+    service=pb.DESCRIPTOR.services_by_name["TenantService"],
+    key=("name",),
+    check=check_tenant,
+    internal=("id", "deleting_at_ms", "cascades"),
+    changed=change,
+    mirrored=True,
+    cli=False,
+    table=False,
+    servicer=Deletions,
+    examples=(pb.Tenant(name="bolt"), _ACME),
+    verbs={
+        "Delete": Verb(by_hand=True),
+        "Mark": Verb(
+            apply=mark,
+            check=check_mark,
+            message=pb.MarkTenants,
+            examples=(
+                pb.MarkTenant(name="bolt"),
+                pb.MarkTenant(name="acme", cascades=["mqtt", "offset"]),
+            ),
+        ),
+        "FinishCascade": Verb(
+            apply=finish_cascade,
+            check=check_finish,
+            message=pb.FinishTenantCascades,
+            key=lambda finish: keys.pack(finish.name, finish.id, finish.cascade),
+            examples=_DONE,
+        ),
+    },
+)
 
 
 @hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return vocabulary.COMMANDS
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [
-        DataRoute(message=commands.CreateTenant, apply=apply.create_tenant),
-        DataRoute(message=commands.CreateTenants, apply=apply.create_tenants),
-        DataRoute(message=commands.UpdateTenant, apply=apply.update_tenant),
-        DataRoute(message=commands.UpdateTenants, apply=apply.update_tenants),
-        DataRoute(message=commands.MarkTenant, apply=apply.mark_tenant),
-        DataRoute(message=commands.MarkTenants, apply=apply.mark_tenants),
-        DataRoute(message=commands.FinishTenantCascade, apply=apply.finish_cascade),
-        DataRoute(message=commands.FinishTenantCascades, apply=apply.finish_cascades),
-    ]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return vocabulary.QUERIES
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.TENANT]
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return [TENANTS]
 
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [cascades.POINT]
+    return [ExtensionPoint(name=CASCADES, type=TenantCascade)]

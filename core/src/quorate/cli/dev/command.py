@@ -12,7 +12,7 @@ import click
 
 from quorate.cli.deferred import terminal_of
 from quorate.cli.dev.endings import cut_short, ended
-from quorate.cli.dev.following import Event, Look, carried, changes
+from quorate.cli.dev.following import Event, Look, alarms, carried, changes
 from quorate.cli.dev.layout import (
     DEFAULT_NODES,
     DEFAULT_PORT,
@@ -198,6 +198,8 @@ class _Development:
             f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal looks at it",
             {"event": "ready", "nodes": rows},
         )
+        for event in alarms(None, look):
+            self._tell(event)
         return look
 
     async def _stop(self) -> None:

@@ -44,12 +44,18 @@ class Look:
             if isinstance(status, Silent):
                 silent[node] = status.reason
                 continue
-            if not status.ready:
+            # A replica that has stopped is an alarm: nothing is to be waited for.
+            stopped = status.broken or any(each.stopped for each in status.shards)
+            if not status.ready and not stopped:
                 unready.add(node)
             alarms.update((node, alarm) for alarm in status.alarms)
             for shard in status.shards:
                 known = leaders.get(shard.shard)
-                if shard.role == "leader" and (known is None or known.term < shard.term):
+                if (
+                    shard.role == "leader"
+                    and not shard.stopped
+                    and (known is None or known.term < shard.term)
+                ):
                     leaders[shard.shard] = Leader(node, shard.term)
         return cls(
             leaders=leaders,
@@ -66,6 +72,12 @@ class Look:
     def led_by(self, node: str) -> list[str]:
         """Return the shards that a node leads."""
         return sorted(shard for shard, leader in self.leaders.items() if leader.node == node)
+
+
+def alarms(before: Look | None, now: Look) -> Iterator[Event]:
+    """Tell the alarms that are new."""
+    for node, alarm in sorted(now.alarms - (frozenset() if before is None else before.alarms)):
+        yield Event(f"{node}: {alarm}", {"event": "alarm", "node": node, "alarm": alarm})
 
 
 def changes(before: Look, now: Look) -> Iterator[Event]:
@@ -85,8 +97,7 @@ def changes(before: Look, now: Look) -> Iterator[Event]:
                 f"{shard} is led by {leader.node} (term {leader.term})",
                 {"event": "leader", "shard": shard, "node": leader.node, "term": leader.term},
             )
-    for node, alarm in sorted(now.alarms - before.alarms):
-        yield Event(f"{node}: {alarm}", {"event": "alarm", "node": node, "alarm": alarm})
+    yield from alarms(before, now)
 
 
 def carried(before: Look, now: Look) -> Look:

@@ -38,8 +38,10 @@ class NodeProcess:
         with node.log.open("ab") as log:
             begin = log.tell()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "quorate.cli", "serve", "--config", str(node.config)),
-                stdin=asyncio.subprocess.DEVNULL,
+                *(sys.executable, "-m", "quorate.cli.dev.child", "serve", "--config"),
+                str(node.config),
+                # Nothing is written to it: the node ends when it is closed, by whatever end.
+                stdin=asyncio.subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 env=environment,

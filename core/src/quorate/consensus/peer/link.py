@@ -1,79 +1,93 @@
-"""One lane to one node: a queue, and the stream that it goes out on."""
+"""One lane to one node: a queue, and the connection that it goes out on."""
 
 import asyncio
 import random
+import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
-import grpc
-import grpc.aio
-
-from quorate.consensus.messages import Append, Lane, Message, weight
-from quorate.consensus.peer.streams import Call, StreamLimits, open_channel, open_stream, read
+from quorate.consensus.messages import Append, Lane, Message, Peer, weight
+from quorate.consensus.peer.connection import Connection
+from quorate.consensus.peer.frames import encode_frame, size_of
+from quorate.consensus.peer.streams import StreamLimits
 from quorate.consensus.peer.wire import (
+    OPENING_BYTES,
     Answer,
     Handshake,
     MalformedMessageError,
     decode_answer,
-    encode_frame,
+    decode_opening,
     encode_handshake,
-    size_of,
+    encode_opening,
 )
 
 
 class LinkRefusedError(Exception):
-    """One end of a stream does not want to talk to the other; the text says why."""
+    """One end of a connection does not want to talk to the other; the text says why."""
 
 
 class _BrokenError(Exception):
-    """The stream ended."""
+    """The connection ended, or there is none to be had."""
 
 
 class Link:
     """Sends on one lane to one node, in order, and drops what it cannot send.
 
-    What is put while no stream stands is dropped. What is lost, by a break or by a full queue, is
-    made known by `remade`, once what is put next will arrive.
+    What is put while no connection stands is dropped. What is lost, by a break or by a full queue,
+    is made known by `remade`, once what is put next will arrive. What is put in one turn of the
+    loop leaves in one frame, if it is not too much for one.
+
+    `locate` says where the node takes connections, None if that cannot be learned now.
     """
 
     def __init__(
         self,
         lane: Lane,
-        address: str,
         limits: StreamLimits,
         *,
+        locate: Callable[[], Awaitable[tuple[str, int] | None]],
         handshake: Callable[[], Handshake],
         judge: Callable[[Answer], str | None],
         refused: Callable[[str], None],
         remade: Callable[[], None],
         rng: random.Random,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._lane: Final[Lane] = lane
-        self._address: Final = address
         self._limits: Final = limits
+        self._locate: Final = locate
         self._handshake: Final = handshake
         self._judge: Final = judge
         self._refused: Final = refused
         self._remade: Final = remade
         self._rng: Final = rng
+        self._tls: Final = tls
+        self._loop: Final = asyncio.get_running_loop()
         self._queue: Final[deque[tuple[str, Message, int]]] = deque()
         self._queued_bytes = 0
         self._most_bytes: Final = limits.queue_bytes(lane)
         self._lost = False
-        self._wake: Final = asyncio.Event()
-        self.stands = False
+        self._connection: Connection | None = None
+        #: Who answers at the other end.
+        self._there: Peer | None = None
+        self._sending: asyncio.Handle | None = None
         self.frames = 0
         self.messages = 0
         self.entry_bytes = 0
         self.dropped = 0
         self.connections = 0
 
+    @property
+    def stands(self) -> bool:
+        """Whether a connection is there."""
+        return self._connection is not None
+
     def put(self, shard: str, message: Message) -> None:
-        """Queue a message, or drop it."""
+        """Queue a message, or drop it: so is one for a replica that is not the node's any more."""
         size = size_of(message)
-        if not self.stands:
+        if self._connection is None or message.target != self._there:
             self.dropped += 1
         elif self._queue and self._queued_bytes + size > self._most_bytes:
             self.dropped += 1
@@ -81,67 +95,71 @@ class Link:
         else:
             self._queue.append((shard, message, size))
             self._queued_bytes += size
-            self._wake.set()
+            if self._sending is None and self._connection.writable:
+                self._sending = self._loop.call_soon(self._send_queued)
 
     async def run(self) -> None:
         """Connect, send, and connect again, until cancelled."""
         pause = self._limits.retry_min_s
         while True:
-            channel = open_channel(self._address, self._limits)
-            connections = self.connections
+            stood_at = self._loop.time()
             try:
-                await self._converse(channel)
+                await self._converse()
             except LinkRefusedError as error:
                 self._refused(str(error))
-            except (grpc.RpcError, asyncio.InvalidStateError, TimeoutError, _BrokenError):
+            except (OSError, TimeoutError, _BrokenError):
                 pass
             finally:
                 self._break()
-                await channel.close(None)
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                # gRPC may answer a cancellation with the end of the stream alone.
-                raise asyncio.CancelledError
-            if self.connections > connections:
+            # One that breaks at once, and again, is not made again at once.
+            if self._loop.time() - stood_at > self._limits.retry_max_s:
                 pause = self._limits.retry_min_s
             await asyncio.sleep(pause * self._rng.uniform(0.5, 1.0))
             pause = min(2 * pause, self._limits.retry_max_s)
 
-    async def _converse(self, channel: grpc.aio.Channel) -> None:
-        call = open_stream(channel, self._lane)
+    async def _converse(self) -> None:
+        found = await self._locate()
+        if found is None:
+            raise _BrokenError
+        host, port = found
+        end = _End(self._send_queued)
+        async with asyncio.timeout(self._limits.answer_s):
+            _, connection = await self._loop.create_connection(
+                lambda: Connection(end, OPENING_BYTES, self._limits.silent_s),
+                host,
+                port,
+                ssl=self._tls,
+            )
         try:
             async with asyncio.timeout(self._limits.answer_s):
-                await self._shake_hands(call)
-            call.add_done_callback(lambda _: self._wake.set())
-            self.stands = True
+                self._there = await self._shake_hands(connection, end)
+            self._connection = connection
             self.connections += 1
             self._remade()
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                await self._send_queued(call)
+            await end.ended
         finally:
-            call.cancel()
+            connection.abort()
 
-    async def _shake_hands(self, call: Call[bytes, bytes]) -> None:
-        await call.write(encode_handshake(self._handshake()))
-        content = await read(call)
-        if content is None:
-            raise _BrokenError
+    async def _shake_hands(self, connection: Connection, end: "_End") -> Peer:
+        connection.write(encode_opening(self._lane, encode_handshake(self._handshake())))
         try:
+            _, content = decode_opening(memoryview(await end.answered()))
             answer = decode_answer(content)
         except MalformedMessageError as error:
             raise LinkRefusedError(error.reason) from None
         reason = self._judge(answer)
         if reason is not None:
             raise LinkRefusedError(reason)
+        return answer.handshake.peer
 
-    async def _send_queued(self, call: Call[bytes, bytes]) -> None:
-        if call.done():
-            raise _BrokenError
-        while self._queue:
-            await call.write(encode_frame(self._take_frame()))
-        if self._lost:
+    def _send_queued(self) -> None:
+        self._sending = None
+        connection = self._connection
+        if connection is None:
+            return
+        while self._queue and connection.writable:
+            connection.write(encode_frame(self._take_frame()))
+        if self._lost and not self._queue:
             self._lost = False
             self._remade()
 
@@ -160,12 +178,46 @@ class Link:
         return taken
 
     def _break(self) -> None:
-        self.stands = False
+        self._connection = self._there = None
         self.dropped += len(self._queue)
         self._queue.clear()
         self._queued_bytes = 0
         self._lost = False
-        self._wake.clear()
+
+
+class _End:
+    """Reads what comes on an outgoing connection: an answer, and nothing more."""
+
+    def __init__(self, has_room: Callable[[], None]) -> None:
+        self.has_room: Final = has_room
+        loop = asyncio.get_running_loop()
+        self._answer: Final[asyncio.Future[bytes]] = loop.create_future()
+        #: Done when the connection has ended.
+        self.ended: Final[asyncio.Future[None]] = loop.create_future()
+
+    async def answered(self) -> bytes:
+        """Return the first frame; raises `_BrokenError` when the connection ends before it."""
+        either: list[asyncio.Future[Any]] = [self._answer, self.ended]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._answer.done():
+            raise _BrokenError
+        return self._answer.result()
+
+    def opened(self, _: Connection) -> None:
+        """Wait: this end speaks first."""
+
+    def read(self, content: memoryview) -> None:
+        """Take the answer; what follows it has no meaning."""
+        if not self._answer.done():
+            self._answer.set_result(bytes(content))
+
+    def oversized(self, _: int) -> None:
+        """Hear of an answer that is none: the connection ends."""
+
+    def closed(self) -> None:
+        """Hear of the end."""
+        if not self.ended.done():
+            self.ended.set_result(None)
 
 
 async def ended(task: "asyncio.Task[None]") -> None:

@@ -1,13 +1,14 @@
-"""This node among its peers: streams to every other node, and the service that takes theirs."""
+"""This node among its peers: connections to every other node, and those that they make."""
 
 import asyncio
 import hashlib
 import hmac
 import logging
 import random
+import ssl
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -16,26 +17,21 @@ import grpc.aio
 
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import Lane, Message, Peer, lane
-from quorate.consensus.peer.link import Link, ended
+from quorate.consensus.peer.incoming import Incoming
+from quorate.consensus.peer.link import Link, LinkRefusedError, ended
 from quorate.consensus.peer.refused import Refused
 from quorate.consensus.peer.streams import (
-    STREAMS,
     Context,
     StreamLimits,
     add_service,
     ask,
     open_channel,
-    read,
 )
 from quorate.consensus.peer.wire import (
     Answer,
     Handshake,
     MalformedMessageError,
-    decode_frame,
-    decode_handshake,
     decode_introduction,
-    decode_message,
-    encode_answer,
     encode_introduction,
 )
 
@@ -45,15 +41,23 @@ UNKNOWN_NODE: Final = "it is a node that is not known here"
 OTHER_TARGET: Final = "it looks for another node at this address"
 OTHER_NODE: Final = "another node answers at its address"
 OTHER_REPLICA: Final = "the cluster knows this node under another replica id"
+NO_PORT: Final = "it takes no connections of other nodes; run the same release on all of them"
 NOT_FORMED: Final = "it has no cluster yet"
-OVERSIZED: Final = "a frame over the limit"
 UNDELIVERABLE: Final = "a message for a shard that is not here"
 
+_REFUSED: Final = "it refuses this node: "
 _LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 
 
 class IntroductionRefusedError(Exception):
-    """A node did not answer an introduction, or refused it; the text says why."""
+    """A node did not answer an introduction, or refused it; the text says why.
+
+    `reason` is the sentence for a refusal that holds, and empty for what may pass.
+    """
+
+    def __init__(self, why: str, reason: str = "") -> None:
+        super().__init__(why)
+        self.reason: Final = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class PeerNetwork:
     `remade(node)` is told that entries sent to a node may be lost, and that new ones will arrive.
     `admit(peer, config_index)` says whether a peer that acts under that membership may be a member.
     `introduced(introduction)` answers an introduction with the own one.
+
+    `server_tls` and `client_tls` are for the connections that others make, and for the own ones.
     """
 
     def __init__(
@@ -86,6 +92,8 @@ class PeerNetwork:
         introduced: Callable[[Introduction], Introduction],
         rng: random.Random,
         limits: StreamLimits | None = None,
+        server_tls: ssl.SSLContext | None = None,
+        client_tls: ssl.SSLContext | None = None,
     ) -> None:
         self._me: Final = me
         self._token_hash: Final = token_hash(token)
@@ -97,13 +105,19 @@ class PeerNetwork:
         self._introduced: Final = introduced
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
+        self._server_tls: Final = server_tls
+        self._client_tls: Final = client_tls
         self._addresses: dict[str, str] = {}
         self._routes: Final[dict[str, _Route]] = {}
-        #: The newest incoming stream of each node and lane; older ones are not read any more.
-        self._incoming: Final[dict[tuple[str, Lane], object]] = {}
         self._ending: Final[set[asyncio.Task[None]]] = set()
         self._refused: Final = Refused(self._addresses.__contains__)
-        self.received_frames = 0
+        self._incoming: Final = Incoming(
+            me,
+            self._limits,
+            answer=self._answer,
+            deliver=self._take,
+            refused=self._refused,
+        )
         self.received_messages = 0
         #: Messages for nodes without an address.
         self.dropped = 0
@@ -112,6 +126,11 @@ class PeerNetwork:
     def refused(self) -> Counter[tuple[str, str]]:
         """What was refused, by node and reason."""
         return self._refused.counts
+
+    @property
+    def port(self) -> int:
+        """Where the connections of other nodes are taken; 0: nowhere."""
+        return self._incoming.port
 
     @property
     def links(self) -> Mapping[tuple[str, Lane], Link]:
@@ -125,10 +144,12 @@ class PeerNetwork:
     # Life.
 
     def add_to_server(self, server: grpc.aio.Server) -> None:
-        """Serve the streams of the others; the server is made with `server_options`."""
-        add_service(
-            server, {each: partial(self._serve, each) for each in _LANES}, self._serve_introduction
-        )
+        """Answer the introductions of others: they learn there where their connections go."""
+        add_service(server, self._serve_introduction)
+
+    async def listen(self, host: str, port: int = 0) -> None:
+        """Take the connections of others, at any free port if none is named; raises `OSError`."""
+        await self._incoming.listen(host, port, self._server_tls)
 
     def know(self, addresses: Mapping[str, str]) -> None:
         """Talk to these nodes, at these addresses, and to no others."""
@@ -147,14 +168,15 @@ class PeerNetwork:
         return self._addresses.get(node)
 
     def join(self, cluster: bytes) -> None:
-        """Be part of a cluster from now on: the streams go up."""
+        """Be part of a cluster from now on: the connections are made."""
         self._cluster = cluster
         self._reroute()
 
     async def stop(self) -> None:
-        """End every stream to others."""
+        """End every connection."""
         self._addresses.clear()
         self._reroute()
+        await self._incoming.stop()
         await asyncio.gather(*self._ending)
 
     # Sending.
@@ -175,21 +197,31 @@ class PeerNetwork:
 
         Without an address it is asked where it is known to be. Raises `IntroductionRefusedError`.
         """
-        channel = open_channel(address or self._addresses[node], self._limits)
+        return (await self._introduce(node, introduction, address or self._addresses[node]))[0]
+
+    async def _introduce(
+        self, node: str, introduction: Introduction, address: str
+    ) -> tuple[Introduction, int]:
+        """Return what a node says of itself, and the port at which it takes connections."""
+        channel = open_channel(address, self._limits)
         try:
-            content = encode_introduction(introduction, self._token_hash)
-            answer, shown = decode_introduction(await ask(channel, content, self._limits.answer_s))
+            content = encode_introduction(introduction, self._token_hash, self.port)
+            answered = await ask(channel, content, self._limits.answer_s)
+            answer, shown, port = decode_introduction(answered)
         except grpc.aio.AioRpcError as error:
-            raise IntroductionRefusedError(f"{node}: {error.details()}") from None
+            why = error.details() or ""
+            holds = error.code() is grpc.StatusCode.PERMISSION_DENIED
+            reason = _REFUSED + why if holds else ""
+            raise IntroductionRefusedError(f"{node}: {why}", reason) from None
         except MalformedMessageError as error:
-            raise IntroductionRefusedError(f"{node}: {error}") from None
+            raise IntroductionRefusedError(f"{node}: {error}", error.reason) from None
         finally:
             await channel.close(None)
         if not hmac.compare_digest(shown, self._token_hash):
-            raise IntroductionRefusedError(f"{node}: {OTHER_TOKEN}")
+            raise IntroductionRefusedError(f"{node}: {OTHER_TOKEN}", OTHER_TOKEN)
         if answer.peer.node != node:
-            raise IntroductionRefusedError(f"{node}: {OTHER_NODE}, {answer.peer.node}")
-        return answer
+            raise IntroductionRefusedError(f"{node}: {OTHER_NODE}, {answer.peer.node}", OTHER_NODE)
+        return answer, port
 
     def _reroute(self) -> None:
         wanted = self._addresses if self._cluster else {}
@@ -214,14 +246,27 @@ class PeerNetwork:
 
         return Link(
             each,
-            address,
             self._limits,
+            locate=partial(self._locate, node, address),
             handshake=lambda: self.handshake(node),
             judge=partial(self._judge_answer, node),
             refused=lambda reason: self._note_refusal(node, reason, f"{each} to {address}"),
             remade=remade,
             rng=self._rng,
+            tls=self._client_tls,
         )
+
+    async def _locate(self, node: str, address: str) -> tuple[str, int] | None:
+        """Ask a node where it takes connections: its port may be another one since it restarted."""
+        try:
+            _, port = await self._introduce(node, Introduction(self._me, (), b""), address)
+        except IntroductionRefusedError as error:
+            if error.reason:
+                raise LinkRefusedError(error.reason) from None
+            return None
+        if not port:
+            raise LinkRefusedError(NO_PORT)
+        return address.rpartition(":")[0].strip("[]"), port
 
     def _end(self, task: "asyncio.Task[None]") -> None:
         ending = asyncio.create_task(ended(task))
@@ -234,9 +279,19 @@ class PeerNetwork:
         """Return what this node says of itself to another."""
         return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
 
+    def _answer(self, asker: Handshake, lane: Lane, address: str) -> Answer:
+        """Return the answer to who makes a connection."""
+        reason = self.judge_asker(asker)
+        mine = self.handshake("")
+        if reason is None:
+            return Answer(mine, "")
+        self._note_refusal(asker.peer.node, reason, f"{asker.peer} on {lane} from {address}")
+        # A stranger does not learn from it what the token is.
+        return Answer(replace(mine, token_hash=b""), reason)
+
     def _judge_answer(self, node: str, answer: Answer) -> str | None:
         if answer.refusal:
-            return f"it refuses this node: {answer.refusal}"
+            return _REFUSED + answer.refusal
         if answer.handshake.peer.node != node:
             return OTHER_NODE
         return self._judge(answer.handshake)
@@ -274,57 +329,18 @@ class PeerNetwork:
         if NOT_FORMED not in reason:
             self._refused.note(node, reason, detail)
 
-    # Serving.
+    # What comes.
 
-    async def _serve(self, each: Lane, _: object, context: Context[bytes, bytes]) -> None:
-        content = await read(context)
-        if content is None:
-            return
-        try:
-            asker = decode_handshake(content)
-        except MalformedMessageError as error:
-            self._refused.note(context.peer(), error.reason, error.detail)
-            return
-        reason = self.judge_asker(asker)
-        if reason is not None:
-            detail = f"{asker.peer} on {STREAMS[each]} from {context.peer()}"
-            self._note_refusal(asker.peer.node, reason, detail)
-            await context.write(encode_answer(Answer(self.handshake(""), reason)))
-            return
-        # Before the answer: whoever has it may rely on older streams not being read any more.
-        stream = object()
-        self._incoming[asker.peer.node, each] = stream
-        await context.write(encode_answer(Answer(self.handshake(""), "")))
-        while True:
-            content = await read(context)
-            if content is None or self._incoming[asker.peer.node, each] is not stream:
-                return
-            self._take_frame(asker.peer, content)
-
-    def _take_frame(self, peer: Peer, content: bytes) -> None:
-        self.received_frames += 1
-        if len(content) > self._limits.received_bytes:
-            self._refused.note(peer.node, OVERSIZED, f"{len(content)} bytes")
-            return
-        try:
-            envelopes = decode_frame(content)
-        except MalformedMessageError as error:
-            self._refused.note(peer.node, error.reason, error.detail)
-            return
-        for envelope in envelopes:
-            try:
-                shard, message = decode_message(envelope, peer.node, self._limits.entry_bytes)
-            except MalformedMessageError as error:
-                self._refused.note(peer.node, error.reason, error.detail)
-                continue
-            self.received_messages += 1
+    def _take(self, peer: Peer, messages: list[tuple[str, Message]]) -> None:
+        self.received_messages += len(messages)
+        for shard, message in messages:
             if not self._deliver(shard, message):
                 # Of those that create a shard together one is always the first.
                 self._refused.note(peer.node, UNDELIVERABLE, shard, logging.INFO)
 
     async def _serve_introduction(self, content: bytes, context: Context[bytes, bytes]) -> bytes:
         try:
-            asker, shown = decode_introduction(content)
+            asker, shown, _ = decode_introduction(content)
         except MalformedMessageError as error:
             self._refused.note(context.peer(), error.reason, error.detail)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
@@ -335,7 +351,7 @@ class PeerNetwork:
             answer = self._introduced(asker)
         except FormationRefusedError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-        return encode_introduction(answer, self._token_hash)
+        return encode_introduction(answer, self._token_hash, self.port)
 
 
 def token_hash(token: str) -> bytes:

@@ -1,4 +1,4 @@
-"""How gRPC is set up for peers: names, limits and options of both ends of a stream."""
+"""How gRPC is set up for what nodes ask each other: limits and options of both ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from quorate.consensus.messages import Lane
 from quorate.v1 import peer_pb2
 
 SERVICE: Final = peer_pb2.DESCRIPTOR.services_by_name["PeerService"].full_name
-STREAMS: Final[dict[Lane, str]] = {"control": "Control", "bulk": "Bulk"}
 INTRODUCE: Final = "Introduce"
 
 #: What a frame may hold beside one entry of the largest size.
@@ -35,6 +34,8 @@ class StreamLimits:
     bulk_queue_bytes: int = 64 << 20
     #: How long a node may take to answer a handshake or an introduction.
     answer_s: float = 2.0
+    #: How long a node may leave unacknowledged what it is sent; then its connection is made anew.
+    silent_s: float = 5.0
     #: The pause after a first failure to connect, and the longest one: it doubles.
     retry_min_s: float = 0.05
     retry_max_s: float = 1.0
@@ -50,7 +51,7 @@ class StreamLimits:
 
 
 def server_options(limits: StreamLimits) -> Options:
-    """Return what a server that carries peers' streams is to be made with."""
+    """Return what a server that other nodes ask is to be made with."""
     return [
         # More than a frame may have: one that is over is refused by name, and the stream goes on.
         ("grpc.max_receive_message_length", 2 * limits.received_bytes),
@@ -62,7 +63,7 @@ def server_options(limits: StreamLimits) -> Options:
 
 
 def open_channel(address: str, limits: StreamLimits) -> grpc.aio.Channel:
-    """Return a channel with a connection of its own: lanes must not share a socket."""
+    """Return a channel with a connection of its own."""
     retry_ms = int(limits.retry_min_s * 1_000)
     options = [
         ("grpc.use_local_subchannel_pool", 1),
@@ -78,11 +79,6 @@ def open_channel(address: str, limits: StreamLimits) -> grpc.aio.Channel:
     return grpc.aio.insecure_channel(address, options=options)
 
 
-def open_stream(channel: grpc.aio.Channel, lane: Lane) -> Call[bytes, bytes]:
-    """Begin a stream of raw bytes."""
-    return channel.stream_stream(f"/{SERVICE}/{STREAMS[lane]}", None, None)(None)
-
-
 async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:
     """Return what comes next on a stream; None at its end."""
     content: object = await stream.read()
@@ -96,15 +92,8 @@ async def ask(channel: grpc.aio.Channel, content: bytes, timeout_s: float) -> by
     return answer
 
 
-def add_service(
-    server: grpc.aio.Server,
-    streams: dict[Lane, Callable[..., object]],
-    introduce: Callable[..., object],
-) -> None:
+def add_service(server: grpc.aio.Server, introduce: Callable[..., object]) -> None:
     """Add the service with raw bytes: what cannot be read is refused by us, not by gRPC."""
-    methods = {
-        STREAMS[lane]: grpc.stream_stream_rpc_method_handler(serve)
-        for lane, serve in streams.items()
-    }
-    methods[INTRODUCE] = grpc.unary_unary_rpc_method_handler(introduce)
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, methods)])
+    method = grpc.unary_unary_rpc_method_handler(introduce)
+    handler = grpc.method_handlers_generic_handler(SERVICE, {INTRODUCE: method})
+    server.add_generic_rpc_handlers([handler])

@@ -1,6 +1,10 @@
-"""The bytes of what nodes say to each other. What comes in is checked before it is believed."""
+"""How nodes say who they are. What comes in is checked before it is believed.
 
-from collections.abc import Callable, Iterable
+The first frame in each direction of a connection opens it: a mark, the version of the frames, the
+lane; then a handshake, or the answer to one.
+"""
+
+import struct
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,31 +12,26 @@ from google.protobuf.message import DecodeError
 
 from quorate.consensus.formation import Introduction
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import (
-    Append,
-    AppendReply,
-    Body,
-    Entry,
-    EntryKind,
-    Heartbeat,
-    HeartbeatReply,
-    Message,
-    Peer,
-    ReadReply,
-    ReadRequest,
-    RequestVote,
-    TimeoutNow,
-    VoteReply,
-    weight,
-)
+from quorate.consensus.messages import Lane, Peer
 from quorate.v1 import peer_pb2
 
+#: The version of what nodes say on their connections.
+VERSION: Final = 1
 #: Terms, indexes, rounds and tokens stay below: what is computed from them fits any field.
 LARGEST_NUMBER: Final = 1 << 62
-#: The longest name of a shard or a node, in bytes.
+#: The longest name of a node, in bytes.
 LONGEST_NAME: Final = 255
-#: What a message weighs in a queue beside its entries.
-MESSAGE_OVERHEAD: Final = 96
+#: The largest first frame.
+OPENING_BYTES: Final = 4_096
+
+NO_OPENING: Final = "a connection that does not begin with a handshake"
+OTHER_VERSION: Final = "it speaks another version of the peers' protocol"
+
+#: What a frame begins with: how many bytes follow.
+LENGTH: Final = struct.Struct(">I")
+_OPENING: Final = struct.Struct(">7sBB")
+_MARK: Final = b"quorate"
+_LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 
 
 class MalformedMessageError(Exception):
@@ -46,7 +45,7 @@ class MalformedMessageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """Who speaks on a stream, and for which cluster."""
+    """Who speaks on a connection, and for which cluster."""
 
     peer: Peer
     cluster: bytes
@@ -58,84 +57,50 @@ class Handshake:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the other end of a stream says of itself, and why it refuses; empty: it does not."""
+    """What the other end of a connection says of itself, and why it refuses; empty: it does not."""
 
     handshake: Handshake
     refusal: str
 
 
-def size_of(message: Message) -> int:
-    """Return about how many bytes a message takes on the wire."""
-    body = message.body
-    entries = sum(map(weight, body.entries)) if isinstance(body, Append) else 0
-    return MESSAGE_OVERHEAD + entries
-
-
-# Frames.
-
-
-def encode_frame(messages: Iterable[tuple[str, Message]]) -> bytes:
-    """Put messages, each with its shard, into one frame."""
-    frame = peer_pb2.PeerFrame()
-    for shard, message in messages:
-        target = message.target
-        envelope = frame.envelopes.add(
-            shard=shard,
-            source_replica=message.source.replica,
-            target_node=target.node,
-            target_replica=target.replica,
-            term=message.term,
-            config_index=message.config_index,
-        )
-        _ENCODERS[type(message.body)](envelope, message.body)
-    return frame.SerializeToString()
-
-
-def decode_frame(content: bytes) -> Iterable[peer_pb2.PeerEnvelope]:
-    """Read the envelopes of a frame, unchecked; raises `MalformedMessageError`."""
-    return _frame(content).envelopes
-
-
-def decode_message(
-    envelope: peer_pb2.PeerEnvelope, node: str, entry_bytes: int
-) -> tuple[str, Message]:
-    """Check an envelope of a node, and return its shard and its message.
-
-    Raises `MalformedMessageError`.
-    """
-    name = envelope.WhichOneof("body")
-    if name is None:
-        raise MalformedMessageError("a message without a known body", f"shard {envelope.shard!r}")
-    _name(envelope.shard, "shard")
-    _name(envelope.target_node, "target node")
-    term = _number(envelope.term, "term")
-    body = _DECODERS[name](getattr(envelope, name))
-    if isinstance(body, Append):
-        _check_append(body, term, entry_bytes)
-    message = Message(
-        Peer(node, envelope.source_replica),
-        Peer(envelope.target_node, envelope.target_replica),
-        term,
-        _number(envelope.config_index, "configuration index"),
-        body,
-    )
-    return envelope.shard, message
-
-
 # Handshakes and introductions.
 
 
+def encode_opening(lane: Lane, content: bytes) -> bytes:
+    """Return the first frame of a connection: a handshake for this lane, or the answer to one."""
+    opening = _OPENING.pack(_MARK, VERSION, _LANES.index(lane)) + content
+    return LENGTH.pack(len(opening)) + opening
+
+
+def decode_opening(frame: memoryview) -> tuple[Lane, bytes]:
+    """Return the lane of a first frame, and the handshake or answer in it, unread.
+
+    Raises `MalformedMessageError`.
+    """
+    try:
+        mark, version, lane = _OPENING.unpack_from(frame)
+    except struct.error:
+        mark = b""
+    if mark != _MARK:
+        raise MalformedMessageError(NO_OPENING, f"it begins with {bytes(frame[:16])!r}")
+    if version != VERSION:
+        raise MalformedMessageError(OTHER_VERSION, f"version {version}, this node has {VERSION}")
+    if lane >= len(_LANES):
+        raise MalformedMessageError("a connection of an unknown kind", str(lane))
+    return _LANES[lane], bytes(frame[_OPENING.size :])
+
+
 def encode_handshake(handshake: Handshake) -> bytes:
-    """Return the first frame of a stream."""
-    return peer_pb2.PeerFrame(handshake=_handshake_proto(handshake)).SerializeToString()
+    """Return the bytes of a handshake."""
+    return _handshake_proto(handshake).SerializeToString()
 
 
 def decode_handshake(content: bytes) -> Handshake:
-    """Read the first frame of a stream; raises `MalformedMessageError`."""
-    frame = _frame(content)
-    if not frame.HasField("handshake"):
-        raise MalformedMessageError("a stream that begins without a handshake", "nothing is read")
-    return _handshake(frame.handshake)
+    """Read a handshake; raises `MalformedMessageError`."""
+    try:
+        return _handshake(peer_pb2.PeerHandshake.FromString(content))
+    except DecodeError as error:
+        raise MalformedMessageError("a handshake that cannot be read", str(error)) from None
 
 
 def encode_answer(answer: Answer) -> bytes:
@@ -154,8 +119,8 @@ def decode_answer(content: bytes) -> Answer:
     return Answer(_handshake(answer.handshake), answer.refusal)
 
 
-def encode_introduction(introduction: Introduction, token_hash: bytes) -> bytes:
-    """Return the bytes of an introduction."""
+def encode_introduction(introduction: Introduction, token_hash: bytes, port: int) -> bytes:
+    """Return the bytes of an introduction; a node takes the connections of others at `port`."""
     return peer_pb2.PeerIntroduction(
         token_hash=token_hash,
         node=introduction.peer.node,
@@ -163,21 +128,25 @@ def encode_introduction(introduction: Introduction, token_hash: bytes) -> bytes:
         initial_members=introduction.initial_members,
         first_entry=introduction.first_entry,
         about=introduction.about,
+        port=port,
     ).SerializeToString()
 
 
-def decode_introduction(content: bytes) -> tuple[Introduction, bytes]:
-    """Read an introduction and the hash of its token; raises `MalformedMessageError`."""
+def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int]:
+    """Read an introduction, the hash of its token, and the port of its node.
+
+    Raises `MalformedMessageError`.
+    """
     try:
         read = peer_pb2.PeerIntroduction.FromString(content)
     except DecodeError as error:
         raise MalformedMessageError("an introduction that cannot be read", str(error)) from None
     _name(read.node, "node")
     if read.first_entry:
-        _check_configuration(read.first_entry, 1)
+        check_configuration(read.first_entry, 1)
     peer = Peer(read.node, read.replica)
     introduction = Introduction(peer, tuple(read.initial_members), read.first_entry, read.about)
-    return introduction, read.token_hash
+    return introduction, read.token_hash, read.port
 
 
 def _handshake_proto(handshake: Handshake) -> peer_pb2.PeerHandshake:
@@ -202,13 +171,6 @@ def _handshake(read: peer_pb2.PeerHandshake) -> Handshake:
     )
 
 
-def _frame(content: bytes) -> peer_pb2.PeerFrame:
-    try:
-        return peer_pb2.PeerFrame.FromString(content)
-    except DecodeError as error:
-        raise MalformedMessageError("a frame that cannot be read", str(error)) from None
-
-
 # What a value may be.
 
 
@@ -223,191 +185,11 @@ def _name(value: str, what: str) -> None:
         raise MalformedMessageError(f"a {what} without a proper name", f"{len(value)} characters")
 
 
-def _check_append(append: Append, term: int, entry_bytes: int) -> None:
-    index, newest = append.prev_index, append.prev_term
-    if index == 0 and newest != 0:
-        raise MalformedMessageError("a term where no entry is", str(newest))
-    for entry in append.entries:
-        index += 1
-        if entry.index != index:
-            raise MalformedMessageError(
-                "entries that do not follow each other", f"{entry.index} in place of {index}"
-            )
-        if entry.term < newest:
-            raise MalformedMessageError(
-                "entries whose terms go back", f"{entry.term} behind {newest}"
-            )
-        newest = entry.term
-        if len(entry.payload) > entry_bytes:
-            raise MalformedMessageError(
-                "an entry over the limit", f"{len(entry.payload)} bytes, {entry_bytes} is the most"
-            )
-        if entry.kind is EntryKind.CONFIG:
-            _check_configuration(entry.payload, entry.index)
-    if newest > term:
-        raise MalformedMessageError("entries ahead of their sender's term", f"{newest} in {term}")
-
-
-def _check_configuration(payload: bytes, index: int) -> None:
+def check_configuration(payload: bytes, index: int) -> None:
+    """Raise `MalformedMessageError` for a CONFIG entry that cannot be read."""
     try:
         Configuration.decode(payload)
     except ValueError as error:
         raise MalformedMessageError(
             "a configuration that cannot be read", f"entry {index}: {error}"
         ) from None
-
-
-# Bodies.
-
-
-def _put_append(envelope: peer_pb2.PeerEnvelope, body: Append) -> None:
-    append = envelope.append
-    append.SetInParent()
-    append.prev_index = body.prev_index
-    append.prev_term = body.prev_term
-    append.commit = body.commit
-    add = append.entries.add
-    for entry in body.entries:
-        add(index=entry.index, term=entry.term, kind=int(entry.kind), payload=entry.payload)
-
-
-def _append(read: peer_pb2.PeerEnvelope.Append) -> Append:
-    return Append(
-        _number(read.prev_index, "index"),
-        _number(read.prev_term, "term"),
-        tuple(map(_entry, read.entries)),
-        _number(read.commit, "commit index"),
-    )
-
-
-def _entry(read: peer_pb2.PeerEnvelope.Entry) -> Entry:
-    kind = _KINDS.get(read.kind)
-    if kind is None:
-        raise MalformedMessageError("an entry of an unknown kind", str(read.kind))
-    return Entry(_number(read.index, "index"), read.term, kind, read.payload)
-
-
-def _put_append_reply(envelope: peer_pb2.PeerEnvelope, body: AppendReply) -> None:
-    reply = envelope.append_reply
-    reply.SetInParent()
-    reply.success = body.success
-    reply.prev_index = body.prev_index
-    reply.match = body.match
-    reply.hint_index = body.hint_index
-    reply.hint_term = body.hint_term
-
-
-def _append_reply(read: peer_pb2.PeerEnvelope.AppendReply) -> AppendReply:
-    return AppendReply(
-        read.success,
-        _number(read.prev_index, "index"),
-        _number(read.match, "index"),
-        _number(read.hint_index, "index"),
-        _number(read.hint_term, "term"),
-    )
-
-
-def _put_heartbeat(envelope: peer_pb2.PeerEnvelope, body: Heartbeat) -> None:
-    heartbeat = envelope.heartbeat
-    heartbeat.SetInParent()
-    heartbeat.commit = body.commit
-    heartbeat.round = body.round
-    heartbeat.agreed = body.agreed
-
-
-def _heartbeat(read: peer_pb2.PeerEnvelope.Heartbeat) -> Heartbeat:
-    return Heartbeat(
-        _number(read.commit, "commit index"),
-        _number(read.round, "round"),
-        _number(read.agreed, "agreed index"),
-    )
-
-
-def _put_heartbeat_reply(envelope: peer_pb2.PeerEnvelope, body: HeartbeatReply) -> None:
-    reply = envelope.heartbeat_reply
-    reply.SetInParent()
-    reply.round = body.round
-    reply.match = body.match
-
-
-def _heartbeat_reply(read: peer_pb2.PeerEnvelope.HeartbeatReply) -> HeartbeatReply:
-    return HeartbeatReply(_number(read.round, "round"), _number(read.match, "index"))
-
-
-def _put_request_vote(envelope: peer_pb2.PeerEnvelope, body: RequestVote) -> None:
-    request = envelope.request_vote
-    request.SetInParent()
-    request.last_index = body.last_index
-    request.last_term = body.last_term
-    request.pre = body.pre
-    request.transfer = body.transfer
-
-
-def _request_vote(read: peer_pb2.PeerEnvelope.RequestVote) -> RequestVote:
-    return RequestVote(
-        _number(read.last_index, "index"), _number(read.last_term, "term"), read.pre, read.transfer
-    )
-
-
-def _put_vote_reply(envelope: peer_pb2.PeerEnvelope, body: VoteReply) -> None:
-    reply = envelope.vote_reply
-    reply.SetInParent()
-    reply.granted = body.granted
-    reply.pre = body.pre
-    reply.for_term = body.for_term
-
-
-def _vote_reply(read: peer_pb2.PeerEnvelope.VoteReply) -> VoteReply:
-    return VoteReply(read.granted, read.pre, _number(read.for_term, "term"))
-
-
-def _put_timeout_now(envelope: peer_pb2.PeerEnvelope, _: TimeoutNow) -> None:
-    envelope.timeout_now.SetInParent()
-
-
-def _timeout_now(_: peer_pb2.PeerEnvelope.TimeoutNow) -> TimeoutNow:
-    return TimeoutNow()
-
-
-def _put_read_request(envelope: peer_pb2.PeerEnvelope, body: ReadRequest) -> None:
-    envelope.read_request.SetInParent()
-    envelope.read_request.token = body.token
-
-
-def _read_request(read: peer_pb2.PeerEnvelope.ReadRequest) -> ReadRequest:
-    return ReadRequest(_number(read.token, "token"))
-
-
-def _put_read_reply(envelope: peer_pb2.PeerEnvelope, body: ReadReply) -> None:
-    envelope.read_reply.SetInParent()
-    envelope.read_reply.token = body.token
-    envelope.read_reply.index = body.index
-
-
-def _read_reply(read: peer_pb2.PeerEnvelope.ReadReply) -> ReadReply:
-    return ReadReply(_number(read.token, "token"), _number(read.index, "index"))
-
-
-_KINDS: Final = {kind.value: kind for kind in EntryKind}
-_ENCODERS: Final[dict[type[Body], Callable[..., None]]] = {
-    Append: _put_append,
-    AppendReply: _put_append_reply,
-    Heartbeat: _put_heartbeat,
-    HeartbeatReply: _put_heartbeat_reply,
-    RequestVote: _put_request_vote,
-    VoteReply: _put_vote_reply,
-    TimeoutNow: _put_timeout_now,
-    ReadRequest: _put_read_request,
-    ReadReply: _put_read_reply,
-}
-_DECODERS: Final[dict[str, Callable[..., Body]]] = {
-    "append": _append,
-    "append_reply": _append_reply,
-    "heartbeat": _heartbeat,
-    "heartbeat_reply": _heartbeat_reply,
-    "request_vote": _request_vote,
-    "vote_reply": _vote_reply,
-    "timeout_now": _timeout_now,
-    "read_request": _read_request,
-    "read_reply": _read_reply,
-}

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeGuard
 
-from quorate.apply.outcomes import WRONG_SHARD, Outcome
+from quorate.apply.outcomes import COPY_BEHIND, WRONG_SHARD, Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
 from quorate.groups.pause import Pause
 from quorate.groups.refusals import (
+    CopyBehindError,
     ExhaustedError,
     FencedError,
     NoLeaderError,
@@ -62,8 +63,11 @@ class Carrier:
         self._limits: Final = limits
         self._run_bytes: Final = run_bytes(limits)
 
-    async def carry_all(self, parcels: Iterable[Parcel], call: Call) -> None:
+    async def carry_all(self, parcels: Sequence[Parcel], call: Call) -> None:
         """Carry parcels to all of their shards, side by side."""
+        if len(parcels) == 1:
+            await self.carry(parcels[0].share.shard, parcels, call)
+            return
         by_shard: dict[ShardId, list[Parcel]] = {}
         for parcel in parcels:
             by_shard.setdefault(parcel.share.shard, []).append(parcel)
@@ -85,13 +89,15 @@ class Carrier:
         shards when the slot map has changed meanwhile. In an ordered call nothing is tried again
         once what stands behind it was proposed, or on another shard.
         """
-        pause = Pause(self._loop)
+        pause: Pause | None = None
         hint: Peer | None = None
         while True:
-            results = await self._attempt(shard, parcels, call, hint, pause.count)
+            attempt = 0 if pause is None else pause.count
+            results = await self._attempt(shard, parcels, call, hint, attempt)
             refused = _settled(shard, parcels, results, call)
             if not refused:
                 return
+            pause = pause or Pause(self._loop)
             error = refused[0][1]
             hint = error.leader if isinstance(error, NoLeaderError) else None
             # News of another leader are followed at once, but not in circles.
@@ -246,6 +252,8 @@ def _judged(shard: ShardId, result: Result) -> Result:
         code, message = result.refusal
         if code == WRONG_SHARD:
             return WrongShardError(shard, message)
+        if code == COPY_BEHIND:
+            return CopyBehindError(f"shard {shard} did not carry it out: {message}")
     return result
 
 

@@ -7,8 +7,10 @@ from typing import Final
 
 from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import NotProposedInTimeError
+from quorate.groups.routing.admitting import AdmissionQueue, Admissions
 from quorate.groups.routing.carrying import Call, Carrier
 from quorate.groups.routing.parcels import Answered, Parcel, Proposal
+from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
 
 #: Makes the parcels of a command; one that cannot be right is answered, and there are none.
@@ -23,18 +25,28 @@ class Lanes:
     """
 
     def __init__(
-        self, place: Place, carrier: Carrier, loop: asyncio.AbstractEventLoop, *, caller: str
+        self,
+        place: Place,
+        carrier: Carrier,
+        loop: asyncio.AbstractEventLoop,
+        admissions: Admissions,
+        *,
+        caller: str,
     ) -> None:
         self._place: Final = place
         self._carrier: Final = carrier
         self._loop: Final = loop
         self._call: Final = Call(caller=caller, ordered=True)
+        self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
         self._waiting: Final[dict[ShardId, deque[Parcel]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Let a command follow those that were put before; it is answered once, maybe at once."""
+        self._entrance.put(proposal, answered)
+
+    def _enter(self, proposal: Proposal, answered: Answered) -> None:
         for parcel in self._place(proposal, answered):
             shard = parcel.share.shard
             lane = self._waiting.get(shard)
@@ -51,6 +63,7 @@ class Lanes:
     async def close(self) -> None:
         """Propose nothing more. What was proposed goes on, and nothing is answered any more."""
         self._patience.stop()
+        await self._entrance.close()
         running = list(self._running)
         for task in running:
             task.cancel()

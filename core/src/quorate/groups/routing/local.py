@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from quorate.apply.entries import LoggedCommand
+from quorate.apply.entries import Copies, LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.messages import Peer
 from quorate.groups.routing.slot_map import SlotMap
@@ -14,10 +14,6 @@ from quorate.plugin.shard_id import ShardId
 
 class Age(Protocol):
     """How old a stale read may be."""
-
-    @property
-    def revision(self) -> int:
-        """The newest revision that is applied."""
 
     @property
     def age_ms(self) -> int:
@@ -38,6 +34,10 @@ class LocalShard(Protocol):
     @property
     def term(self) -> int:
         """The newest term that it has seen."""
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that is applied."""
 
     @property
     def leaderless_from(self) -> float:
@@ -63,8 +63,14 @@ class LocalShard(Protocol):
     def staleness(self) -> Age:
         """Return what a read would see now."""
 
-    def reader(self, reads: frozenset[str]) -> Reader:
+    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         """Return a view of some families, as they are in this turn of the loop."""
+
+    async def catch_up(self, timeout_s: float) -> bool:
+        """Wait until the copies of mirrored families hold all that was answered before this call.
+
+        Returns whether that is known; false at once where the replica does not lead.
+        """
 
 
 class LocalShards(Protocol):
@@ -73,6 +79,9 @@ class LocalShards(Protocol):
     @property
     def slot_map(self) -> SlotMap:
         """The newest slot map that has come to this node."""
+
+    def knowing(self, command: str) -> Sequence[str]:
+        """Return the nodes whose plugins declare a command, as far as this one was told."""
 
     def get(self, shard: ShardId) -> LocalShard | None:
         """Return a replica that takes part; None where there is none, or it has stopped."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.apply.outcomes import OF_SESSION, Outcome
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
@@ -113,6 +113,7 @@ class Parcel:
             share.slots,
             order.stamp,
             slotless,
+            Copies.DOUBTED,
         )
 
     def end(self, result: Result) -> None:

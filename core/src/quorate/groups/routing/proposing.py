@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from quorate.apply.entries import LoggedCommand
-from quorate.apply.outcomes import Outcome
+from quorate.apply.entries import Copies, LoggedCommand
+from quorate.apply.outcomes import COPY_BEHIND, Outcome
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.routing.local import LocalShard
 from quorate.plugin import Invalid
@@ -14,6 +14,8 @@ from quorate.plugin import Invalid
 #: What became of a command; an exception where there is no outcome.
 Result = Outcome | Exception
 
+#: So long a leader waits at most for the copies that a refusal would rest on.
+CATCH_UP_S: Final = 2.0
 #: About how many bytes of commands share an entry. All of it is applied in one turn of the loop.
 ENTRY_BYTES: Final = 256 << 10
 
@@ -40,7 +42,36 @@ async def propose_in_order(
     One that the shard does not take does not keep it from taking the others. But once there is no
     room for a command, those behind it are not offered: the room that is left would go to whoever
     comes last.
+
+    A command that would be refused for what a copy of a mirrored family lacks is proposed again,
+    with all behind it, once the copy has caught up.
     """
+    began = asyncio.get_running_loop().time()
+    results = await (_one if len(commands) == 1 else _several)(shard, commands, term)
+    if not results or not _is_behind(results[-1]):
+        return results
+    first = next(place for place, each in enumerate(results) if _is_behind(each))
+    if not all(map(_is_behind, results[first:])):
+        # What came after it is carried out: whoever sent it decides whether it may come later.
+        return results
+    copies = await _caught_up(shard, min(each.timeout_s for each in commands[first:]))
+    spent_s = asyncio.get_running_loop().time() - began
+    again = [
+        Timed(command._replace(copies=copies), timeout_s - spent_s)
+        for command, timeout_s in commands[first:]
+    ]
+    return results[:first] + await propose_in_order(shard, again, term)
+
+
+async def _one(shard: LocalShard, commands: Sequence[Timed], term: int | None) -> list[Result]:
+    [(command, timeout_s)] = commands
+    try:
+        return [*await shard.propose([command], term=term, timeout_s=timeout_s)]
+    except Exception as error:  # noqa: BLE001 - it stands in the place of the answer
+        return [error]
+
+
+async def _several(shard: LocalShard, commands: Sequence[Timed], term: int | None) -> list[Result]:
     begun = [
         part for timeout_s, run in _runs(commands) for part in _offer(shard, run, timeout_s, term)
     ]
@@ -54,6 +85,19 @@ async def propose_in_order(
         else:
             results += answer
     return results
+
+
+async def _caught_up(shard: LocalShard, timeout_s: float) -> Copies:
+    fresh = await shard.catch_up(min(CATCH_UP_S, timeout_s / 2))
+    return Copies.FRESH if fresh else Copies.UNKNOWN
+
+
+def _is_behind(result: Result) -> bool:
+    return (
+        isinstance(result, Outcome)
+        and result.refusal is not None
+        and result.refusal.code == COPY_BEHIND
+    )
 
 
 def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand]]]:

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from quorate.apply.entries import Copies
+from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
-from quorate.groups.refusals import UnknownShardError
-from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
+from quorate.groups.refusals import UnknownShardError, UnreadableError
+from quorate.groups.routing.forwarding import AsOf
 from quorate.groups.routing.local import LocalShard
+from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin import Invalid, Items, Query, Rejected, UndeclaredFamilyError
+from quorate.plugin import (
+    Consistency,
+    Invalid,
+    Items,
+    Query,
+    Reader,
+    Rejected,
+    UndeclaredFamilyError,
+)
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 
 _log = logging.getLogger(__name__)
 
@@ -30,10 +43,25 @@ MAX_ROWS: Final = 10_000
 MAX_BYTES: Final = 16 << 20
 
 
-class Answers(NamedTuple, Generic[R]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How a query is to be answered."""
+
+    consistency: Consistency = "linearizable"
+    #: A revision of the query's shard, or of each shard.
+    min_revision: int | Mapping[ShardId, int] = 0
+    caller: str = ""
+
+    def of(self, shard: ShardId) -> int:
+        """Return the revision that a shard is to have reached."""
+        wanted = self.min_revision
+        return wanted if isinstance(wanted, int) else wanted.get(shard, 0)
+
+
+class Answers(NamedTuple, Generic[A]):
     """What a query gave, in the order of its keys."""
 
-    rows: Iterator[R]
+    rows: Sequence[A]
     #: What each shard read it from.
     as_of: Mapping[ShardId, AsOf]
 
@@ -74,12 +102,16 @@ def reads_of(catalog: Catalog, query: Query[Any]) -> frozenset[str]:
 
 def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[Part]:
     """Return what each shard is asked; raises `UnknownShardError`."""
-    if query.shard_key is not None:
-        return [Part(slot_map.place(query.group, query.shard_key(message)), message)]
+    shard_key = None if query.shard_key is None else query.shard_key(message)
+    if shard_key is not None:
+        return [Part(slot_map.place(query.group, shard_key), message)]
     items: Items[Any, Any] | None = query.items
     if items is None:
         return [Part(shard, message) for shard in slot_map.shards(query.group)]
     requested = list(items.get(message))
+    holders = slot_map.shards(query.group)
+    if len(holders) == 1 and requested:
+        return [Part(holders[0], message, range(len(requested)))]
     positions: dict[ShardId, list[int]] = {}
     for position, item in enumerate(requested):
         holder = slot_map.place(query.group, items.shard_key(item))
@@ -101,61 +133,109 @@ def chosen(parts: Sequence[Part], numbers: Collection[int], known: Sequence[Shar
 async def answer(
     shard: LocalShard,
     query: Query[Any],
-    message: Message,
+    part: Part,
     reads: frozenset[str],
-    asked: ForwardedQuery,
+    options: ReadOptions,
+    row: str,
+    deadline: float,
     now: Callable[[], float],
-) -> tuple[AsOf, list[Any]]:
-    """Answer from one replica, once it has what is asked for.
+) -> tuple[AsOf, Sequence[Any]]:
+    """Answer from one replica, once it has what is asked for, as `query.run` does.
 
-    Raises `UnreadableError`, and `Rejected` when the query fails or gives too much.
+    `row` is the full name of what is expected, if that is a message. Raises `UnreadableError`, and
+    `Rejected` when the query fails or gives too much.
     """
-    deadline = now() + asked.timeout_s
-    stale = asked.consistency == "stale"
+    _check_row(query, row)
+    stale = options.consistency == "stale"
     if not stale:
-        await shard.read_barrier(asked.timeout_s, patient=False)
-    if asked.min_revision:
-        await shard.wait_for(asked.min_revision, max(0.0, deadline - now()))
-    seen = shard.staleness()
-    rows = _run(query, shard, message, reads)
-    for row in rows:
-        if row.DESCRIPTOR.full_name != asked.row:
-            raise TypeError(
-                f"{asked.type} is answered with {row.DESCRIPTOR.full_name}; "
-                f"{asked.row} was asked for"
-            )
-    return AsOf(seen.revision, seen.age_ms if stale else 0), rows
+        await shard.read_barrier(deadline - now(), patient=False)
+    min_revision = options.of(part.shard)
+    if min_revision:
+        await shard.wait_for(min_revision, max(0.0, deadline - now()))
+    age_ms = shard.staleness().age_ms if stale else 0
+    try:
+        copies = Copies.FRESH if stale else Copies.DOUBTED
+        rows = _run(query, shard.reader(reads, copies), part.message)
+    except CopyBehind:
+        if not shard.leads:
+            raise UnreadableError(
+                f"the copies in this replica of shard {part.shard} may be old: ask its leader"
+            ) from None
+        fresh = await shard.catch_up(min(CATCH_UP_S, (deadline - now()) / 2))
+        copies = Copies.FRESH if fresh else Copies.UNKNOWN
+        rows = _run(query, shard.reader(reads, copies), part.message)
+    if query.row is None:
+        for each in rows:
+            if each.DESCRIPTOR.full_name != row:
+                raise _not_answered_with(query, each.DESCRIPTOR.full_name, row)
+    return AsOf(shard.revision, age_ms), rows
 
 
-def merge(query: Query[Any], answers: Sequence[Sequence[R]]) -> Iterator[R]:
-    """Return the answers of several shards as one."""
-    if query.order is None:
-        return chain.from_iterable(answers)
-    return heapq.merge(*answers, key=query.order)
+def shown(query: Query[Any], rows: Sequence[Any], row: type[A]) -> Sequence[A]:
+    """Return what `query.run` yielded as it was asked for."""
+    if query.row is None or row is bytes:
+        return rows
+    kind: Any = row
+    return [kind.FromString(each) for each in rows]
 
 
-def bounded(name: str, rows: Iterable[R]) -> list[R]:
+def joined(
+    query: Query[Any], parts: Sequence[Part], answers: Sequence[Sequence[Any]]
+) -> Sequence[Any]:
+    """Return what `query.run` yielded on several shards as one."""
+    if len(answers) == 1:
+        return answers[0]
+    if query.order is not None:
+        return list(heapq.merge(*answers, key=query.order))
+    placed: dict[int, Any] = {}
+    for part, found in zip(parts, answers, strict=True):
+        placed.update(zip(part.positions, found, strict=True))
+    return [placed[position] for position in range(len(placed))]
+
+
+def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> list[Any]:
     """Return the answers of one shard; raises `Rejected` when they are too many for one go."""
-    found: list[R] = []
-    size = 0
-    for row in rows:
-        size += row.ByteSize()
-        found.append(row)
-        if len(found) > MAX_ROWS or size > MAX_BYTES:
-            raise Rejected(
-                "OUT_OF_RANGE",
-                f"{name} gives more than {MAX_ROWS} answers or {MAX_BYTES} bytes of a shard at "
-                "once; ask for less, page by page",
-            )
+    weigh: Callable[[Any], int] = len if encoded else _weigh
+    found: list[Message | bytes] = []
+    room, add = MAX_BYTES, found.append
+    for row in islice(rows, MAX_ROWS + 1):
+        room -= weigh(row)
+        if room < 0:
+            break
+        add(row)
+    if room < 0 or len(found) > MAX_ROWS:
+        raise Rejected(
+            "OUT_OF_RANGE",
+            f"{name} gives more than {MAX_ROWS} answers or {MAX_BYTES} bytes of a shard at "
+            "once; ask for less, page by page",
+        )
     return found
 
 
-def _run(
-    query: Query[Any], shard: LocalShard, message: Message, reads: frozenset[str]
-) -> list[Message]:
+def _weigh(row: Message) -> int:
+    return row.ByteSize()
+
+
+def _check_row(query: Query[Any], row: str) -> None:
+    if query.row is None:
+        if not row:
+            raise TypeError(f"{_name(query)} declares no row; ask for its messages")
+    elif row and row != query.row.DESCRIPTOR.full_name:
+        raise _not_answered_with(query, query.row.DESCRIPTOR.full_name, row)
+
+
+def _not_answered_with(query: Query[Any], found: str, row: str) -> TypeError:
+    return TypeError(f"{_name(query)} is answered with {found}; {row} was asked for")
+
+
+def _name(query: Query[Any]) -> str:
+    return str(query.message.DESCRIPTOR.full_name)
+
+
+def _run(query: Query[Any], reader: Reader, message: Message) -> list[Any]:
     name = message.DESCRIPTOR.full_name
     try:
-        return bounded(name, query.run(shard.reader(reads), message))
+        return bounded(name, query.run(reader, message), encoded=query.row is not None)
     except (Rejected, Invalid, UndeclaredFamilyError):
         raise
     except DamagedError as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -19,12 +19,14 @@ from quorate.groups.refusals import (
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedAnswers, ForwardedQuery, Forwarder
 from quorate.groups.routing.local import LocalShards
-from quorate.groups.routing.queries import Answers, Part
-from quorate.plugin import Consistency, Invalid, Rejected, ShardAnswers
+from quorate.groups.routing.queries import Answers, Part, ReadOptions
+from quorate.plugin import Invalid, Query, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.splicing import encoded
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 T = TypeVar("T")
 
 #: Why a shard was not read.
@@ -32,16 +34,6 @@ Unread = UnreadableError | NotProposedError | Rejected
 
 #: Where shards are answered one by one, so long after one was taken the next one is waited for.
 GRACE_S: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """How a query is to be answered."""
-
-    consistency: Consistency = "linearizable"
-    #: A revision of the query's shard, or of each shard.
-    min_revision: int | Mapping[ShardId, int] = 0
-    caller: str = ""
 
 
 class Reads:
@@ -65,19 +57,23 @@ class Reads:
         }
 
     async def read(
-        self, message: Message, row: type[R], options: ReadOptions, deadline: float
-    ) -> Answers[R]:
+        self, message: Message, row: type[A], options: ReadOptions, deadline: float
+    ) -> Answers[A]:
         """Return the answers to a query, with what each shard read them from."""
         query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
         parts = queries.parts(query, message, self._shards.slot_map)
-        if isinstance(options.min_revision, int) and options.min_revision and len(parts) > 1:
+        if len(parts) == 1:
+            as_of, rows = await self._read_part(query, parts[0], row, options, deadline)
+            return Answers(queries.shown(query, rows, row), {parts[0].shard: as_of})
+        if isinstance(options.min_revision, int) and options.min_revision:
             # A number names no shard. What is linearizable holds every revision that was answered.
             options = replace(options, consistency="linearizable", min_revision=0)
         found = await self._side_by_side(
-            [self._read_part(each, row, options, deadline) for each in parts]
+            [self._read_part(query, each, row, options, deadline) for each in parts]
         )
+        rows = queries.joined(query, parts, [rows for _, rows in found])
         return Answers(
-            queries.merge(query, [rows for _, rows in found]),
+            queries.shown(query, rows, row),
             {part.shard: as_of for part, (as_of, _) in zip(parts, found, strict=True)},
         )
 
@@ -98,7 +94,7 @@ class Reads:
         if shards is not None:
             parts = queries.chosen(parts, shards, self._shards.slot_map.shards(query.group))
         reading = {
-            self._loop.create_task(self._read_part(each, row, options, deadline)): each
+            self._loop.create_task(self._read_part(query, each, row, options, deadline)): each
             for each in parts
         }
         failures: list[tuple[Part, Unread]] = []
@@ -122,7 +118,7 @@ class Reads:
                     yield ShardAnswers(
                         shard=part.shard.number,
                         positions=part.positions,
-                        rows=rows,
+                        rows=queries.shown(query, rows, row),
                         age_ms=as_of.age_ms,
                     )
                     given_up = self._loop.time() + GRACE_S
@@ -148,69 +144,95 @@ class Reads:
                 "shard",
                 f"{forwarded.type} belongs to group {group}, and was sent to {forwarded.shard}",
             )
-        found = await self._read_here(forwarded, message)
+        deadline = self._loop.time() + forwarded.timeout_s
+        options = ReadOptions(
+            consistency=forwarded.consistency, min_revision=forwarded.min_revision
+        )
+        query = self._catalog.queries[forwarded.type]
+        part = Part(forwarded.shard, message)
+        found = await self._read_here(query, part, forwarded.row, options, deadline)
         if found is None:
             raise UnreadableError(f"this node has no replica of shard {forwarded.shard}")
         as_of, rows = found
-        return ForwardedAnswers(as_of, [row.SerializeToString() for row in rows])
+        return ForwardedAnswers(as_of, [encoded(row) for row in rows])
 
     async def _read_part(
-        self, part: Part, row: type[R], options: ReadOptions, deadline: float
-    ) -> tuple[AsOf, Sequence[R]]:
-        wanted = options.min_revision
+        self,
+        query: Query[Any],
+        part: Part,
+        row: type[A],
+        options: ReadOptions,
+        deadline: float,
+    ) -> tuple[AsOf, Sequence[Any]]:
+        """Return what `query.run` yields on a shard."""
+        try:
+            found = await self._read_here(query, part, _name_of(row), options, deadline)
+        except (LeaderlessError, ReadTimeoutError):
+            raise
+        except UnreadableError as error:
+            # It stopped meanwhile; others may go on.
+            return await self._read_elsewhere(query, part, row, options, deadline, error)
+        if found is not None:
+            return found
+        failure = UnreadableError(f"no node is known to have a replica of shard {part.shard}")
+        return await self._read_elsewhere(query, part, row, options, deadline, failure)
+
+    async def _read_elsewhere(
+        self,
+        query: Query[Any],
+        part: Part,
+        row: type[A],
+        options: ReadOptions,
+        deadline: float,
+        failure: UnreadableError,
+    ) -> tuple[AsOf, Sequence[Any]]:
+        pause = Pause(self._loop)
+        name = _name_of(row)
         asked = ForwardedQuery(
             shard=part.shard,
             type=part.message.DESCRIPTOR.full_name,
             payload=part.message.SerializeToString(),
-            row=row.DESCRIPTOR.full_name,
+            row=name,
             consistency=options.consistency,
-            min_revision=wanted if isinstance(wanted, int) else wanted.get(part.shard, 0),
+            min_revision=options.of(part.shard),
             caller=options.caller,
             timeout_s=deadline - self._loop.time(),
         )
-        return await self._read_shard(asked, part.message, row, deadline)
-
-    async def _read_shard(
-        self, asked: ForwardedQuery, message: Message, row: type[R], deadline: float
-    ) -> tuple[AsOf, Sequence[R]]:
-        pause = Pause(self._loop)
-        failure = UnreadableError(f"no node is known to have a replica of shard {asked.shard}")
         while True:
-            # Looked for again each time: a replica may have come here, or gone.
-            try:
-                found = await self._read_here(asked, message)
-            except (LeaderlessError, ReadTimeoutError):
-                raise
-            except UnreadableError as error:
-                # It stopped meanwhile; others may go on.
-                failure, found = error, None
-            if found is not None:
-                return found
-            for node in self._shards.slot_map.others(asked.shard, self._node):
+            for node in self._shards.slot_map.others(part.shard, self._node):
                 asked = replace(asked, timeout_s=deadline - self._loop.time())
                 try:
                     as_of, rows = await self._forwarder.query(node, asked)
                 except UnreadableError as error:
                     failure = error
                 else:
-                    return as_of, [row.FromString(each) for each in rows]
+                    return as_of, rows if query.row else _parsed(row, rows)
             if isinstance(failure, LeaderlessError):
                 raise failure
             if not await pause.until(deadline):
                 raise ReadTimeoutError(
-                    f"the deadline passed before {asked.shard} was read; the last reason was: "
+                    f"the deadline passed before {part.shard} was read; the last reason was: "
                     f"{failure}"
                 ) from failure
+            # Looked for again each time: a replica may have come here, or gone.
+            try:
+                found = await self._read_here(query, part, name, options, deadline)
+            except (LeaderlessError, ReadTimeoutError):
+                raise
+            except UnreadableError as error:
+                failure, found = error, None
+            if found is not None:
+                return found
 
     async def _read_here(
-        self, asked: ForwardedQuery, message: Message
-    ) -> tuple[AsOf, list[Any]] | None:
-        local = self._shards.get(asked.shard)
+        self, query: Query[Any], part: Part, row: str, options: ReadOptions, deadline: float
+    ) -> tuple[AsOf, Sequence[Any]] | None:
+        local = self._shards.get(part.shard)
         if local is None:
             return None
-        query = self._catalog.queries[asked.type]
+        reads = self._scopes[part.message.DESCRIPTOR.full_name]
         return await queries.answer(
-            local, query, message, self._scopes[asked.type], asked, self._loop.time
+            local, query, part, reads, options, row, deadline, self._loop.time
         )
 
     async def _side_by_side(self, reads: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -223,6 +245,14 @@ class Reads:
             for task in tasks:
                 task.cancel()
             raise
+
+
+def _name_of(row: type[Any]) -> str:
+    return row.DESCRIPTOR.full_name if issubclass(row, Message) else ""
+
+
+def _parsed(row: type[Any], rows: Sequence[bytes]) -> list[Any]:
+    return [row.FromString(each) for each in rows]
 
 
 def _too_late(shard: ShardId) -> UnreadableError:

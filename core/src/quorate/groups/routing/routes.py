@@ -10,9 +10,10 @@ from google.protobuf.message import DecodeError, Message
 
 from quorate.apply import control
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import UNKNOWN_COMMAND
 from quorate.config.sections import LimitsSection
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin import Command, Invalid
+from quorate.plugin import Command, Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
@@ -25,17 +26,6 @@ def declared(catalog: Catalog, name: str) -> Command[Any]:
     if command is None:
         raise LookupError(f"command {name} is not declared; return it from quorate_commands")
     return command
-
-
-def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
-    """Read a command of another node; raises `Invalid` for one that is unknown or damaged."""
-    if name not in catalog.commands:
-        raise Invalid(
-            "type",
-            f"no plugin that this node serves declares the command {name}; enable it in "
-            "[plugins] enabled on every node",
-        )
-    return _read(catalog.commands[name], payload)
 
 
 def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
@@ -82,7 +72,7 @@ def route(
         return split(
             command,
             message,
-            lambda slot: slot_map.holder(group, slot),
+            slot_map.holders(group).__getitem__,
             key_bytes=limits.key_bytes,
         )
     shard_key = command.shard_key(message)
@@ -108,16 +98,30 @@ def check_session(shares: Sequence[Share]) -> None:
 
 
 def check_forwarded(
-    catalog: Catalog, shard: ShardId, logged: LoggedCommand, limits: LimitsSection
+    catalog: Catalog,
+    shard: ShardId,
+    logged: LoggedCommand,
+    limits: LimitsSection,
+    knowing: Callable[[str], Sequence[str]],
 ) -> None:
-    """Raise `Invalid` for what this node would not have let in itself, or not to this shard."""
+    """Raise `Invalid` for what this node would not have let in itself, or not to this shard.
+
+    A command that it does not know is `Rejected`, with the nodes that do by `knowing`.
+    """
     if logged.slotless:
         if not is_control(logged.type):
             raise Invalid("type", f"{logged.type} is no command of core's own: it needs its slots")
         _parsed(control.ROUTES[logged.type].parse, logged.type, logged.payload)
         return
-    message = parse(catalog, logged.type, logged.payload)
-    command = catalog.commands[logged.type]
+    command = catalog.commands.get(logged.type)
+    if command is None:
+        raise Rejected(
+            UNKNOWN_COMMAND,
+            f"no plugin that is enabled on the leader of shard {shard} knows command {logged.type};"
+            f" known to: {', '.join(knowing(logged.type)) or 'no node'}; enable its plugin, in that"
+            " version, on all nodes, or hand the shard to one that knows it",
+        )
+    message = _read(command, logged.payload)
     if command.group != shard.group:
         raise Invalid(
             "shard", f"{logged.type} belongs to group {command.group}, and was sent to {shard}"

@@ -12,6 +12,17 @@ from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.v1.control_pb2 import ShardRow
 
 
+class _Owners(dict[int, ShardId]):
+    """The shards of a group by their slots."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__()
+        self._group: Final = group
+
+    def __missing__(self, slot: int) -> ShardId:
+        raise UnknownShardError(self._group)
+
+
 class SlotMap:
     """The shards of every group, and their slots. Never changed: news makes another one."""
 
@@ -19,13 +30,12 @@ class SlotMap:
         #: The revision of metadata/0 that the rows were read at.
         self.revision: Final = revision
         self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
-        self._slots: Final[dict[str, dict[int, ShardId]]] = {
-            METADATA.group: dict.fromkeys(slots_in(even_cut(1)[0]), METADATA)
-        }
+        self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
+        self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
         for row in rows:
             shard = ShardId(row.group, row.number)
             self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
-            owners = self._slots.setdefault(row.group, {})
+            owners = self._slots.setdefault(row.group, _Owners(row.group))
             for slot in slots_in(row.slots):
                 owners[slot] = shard
         self._shards: Final = {
@@ -56,12 +66,19 @@ class SlotMap:
             raise UnknownShardError(group)
         return found
 
+    def holders(self, group: str) -> Mapping[int, ShardId]:
+        """Return the shards of a group by their slots.
+
+        This and a look into it raise `UnknownShardError` for what no row gives to a shard.
+        """
+        found = self._slots.get(group)
+        if found is None:
+            raise UnknownShardError(group)
+        return found
+
     def holder(self, group: str, slot: int) -> ShardId:
         """Return the shard of a slot; raises `UnknownShardError` when no row gives it to one."""
-        shard = self._slots.get(group, {}).get(slot)
-        if shard is None:
-            raise UnknownShardError(group)
-        return shard
+        return self.holders(group)[slot]
 
     def place(self, group: str, shard_key: bytes) -> ShardId:
         """Return the shard of a shard key; raises `UnknownShardError`."""

@@ -22,9 +22,9 @@ class _Reader(NamedTuple):
 class Barrier:
     """Asks the leader for many reads at once: each question costs a round of messages.
 
-    While one is under way the next one gathers; then it waits, no longer than a linger, until as
-    many reads have come as the last one was asked for: those who were answered together come
-    together again, and whoever reads alone never waits.
+    While one is under way the next one gathers, for at most `retry_s`: an answer may be lost. Then
+    it waits for at most `linger_s`, until as many reads have come as the last one was asked for:
+    those who were answered together come together again, and a lone reader never waits.
 
     A read never joins a question that was asked before it came: a write that was answered in
     between would be missed.
@@ -129,8 +129,11 @@ class Barrier:
             return
         if not self._asked and len(self._arriving) >= self._together:
             self._asking = self._loop.call_soon(self._ask)
-        elif self._lingering is None:
-            self._lingering = self._loop.call_later(self._linger_s, self._ask)
+            return
+        due = self._loop.time() + (self._retry_s if self._asked else self._linger_s)
+        if self._lingering is None or due < self._lingering.when():
+            self._cancel()
+            self._lingering = self._loop.call_at(due, self._ask)
 
     def _cancel(self) -> None:
         for handle in (self._asking, self._lingering):

@@ -26,14 +26,15 @@ class Batcher:
     """Gives out what waits: soon when nothing is in flight, else when that commits, or when it has
     waited for that long enough, or when it makes a large entry; nothing while the pipeline is full.
 
-    `propose` gets the writes of one entry. Callers that were answered together go on together:
-    what is not as many writes as the last entry held lingers, and who writes alone never does.
+    `propose` gets the writes of one entry and returns those that did not fit: they wait for the
+    next one. A batch smaller than the previous one waits `linger_s`: callers that were
+    answered together go on together. A lone writer never waits.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        propose: Callable[[Sequence[Write]], None],
+        propose: Callable[[Sequence[Write]], Sequence[Write]],
         pipeline: Pipeline,
         *,
         linger_s: float,
@@ -72,7 +73,7 @@ class Batcher:
         self._gather(free=self._pipeline.idle)
 
     def committed(self) -> None:
-        """Take note that an entry in flight was committed: what waits may go."""
+        """Let what waits go: an entry in flight was committed, or the pipeline has opened."""
         if self._queue:
             self._gather(free=True)
 
@@ -113,7 +114,13 @@ class Batcher:
     def _flush(self) -> None:
         self._cancel()
         while self._queue and not self._pipeline.full:
-            self._propose(self._take_entry())
+            left = self._propose(self._take_entry())
+            if left:
+                # Their evaluation takes long: other shards get their turn in between.
+                self._queue.extendleft(reversed(left))
+                self._bytes += sum([write.size for write in left])
+                self._soon = self._loop.call_soon(self._flush)
+                return
 
     def _take_entry(self) -> list[Write]:
         taken: list[Write] = []

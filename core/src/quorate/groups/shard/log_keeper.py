@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.consensus.journal import Journal
-from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.opening import check, log_needs_reset, needed_of_log
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError
@@ -30,17 +29,17 @@ class JournalOpener(Protocol):
         """Open a shard's journal, which must reach the index that is applied."""
 
 
-def open_journal(log: JournalOpener, shard: ShardId, data: ShardData) -> TailJournal:
+def open_journal(log: JournalOpener, shard: str, data: ShardData) -> TailJournal:
     """Open the journal that belongs to a shard's data.
 
     A snapshot that was installed right before a crash may be unknown to the log, which is then
     reset to it. Raises `JournalDamagedError` when the two do not belong together.
     """
     position = data.record.position
-    journal = log.journal(str(shard), needed_of_log(data.installed, position))
+    journal = log.journal(shard, needed_of_log(data.installed, position))
     if data.installed is not None and log_needs_reset(data.installed, journal):
         journal.reset(data.installed)
-    check(str(shard), position, journal)
+    check(shard, position, journal)
     return journal
 
 

@@ -52,12 +52,18 @@ class MembershipPort(Protocol):
         """Return what `Shard.membership` is on another node; None where nobody knows."""
 
 
-class NetworkPeers:
-    """The peers behind a node's streams."""
+def replica_name(shard: ShardId, epoch: int) -> str:
+    """Return what a replica is called on streams and in logs: each history has its own name."""
+    return f"{shard}#{epoch}" if epoch else str(shard)
 
-    def __init__(self, network: PeerNetwork) -> None:
+
+class NetworkPeers:
+    """The peers behind a node's streams, in the history that a shard has now."""
+
+    def __init__(self, network: PeerNetwork, epoch: int = 0) -> None:
         self._network: Final = network
+        self._epoch: Final = epoch
 
     def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
         """Queue messages on the streams."""
-        self._network.send(str(shard), messages)
+        self._network.send(replica_name(shard, self._epoch), messages)

@@ -1,4 +1,4 @@
-"""The write path of one replica: from a caller's commands to what became of them."""
+"""The write path of one replica: from a caller's commands to their outcomes."""
 
 import asyncio
 import logging
@@ -7,13 +7,14 @@ from functools import partial
 from typing import Final
 
 from quorate.apply.applier import Applier
-from quorate.apply.entries import MAX_COMMANDS, LoggedCommand, command_bytes, join
-from quorate.apply.outcomes import AppliedEntry
+from quorate.apply.entries import MAX_COMMANDS, LoggedCommand
+from quorate.apply.evaluator import Evaluation, Evaluator
+from quorate.apply.outcomes import StoredEntry
 from quorate.consensus.driver import Driver
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.messages import Peer
 from quorate.consensus.proposals import Proposals
-from quorate.consensus.refusals import NotLeaderError
+from quorate.consensus.refusals import EntryTooLargeError, NotLeaderError
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed
 from quorate.groups.alarm import Alarm
@@ -32,14 +33,12 @@ from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
 from quorate.groups.shard.tally import WriteTally
-from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, warn_slow
+from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, size_of, warn_slow
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
-#: What the head of an entry takes beside the frames of its commands.
-_HEAD_BYTES: Final = 64
 #: Where a write is that another leader may keep or replace.
 _DOUBTFUL: Final = (Stage.APPEND, Stage.REPLICATE)
 #: So many heartbeats of another leader are waited for before what was logged is given up.
@@ -59,6 +58,7 @@ class Proposer:
         me: Peer,
         driver: Driver,
         applier: Applier,
+        evaluator: Evaluator,
         logical: LogicalClock,
         *,
         loop: asyncio.AbstractEventLoop,
@@ -73,13 +73,16 @@ class Proposer:
         self._driver: Final = driver
         self._replica: Final = driver.replica
         self._applier: Final = applier
+        self._evaluator: Final = evaluator
+        #: The term in which commands are evaluated: its first entry is stored.
+        self._evaluates_in: int | None = None
         self._logical: Final = logical
         self._loop: Final = loop
         self._clock: Final = clock
         self._space: Final = space
         self._timeout_s: Final = settings.write_timeout_s
         self._slow_s: Final = settings.slow_write_s
-        self._entry_bytes: Final = settings.limits.entry_bytes - _HEAD_BYTES
+        self._entry_bytes: Final = settings.limits.entry_bytes
         self.admission: Final = Admission(
             f"the queue of shard {shard}",
             max_bytes=settings.queue_bytes,
@@ -96,7 +99,7 @@ class Proposer:
         self._batcher: Final = Batcher(
             loop,
             self._propose,
-            self._flights,
+            self,
             linger_s=settings.linger_s,
             behind_s=settings.behind_s,
             enough_bytes=settings.enough_bytes,
@@ -124,6 +127,16 @@ class Proposer:
         return len(self._flights)
 
     @property
+    def idle(self) -> bool:
+        """Whether every entry that was proposed is committed."""
+        return self._flights.idle
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing can be evaluated now, or too much waits for a majority already."""
+        return self._flights.full or not self._evaluates()
+
+    @property
     def leads(self) -> bool:
         """Whether the replica leads."""
         return self._replica.role == LEADER and self._closed is None
@@ -135,22 +148,16 @@ class Proposer:
         self._check_leads(term)
         try:
             self._check_room()
-            frames = (
-                command_bytes(commands[0])
-                if len(commands) == 1
-                else b"".join(map(command_bytes, commands))
-            )
-            self._check_size(len(frames), len(commands))
-            self.admission.admit(len(frames), len(commands))
+            size = size_of(commands)
+            self._check_size(size, len(commands))
+            self.admission.admit(size, len(commands))
         except ExhaustedError:
             self.tally.refused += len(commands)
             raise
         now = self._clock()
         write = Write(
             self._loop.create_future(),
-            frames,
-            len(commands),
-            commands[0].type,
+            commands,
             term,
             now,
             now + (self._timeout_s if timeout_s is None else timeout_s),
@@ -165,8 +172,11 @@ class Proposer:
         led = replica.term if replica.role == LEADER else None
         if led != self._led_term:
             lost, self._led_term = self._led_term, led
-            # What waits was meant for the leader that this replica was.
+            # What waits was meant for the leader that this replica was, and what was evaluated
+            # for entries in flight counts no more for others.
             self._refuse(self._batcher.take())
+            self._evaluates_in = None
+            self._evaluator.begin()
             if led is not None:
                 self._logical.elected(self._applier.now_ms)
                 self._doubted_from = float("inf")
@@ -184,15 +194,22 @@ class Proposer:
             return _HEARTBEATS * self._timing.heartbeat_s
         return self._timing.election_max_s
 
-    def applied(self, entries: Sequence[AppliedEntry]) -> None:
-        """Answer who proposed entries: they are applied, and that is stored."""
+    def stored(self, entries: Sequence[StoredEntry]) -> None:
+        """Answer who proposed entries whose effects are stored."""
         self._held = None
-        full = self._flights.full
+        closed = self._flights.full or self._evaluates_in != self._replica.term
+        self._evaluator.stored(self._applier.applied)
         for entry in entries:
-            self.proposals.applied(entry.index, entry.term, entry.outcomes)
-        if full and not self._flights.full:
-            # Entries of an earlier term were given up, which never come to be committed.
+            self.proposals.applied(entry.index, entry.term, None)
+        if closed and not self.full:
+            # The first entry of the term is stored, or entries of an earlier one were given up,
+            # which never come to be committed.
             self._batcher.committed()
+
+    def reopened(self) -> None:
+        """Go on with other rows: a snapshot was installed."""
+        self._evaluates_in = None
+        self._evaluator.begin()
 
     def hold(self, reason: str, until: float) -> None:
         """Take nothing until entries can be applied again; not before `until`."""
@@ -248,45 +265,82 @@ class Proposer:
 
     # From the queue into the log.
 
-    def _propose(self, writes: Sequence[Write]) -> None:
+    def _evaluates(self) -> bool:
+        """Whether handlers may run: the rows hold every entry of earlier terms that counts."""
+        replica = self._replica
+        if replica.role != LEADER:
+            return False
+        if self._evaluates_in != replica.term:
+            first = replica.noop_index
+            if first is None or self._applier.applied < first:
+                return False
+            self._evaluator.begin()
+            self._evaluates_in = replica.term
+        return True
+
+    def _propose(self, writes: Sequence[Write]) -> Sequence[Write]:
+        """Log an entry for as many of these writes as it holds; return those left for the next."""
         ready = [write for write in writes if self._is_ready(write)]
         if not ready:
-            return
+            return ()
         shortage = self._shortage()
         if shortage is not None:
             # It was let in while there was room.
-            for write in ready:
-                self._ended(write)
-                write.fail(shortage)
-            return
+            self._end_all(ready, shortage)
+            return ()
+        evaluation = self._evaluate(ready)
+        if evaluation is None:
+            why = f"the rows of shard {self._shard} cannot be read here: try another node"
+            self._end_all(ready, NotProposedError(f"{ready[0].name} was not proposed: {why}"))
+            return ()
+        taken = len(evaluation.outcomes)
+        self._log(evaluation, ready[:taken])
+        return ready[taken:]
+
+    def _evaluate(self, writes: Sequence[Write]) -> Evaluation | None:
+        """Return what the first of these writes come to; None: this replica has just stopped."""
+        found: list[Evaluation] = []
         checked_index, checksum = self._applier.checksum_at()
-        payload = join(
-            self.now_ms(),
-            [write.frames for write in ready],
-            checked_index=checked_index,
-            checksum=checksum,
+        self._driver.call(
+            lambda: found.append(
+                self._evaluator.evaluate(
+                    self._replica.log.last.index + 1,
+                    [write.commands for write in writes],
+                    self.now_ms(),
+                    checked_index=checked_index,
+                    checksum=checksum,
+                )
+            )
         )
+        return found[0] if found else None
+
+    def _log(self, evaluation: Evaluation, writes: Sequence[Write]) -> None:
+        payload = evaluation.payload
         proposed: list[Proposed] = []
         try:
             self._driver.call(lambda: proposed.append(self._replica.propose(payload)))
         except NotLeaderError:
-            self._refuse(ready)
+            self._refuse(writes)
             return
-        if proposed:
-            self.tally.entry_commands.observe(sum([write.count for write in ready]))
-            self.tally.entry_bytes.observe(len(payload))
-            flight = self._flights.begin(proposed[0].index, ready)
-            self.proposals.add(proposed[0], partial(self._flights.settle, flight))
+        except EntryTooLargeError as error:
+            self._end_all(writes, Invalid("commands", f"{error}; send less at once"))
             return
-        for write in ready:
+        if not proposed:
             # The log failed under it: what it holds is in doubt.
+            why = f"the log of shard {self._shard}, which failed: read on another node"
+            what = f"{writes[0].name} was handed to {why} whether it happened"
+            self._end_all(writes, OutcomeUnknownError(what))
+            return
+        self._evaluator.logged(evaluation)
+        self.tally.entry_commands.observe(sum([write.count for write in writes]))
+        self.tally.entry_bytes.observe(len(payload))
+        flight = self._flights.begin(proposed[0].index, writes, evaluation.outcomes, len(payload))
+        self.proposals.add(proposed[0], partial(self._flights.settle, flight))
+
+    def _end_all(self, writes: Sequence[Write], error: Exception) -> None:
+        for write in writes:
             self._ended(write)
-            write.fail(
-                OutcomeUnknownError(
-                    f"{write.name} was handed to the log of shard {self._shard}, which failed:"
-                    " read on another node whether it happened"
-                )
-            )
+            write.fail(error)
 
     def _is_ready(self, write: Write) -> bool:
         """Whether a write may go into an entry now; it ends else."""
@@ -300,9 +354,8 @@ class Proposer:
         return True
 
     def _refuse(self, writes: Sequence[Write]) -> None:
-        for write in writes:
-            self._ended(write)
-            write.fail(self._no_leader())
+        if writes:
+            self._end_all(writes, self._no_leader())
 
     def _ended(self, write: Write) -> None:
         self.admission.release(write.size, write.count)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from quorate.apply.applier import ApplyLimits
+from quorate.apply.evaluator import EvaluationLimits
 from quorate.consensus.timing import Limits, Timing
 from quorate.groups.shard.log_keeper import LogPolicy
 
@@ -14,6 +15,7 @@ class ShardSettings:
     timing: Timing = field(default_factory=Timing)
     limits: Limits = field(default_factory=Limits)
     apply_limits: ApplyLimits = field(default_factory=ApplyLimits)
+    evaluation: EvaluationLimits = field(default_factory=EvaluationLimits)
     log: LogPolicy = field(default_factory=LogPolicy)
     #: How long a command waits for others when nothing is in flight.
     linger_s: float = 0.003
@@ -22,8 +24,7 @@ class ShardSettings:
     behind_s: float = 0.025
     #: The bytes of commands that make an entry without any further wait.
     enough_bytes: int = 64 << 10
-    #: The bytes of commands that share an entry, at the most. An entry is applied in one piece, and
-    #: nothing else runs meanwhile: a few milliseconds for so many small rows.
+    #: The bytes of commands that are evaluated for one entry, at most: nothing else runs meanwhile.
     batch_bytes: int = 256 << 10
     #: What may wait for a majority; what comes meanwhile stays in the queue, surely not proposed.
     window_entries: int = 64

@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from random import Random
 from time import perf_counter
 from typing import Final
 
 from quorate.apply.applier import Applier
-from quorate.apply.entries import LoggedCommand, index_of
+from quorate.apply.entries import Copies, LoggedCommand, index_of
+from quorate.apply.evaluator import Evaluator
+from quorate.apply.placement import KEY, Placement
+from quorate.apply.program import Program
+from quorate.consensus.alarms import Alarms
 from quorate.consensus.driver import Driver
 from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
@@ -46,6 +50,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError, StalledError
+from quorate.storage.families import SLOTS
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
@@ -85,19 +90,34 @@ class Shard:
         wall_ms: Callable[[], int],
         rng: Random,
         settings: ShardSettings,
+        epoch: int = 0,
         membership: MembershipPort | None = None,
         space: FreeSpace | None = None,
         rests: Rests | None = None,
         node_clock: Callable[[str], int | None] | None = None,
+        alarms: Alarms | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
     ) -> None:
         self.id: Final = shard
+        #: How often the shard was recovered: replicas of another history are none of its.
+        self.epoch: Final = epoch
         self.me: Final = me
         self.data: Final = data
         self.settings: Final = settings
-        self.applier: Final = Applier(catalog, shard, data, limits=settings.apply_limits)
+        program = Program.of(catalog, shard.group)
+        self.applier: Final = Applier(
+            catalog, shard, data, counted=program.counted, limits=settings.apply_limits
+        )
+        self.evaluator: Final = Evaluator(program, shard, data, limits=settings.evaluation)
         #: How many times a leader was found here: in each term once.
         self.leaders = 0
+        #: Linearizable reads that were asked for here.
+        self.reads = 0
+        #: Messages of peers that came for this replica.
+        self.received = 0
+        #: Brings the copies of mirrored families up to date while the replica leads, in so many
+        #: seconds; None while nobody keeps them.
+        self.copier: Callable[[float], Awaitable[bool]] | None = None
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
@@ -121,12 +141,13 @@ class Shard:
             timing=settings.timing,
             limits=settings.limits,
         )
-        self._driver: Final = Driver(self.replica, _Host(self), loop)
+        self._driver: Final = Driver(self.replica, _Host(self), loop, alarms)
         self._proposer: Final = Proposer(
             shard,
             me,
             self._driver,
             self.applier,
+            self.evaluator,
             LogicalClock(
                 me.node,
                 clock=clock,
@@ -221,6 +242,7 @@ class Shard:
         While the disk is nearly full entries are not taken, as if the network had lost them: the
         node's log must not fail.
         """
+        self.received += 1
         if isinstance(message.body, Append) and message.body.entries and self.shortage:
             return
         self._driver.call(partial(self.replica.receive, message))
@@ -265,6 +287,7 @@ class Shard:
         Ends with `ReadTimeoutError` or another `UnreadableError`; without patience with
         `LeaderlessError` from `leaderless_from` on.
         """
+        self.reads += 1
         timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
         return self._barrier.read(timeout, patient=patient)
 
@@ -281,9 +304,13 @@ class Shard:
             return Staleness(self.revision, -1)
         return Staleness(self.revision, int((self._clock() - at) * 1_000))
 
-    def reader(self, reads: frozenset[str]) -> Reader:
+    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         """Return what a query sees of the applied state."""
-        return self.applier.reader(reads)
+        return self.applier.reader(reads, copies)
+
+    async def catch_up(self, timeout_s: float) -> bool:
+        """Return whether the copies here hold all that was answered before this call."""
+        return self.copier is not None and await self.copier(timeout_s)
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call back with the newest applied index after entries were applied; returns the cancel.
@@ -314,6 +341,11 @@ class Shard:
     def leads(self) -> bool:
         """Whether this replica leads."""
         return self._proposer.leads
+
+    @property
+    def placement(self) -> Placement | None:
+        """Whom an operator has handed the shard to."""
+        return Placement.decode(self.data.get(SLOTS, KEY))
 
     @property
     def tally(self) -> WriteTally:
@@ -446,6 +478,7 @@ class Shard:
             nonlocal installed
             install(self.data)
             self.applier.reopened(self.data)
+            self._proposer.reopened()
             installed = self.replica.snapshot_installed(position, configuration)
 
         self._driver.call(act)
@@ -488,7 +521,7 @@ class Shard:
             return 0
         self._held_until = float("-inf")
         count = len(applied)
-        self._proposer.applied(applied)
+        self._proposer.stored(applied)
         self._keeper.applied(count, sum(map(weight, entries[:count])))
         self._told_applied()
         if self._rests is not None:

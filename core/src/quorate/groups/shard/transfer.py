@@ -23,7 +23,7 @@ async def transfer(
     if shard.leader is not None and shard.leader.node == node:
         return
     deadline = loop.time() + timeout_s
-    _check(shard, node)
+    check_ready(shard, node)
     try:
         shard.transfer(node)
     except NotLeaderError as error:
@@ -41,8 +41,11 @@ async def transfer(
         await pause(loop, _LOOK_S)
 
 
-def _check(shard: Shard, node: str) -> None:
-    """Refuse a follower whose log is not known to agree, or that has fallen silent."""
+def check_ready(shard: Shard, node: str) -> None:
+    """Refuse a follower whose log is not known to agree, or that has fallen silent.
+
+    Raises `TransferRefusedError`.
+    """
     patience_s = shard.settings.timing.election_max_s
     for each in shard.status().replica.followers:
         ready = each.mode == Mode.REPLICATE.value and each.heard_ago_s <= patience_s

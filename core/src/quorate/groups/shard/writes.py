@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Final
 
+from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
@@ -14,6 +15,9 @@ from quorate.plugin.shard_id import ShardId
 _log = logging.getLogger(__name__)
 
 Outcomes = tuple[Outcome, ...]
+
+#: What a command takes beside its payload.
+_COMMAND_BYTES: Final = 64
 
 
 class Stage(Enum):
@@ -32,30 +36,31 @@ class Stage(Enum):
 class Write:
     """What one call proposes: its commands share an entry, and are answered together."""
 
-    __slots__ = ("begun", "count", "deadline", "frames", "future", "name", "size", "term", "warned")
+    __slots__ = ("begun", "commands", "deadline", "future", "name", "size", "term", "warned")
 
     def __init__(
         self,
         future: asyncio.Future[Outcomes],
-        frames: bytes,
-        count: int,
-        name: str,
+        commands: Sequence[LoggedCommand],
         term: int | None,
         begun: float,
         deadline: float,
     ) -> None:
         self.future: Final = future
-        #: The commands, as they stand in the entry.
-        self.frames: Final = frames
-        self.size: Final = len(frames)
-        self.count: Final = count
+        self.commands: Final = commands
+        self.size: Final = size_of(commands)
         #: The type of the first command, for messages.
-        self.name: Final = name
+        self.name: Final = commands[0].type
         #: The only term in which it may be proposed.
         self.term: Final = term
         self.begun: Final = begun
         self.deadline: Final = deadline
         self.warned = False
+
+    @property
+    def count(self) -> int:
+        """How many commands it holds."""
+        return len(self.commands)
 
     def fail(self, error: Exception) -> None:
         """End without an outcome, unless it has ended."""
@@ -63,15 +68,37 @@ class Write:
             self.future.set_exception(error)
 
 
+def size_of(commands: Sequence[LoggedCommand]) -> int:
+    """Return about how many bytes commands take while they wait."""
+    return sum([len(command.payload) for command in commands]) + _COMMAND_BYTES * len(commands)
+
+
 class Flight:
-    """One entry in flight, and when it came how far."""
+    """One entry in flight, what its writes are answered, and when it came how far."""
 
-    __slots__ = ("committed_at", "index", "proposed_at", "size", "synced_at", "writes")
+    __slots__ = (
+        "committed_at",
+        "index",
+        "outcomes",
+        "proposed_at",
+        "size",
+        "synced_at",
+        "writes",
+    )
 
-    def __init__(self, index: int, writes: Sequence[Write], now: float) -> None:
+    def __init__(
+        self,
+        index: int,
+        writes: Sequence[Write],
+        outcomes: Sequence[Outcomes],
+        size: int,
+        now: float,
+    ) -> None:
         self.index: Final = index
         self.writes: Final = writes
-        self.size: Final = sum([write.size for write in writes])
+        #: Of each write; they count once the entry is stored.
+        self.outcomes: Final = outcomes
+        self.size: Final = size
         self.proposed_at: Final = now
         self.synced_at: float | None = None
         self.committed_at: float | None = None
@@ -136,9 +163,11 @@ class Flights:
         """Whether so much waits for a majority that more of it would only be in doubt."""
         return self._uncommitted >= self._max_entries or self._uncommitted_bytes >= self._max_bytes
 
-    def begin(self, index: int, writes: Sequence[Write]) -> Flight:
-        """Take note of an entry that was proposed."""
-        flight = Flight(index, writes, self._clock())
+    def begin(
+        self, index: int, writes: Sequence[Write], outcomes: Sequence[Outcomes], size: int
+    ) -> Flight:
+        """Follow an entry of `size` bytes that was proposed."""
+        flight = Flight(index, writes, outcomes, size, self._clock())
         self._flights[flight] = None
         self._uncommitted += 1
         self._uncommitted_bytes += flight.size
@@ -162,13 +191,13 @@ class Flights:
                 break
         return news
 
-    def settle(self, flight: Flight, fate: Fate, outcomes: object) -> None:
+    def settle(self, flight: Flight, fate: Fate, _: object = None) -> None:
         """Answer the writes of an entry: each once, however it ended."""
         del self._flights[flight]
         if flight.committed_at is None:
             self._landed(flight)
-        if fate is Fate.APPLIED and isinstance(outcomes, tuple):
-            self._answer(flight, outcomes)
+        if fate is Fate.APPLIED:
+            self._answer(flight)
             return
         for write in flight.writes:
             self._ended(write)
@@ -192,16 +221,14 @@ class Flights:
         self._uncommitted -= 1
         self._uncommitted_bytes -= flight.size
 
-    def _answer(self, flight: Flight, outcomes: Outcomes) -> None:
-        now, ended, place = self._clock(), self._ended, 0
+    def _answer(self, flight: Flight) -> None:
+        now, ended = self._clock(), self._ended
         slow_before = now - self._slow_s
         slow: list[Write] = []
-        for write in flight.writes:
+        for write, outcomes in zip(flight.writes, flight.outcomes, strict=True):
             ended(write)
-            behind = place + write.count
             if not write.future.done():
-                write.future.set_result(outcomes[place:behind])
-            place = behind
+                write.future.set_result(outcomes)
             if write.begun < slow_before and not write.warned:
                 slow.append(write)
         if slow:

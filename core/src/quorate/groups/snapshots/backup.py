@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -18,6 +19,7 @@ from quorate.apply.control import METADATA
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
+from quorate.groups.snapshots.first_state import fill, leap
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part, slices
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
@@ -129,9 +131,10 @@ def restore(directory: Path, home: Callable[[ShardId], Home], me: Peer) -> Backu
     """Give an empty node the shards of a backup; blocks.
 
     The node is then the only member of each of them, under its replica id, and the generation is
-    one higher: watches of the cluster that was backed up list again. The logs begin behind the
-    backup when the node is started. Raises `BackupError`; the homes that it was given must then be
-    removed before another attempt.
+    one higher: watches of the cluster that was backed up list again. Revisions leap above all that
+    the cluster can have given out after the backup, as sequences do by the generation, so that
+    fences, which compare them, hold. The logs begin there when the node is started. Raises
+    `BackupError`; the homes that it was given must then be removed before another attempt.
     """
     backup = read(directory)
     for shard, manifest in backup.shards.items():
@@ -180,21 +183,17 @@ async def _parts_of(
 def _restore_shard(folder: Path, shard: ShardId, manifest: Manifest, home: Home, me: Peer) -> None:
     data = ShardData.open(home, ())
     try:
-        incoming = data.incoming(manifest)
-        try:
-            for name, size, _ in manifest.files:
-                with (folder / name).open("rb") as file:
-                    for offset, length in slices(size):
-                        incoming.write(name, offset, file.read(length))
-            incoming.finish()
-            data.install(incoming)
-        except Exception:
-            incoming.discard()
-            raise
+        fill(data, manifest, partial(_read_part, folder))
         _make_own(data, shard, me)
         data.sync()
     finally:
         data.close()
+
+
+def _read_part(folder: Path, name: str, offset: int, length: int) -> bytes:
+    with (folder / name).open("rb") as file:
+        file.seek(offset)
+        return file.read(length)
 
 
 def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
@@ -205,18 +204,22 @@ def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
             row = control_pb2.ShardRow.FromString(value_of(stored))
             del row.members[:], row.replicas[:]
             row.members.add(node=me.node, replica=me.replica)
+            if row.origin.epoch:
+                # Its history begins in an empty node; its generation rises like all others.
+                row.origin.epoch = 0
+                row.origin.generation += 1
             value = row.SerializeToString(deterministic=True)
             batch.put(SHARDS, key, stored_row(revision_of(stored), value))
         for family in (NODES, MEMBERS):
             for key, _ in data.iterate(family, b"", None):
                 batch.delete(family, key)
-    configuration = Configuration.of([Member(me)]).encode()
-    data.commit(
+    position = Position(leap(record.position.index), record.position.term)
+    data.begin(
         batch,
         AppliedRecord(
-            record.position,
-            record.position.index,
-            configuration,
+            position,
+            position.index,
+            Configuration.of([Member(me)]).encode(),
             record.now_ms,
             record.checksum,
             record.generation + 1,

@@ -17,6 +17,7 @@ from quorate.groups.snapshots.transfer import (
     Chunk,
     Offer,
     Outgoing,
+    ReceiverBusyError,
     SnapshotPort,
     SnapshotRefusedError,
     TransferError,
@@ -140,14 +141,12 @@ class SnapshotQueue:
         self._failures[shard.id, peer] += 1
         doubled = settings.retry_min_s * 2 ** min(self._failures[shard.id, peer] - 1, 16)
         delay_s = min(doubled, settings.retry_max_s)
-        _log.warning(
-            "a snapshot of shard %s did not reach %s: %s; the next attempt is in %.1f s",
-            shard.id,
-            peer.node,
-            str(error) or type(error).__name__,
-            delay_s,
-        )
-
+        if isinstance(error, ReceiverBusyError):
+            level, sentence = logging.INFO, "a snapshot of shard %s for %s waits: %s; offered again"
+        else:
+            level, sentence = logging.WARNING, "a snapshot of shard %s did not reach %s: %s; retry"
+        reason = str(error) or type(error).__name__
+        _log.log(level, f"{sentence} in %.1f s", shard.id, peer.node, reason, delay_s)
         self._give_up_in(delay_s, shard, peer)
 
     def _give_up_in(self, delay_s: float, shard: Shard, peer: Peer) -> None:
@@ -203,7 +202,7 @@ class SnapshotQueue:
     ) -> None:
         membership = shard.membership
         config_index = 0 if membership is None else membership.index
-        offer = Offer(shard.id, shard.me, peer, config_index, manifest)
+        offer = Offer(shard.id, shard.me, peer, config_index, manifest, shard.epoch)
         settings = self._settings
         async with asyncio.timeout(settings.stall_s):
             outgoing = await self._port.open(offer)
@@ -291,9 +290,7 @@ class SnapshotReceiver:
         if current is not None and not current.ended:
             stalled = self._clock() > current.moved_at + self._settings.stall_s
             if current.installing or (current.shard.id != offer.shard and not stalled):
-                raise SnapshotRefusedError(
-                    f"this node is receiving a snapshot of shard {current.shard.id}"
-                )
+                raise ReceiverBusyError(f"it is receiving one of shard {current.shard.id}")
             # A sender that begins anew has left its earlier transfer.
             current.abandon()
         failpoint("snapshot.offered")
@@ -415,6 +412,8 @@ def _demand_welcome(shard: Shard, offer: Offer) -> None:
     """
     if offer.target != shard.me:
         raise SnapshotRefusedError("it is addressed to another replica")
+    if offer.epoch != shard.epoch:
+        raise SnapshotRefusedError("the shard was recovered, and it is of another history")
     membership = shard.membership
     if (
         membership is not None

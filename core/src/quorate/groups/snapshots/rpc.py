@@ -17,6 +17,7 @@ from quorate.groups.snapshots.transfer import (
     Chunk,
     Offer,
     Receive,
+    ReceiverBusyError,
     SnapshotRefusedError,
     TransferError,
     decode_answer,
@@ -59,14 +60,14 @@ class NetworkSnapshots:
         """Take in the snapshots of other nodes."""
 
         async def serve(_: object, context: Context[bytes, bytes]) -> None:
-            refusal = ""
+            refusal, busy = "", False
             try:
                 await self._receive(context, receive)
             except SnapshotRefusedError as error:
-                refusal = str(error)
+                refusal, busy = str(error), isinstance(error, ReceiverBusyError)
             except MalformedMessageError as error:
                 refusal = f"it cannot be read: {error}"
-            await context.write(encode_answer(refusal))
+            await context.write(encode_answer(refusal, busy=busy))
             # A stream that ends under its sender takes the answer along.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.answer_s):
@@ -145,11 +146,13 @@ class NetworkTransfer:
             content = await read(self._call)
             if content is None:
                 raise TransferError(f"{self._node} ended the transfer without a word")
-            refusal = decode_answer(content)
+            refusal, busy = decode_answer(content)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError) as error:
             why = error.details() if isinstance(error, grpc.aio.AioRpcError) else "it was ended"
             raise TransferError(f"the way to {self._node} broke: {why}") from None
         except MalformedMessageError as error:
             raise TransferError(f"{self._node} gave {error}") from None
+        if busy:
+            raise ReceiverBusyError(refusal)
         if refusal:
-            raise SnapshotRefusedError(f"{self._node} refuses it: {refusal}")
+            raise SnapshotRefusedError(f"{self._node} refused it: {refusal}")

@@ -25,6 +25,10 @@ class SnapshotRefusedError(TransferError):
     """The receiver does not want this snapshot; the text says why."""
 
 
+class ReceiverBusyError(SnapshotRefusedError):
+    """The receiver takes one snapshot at a time, and is at another one: offer it again later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A snapshot that a replica would send to another."""
@@ -35,6 +39,8 @@ class Offer:
     #: The index of the configuration that the sender acts under.
     config_index: int
     manifest: Manifest
+    #: The history of the shard that it is of.
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ def encode_offer(offer: Offer, handshake: Handshake) -> bytes:
         shard=str(offer.shard),
         target_replica=offer.target.replica,
         config_index=offer.config_index,
+        epoch=offer.epoch,
         manifest=snapshot_pb2.SnapshotManifest(
             record=manifest.record.encode(),
             files=[
@@ -135,6 +142,7 @@ def decode_offer(content: bytes) -> tuple[Offer, Handshake]:
         Peer(shown.target_node, header.target_replica),
         header.config_index,
         Manifest(record, tuple(files)),
+        header.epoch,
     )
     handshake = Handshake(
         source, shown.cluster_id, shown.token_hash, shown.config_index, shown.target_node
@@ -157,16 +165,20 @@ def decode_chunk(content: bytes) -> Chunk:
     return Chunk(frame.chunk.file, frame.chunk.offset, frame.chunk.content)
 
 
-def encode_answer(refusal: str) -> bytes:
+def encode_answer(refusal: str, *, busy: bool = False) -> bytes:
     """Return the answer to a transfer; without a refusal, the snapshot is installed."""
-    encoded: Final = snapshot_pb2.SnapshotAnswer(refusal=refusal).SerializeToString()
+    encoded: Final = snapshot_pb2.SnapshotAnswer(refusal=refusal, busy=busy).SerializeToString()
     return encoded
 
 
-def decode_answer(content: bytes) -> str:
-    """Return why a snapshot was refused, or ""; raises `MalformedMessageError`."""
+def decode_answer(content: bytes) -> tuple[str, bool]:
+    """Return why a snapshot was refused, or "", and whether the receiver is merely busy.
+
+    Raises `MalformedMessageError`.
+    """
     try:
-        return snapshot_pb2.SnapshotAnswer.FromString(content).refusal
+        answer = snapshot_pb2.SnapshotAnswer.FromString(content)
+        return answer.refusal, answer.busy
     except DecodeError as error:
         raise MalformedMessageError("an answer that cannot be read", str(error)) from None
 

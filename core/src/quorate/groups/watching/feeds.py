@@ -6,6 +6,7 @@ when it is asked: a reader that is slow holds one page, and is told when history
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, starmap
@@ -23,6 +24,9 @@ from quorate.storage.rows import revision_of, value_of
 
 if TYPE_CHECKING:
     from quorate.groups.shard.status import Staleness
+
+#: So soon does a reader hear that entries without anything for it were applied.
+_PASSING_S: Final = 0.05
 
 #: The families of a watch, each with the prefix that keys must have, and, with an empty one, the
 #: full names of messages that are emitted.
@@ -141,12 +145,16 @@ class LocalFeed:
         not_before: int,
         wake: Callable[[], None],
         limits: PageLimits,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._replica: Final = replica
         self._selection: Final = dict(selection)
         self._not_before: Final = not_before
         self._wake: Final = wake
         self._limits: Final = limits
+        self._loop: Final = loop
+        #: While entries of others pass by: when the reader hears how far they came.
+        self._passing: asyncio.TimerHandle | None = None
         self._log = EventLog(replica.data)
         #: Behind what was given; None until the list is complete.
         self._position: int | None = None if start is None else start.revision
@@ -154,9 +162,9 @@ class LocalFeed:
         self._listed_at = 0
         self._lost: Lost | None = None
         if start is not None and start.generation < self.generation:
-            self._lost = Lost(f"shard {replica.id} was restored from a backup")
+            self._lost = Lost(f"shard {replica.id} was restored or recovered")
         self._cancels: Final = (
-            replica.subscribe(lambda _: wake()),
+            replica.subscribe(lambda _: self._applied()),
             replica.on_replace(self._replaced),
         )
 
@@ -184,6 +192,21 @@ class LocalFeed:
         self._lose("the watch was closed")
         for cancel in self._cancels:
             cancel()
+        if self._passing is not None:
+            self._passing.cancel()
+
+    def _applied(self) -> None:
+        """Wake the reader: at once where something may be for it, else in a while."""
+        position = self._position
+        touched = self._replica.data.touched
+        if position is None or touched.changed(self._selection, _whole_index(position)):
+            self._wake()
+        elif self._passing is None:
+            self._passing = self._loop.call_later(_PASSING_S, self._passed)
+
+    def _passed(self) -> None:
+        self._passing = None
+        self._wake()
 
     def _replaced(self) -> None:
         self._lose(
@@ -226,8 +249,10 @@ class LocalFeed:
         return chain.from_iterable(starmap(_rows, views))
 
     def _follow(self, position: int) -> Page | None:
+        index = _whole_index(position)
+        unchanged = self._replica.data.touched.unchanged_to(self._selection, index)
         events, revision = self._log.read(
-            position,
+            whole(unchanged) if unchanged > index else position,
             self._selection,
             max_rows=self._limits.rows,
             max_bytes=self._limits.bytes,
@@ -236,6 +261,12 @@ class LocalFeed:
             return None
         self._position = revision
         return Page([seen for event in events if (seen := _seen(event)) is not None], revision)
+
+
+def _whole_index(revision: int) -> int:
+    """Return the index of the last entry that lies whole at or before a revision."""
+    index = index_of(revision)
+    return index if revision == whole(index) else index - 1
 
 
 def _rows(family: str, view: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[int, RowEvent]]:

@@ -74,7 +74,7 @@ class FreshWatches:
         if token:
             return self._watches.open(selection, shards, token)
         wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
-        found = await asyncio.gather(*(self._mark(shard, wait_s) for shard in shards))
+        found = await asyncio.gather(*(self.mark(shard, wait_s) for shard in shards))
         revisions = {shard: mark.revision for shard, mark in zip(shards, found, strict=True)}
         if not changes_only:
             return self._watches.open(selection, shards, not_before=revisions)
@@ -104,7 +104,8 @@ class FreshWatches:
         index = await replica.read_barrier(min(timeout_s, self._timeout_s))
         return Mark(whole(index), replica.data.record.generation)
 
-    async def _mark(self, shard: ShardId, timeout_s: float) -> Mark:
+    async def mark(self, shard: ShardId, timeout_s: float) -> Mark:
+        """Return a mark of a shard, wherever it is; raises `UnreadableError`."""
         if self._replica(shard) is None:
             return await self._elsewhere.mark(shard, timeout_s)
         return await self.mark_here(shard, timeout_s)

@@ -6,16 +6,22 @@ never goes back: a proposal names the source's revision, and is passed over wher
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
-from quorate.apply.applier import mirrored
 from quorate.apply.control import METADATA, MirrorPosition
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
+from quorate.apply.program import mirrored
 from quorate.groups.pause import pause
-from quorate.groups.refusals import FencedError, NotProposedError, OutcomeUnknownError
+from quorate.groups.refusals import (
+    FencedError,
+    NotProposedError,
+    OutcomeUnknownError,
+    UnreadableError,
+)
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
@@ -34,15 +40,24 @@ FAILED_S: Final = 5.0
 #: Opens a watch of one family of the source, behind a token or from its rows on.
 OpenWatch = Callable[[str, bytes], Watch]
 
+#: Returns, in so many seconds, a revision of the source that every write is within which was
+#: answered before; raises `UnreadableError`.
+Newest = Callable[[float], Awaitable[int]]
+
 
 class Mirrors:
     """Keeps the copies of every shard of a node that it is given, until it is stopped."""
 
     def __init__(
-        self, catalog: Catalog, open_watch: OpenWatch, loop: asyncio.AbstractEventLoop
+        self,
+        catalog: Catalog,
+        open_watch: OpenWatch,
+        newest: Newest,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._catalog: Final = catalog
         self._open_watch: Final = open_watch
+        self._newest: Final = newest
         self._loop: Final = loop
         self._keepers: Final[list[MirrorKeeper]] = []
         #: The id of the cluster; None while nothing is kept.
@@ -60,11 +75,13 @@ class Mirrors:
             shard,
             mirrored(self._catalog, shard.id.group),
             self._open_watch,
+            self._newest,
             cluster=self._cluster,
             loop=self._loop,
         )
         self._keepers.append(keeper)
         keeper.start()
+        shard.copier = keeper.catch_up
 
     async def stop(self) -> None:
         """Propose no more, for any shard."""
@@ -75,7 +92,7 @@ class Mirrors:
 class MirrorKeeper:
     """Keeps a shard's copies up to date while its replica here leads.
 
-    `families` are those that `quorate.apply.applier.mirrored` names for the shard's group.
+    `families` are those that `quorate.apply.program.mirrored` names for the shard's group.
     """
 
     def __init__(
@@ -83,6 +100,7 @@ class MirrorKeeper:
         shard: Shard,
         families: Iterable[str],
         open_watch: OpenWatch,
+        newest: Newest,
         *,
         cluster: bytes,
         loop: asyncio.AbstractEventLoop,
@@ -90,10 +108,14 @@ class MirrorKeeper:
         self._shard: Final = shard
         self._families: Final = tuple(families)
         self._open_watch: Final = open_watch
+        self._newest: Final = newest
         self._cluster: Final = cluster
         self._loop: Final = loop
         self._term = 0
         self._tasks: Mapping[str, asyncio.Task[None]] = {}
+        #: Up to which revision of the source each copy holds everything, in this term.
+        self._reached: dict[str, int] = {}
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -101,6 +123,22 @@ class MirrorKeeper:
         if self._families:
             self._cancel = self._shard.subscribe(lambda _: self._look())
             self._look()
+
+    async def catch_up(self, timeout_s: float) -> bool:
+        """Return whether the copies came to hold, in time, all that was answered before this call.
+
+        What it costs when they do already is a read barrier of the source.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                revision = await self._newest(timeout_s)
+                if self._least < revision:
+                    waiter: asyncio.Future[None] = self._loop.create_future()
+                    self._waiting.append((revision, waiter))
+                    await waiter
+        except (TimeoutError, UnreadableError):
+            return False
+        return True
 
     async def stop(self) -> None:
         """Propose no more."""
@@ -122,12 +160,28 @@ class MirrorKeeper:
         if not leads or shard.term == self._term:
             return
         self._term = shard.term
+        self._reached.clear()
         for task in self._tasks.values():
             task.cancel()
         self._tasks = {
             family: self._loop.create_task(self._follow(family, shard.term))
             for family in self._families
         }
+
+    @property
+    def _least(self) -> float:
+        reached = (self._reached.get(family, 0) for family in self._families)
+        return min(reached, default=float("inf"))
+
+    def _reach(self, family: str, revision: int) -> None:
+        self._reached[family] = revision
+        if not self._waiting:
+            return
+        least = self._least
+        for wanted, waiter in self._waiting:
+            if wanted <= least and not waiter.done():
+                waiter.set_result(None)
+        self._waiting = [each for each in self._waiting if not each[1].done()]
 
     def _leads(self, term: int) -> bool:
         return self._shard.leads and self._shard.term == term
@@ -138,6 +192,9 @@ class MirrorKeeper:
             position = self._shard.applier.mirror_position(family)
             token = self._token(position) if resume and position is not None else b""
             watch = self._open_watch(family, token)
+            watch.on_passed = partial(self._keeps_up, family, watch)
+            if token and position is not None:
+                self._reach(family, position.revision)
             try:
                 if token or await self._copy(family, term, watch):
                     await self._keep_up(family, term, watch)
@@ -184,6 +241,7 @@ class MirrorKeeper:
             ),
             term,
         )
+        self._keeps_up(family, watch)
         return True
 
     async def _keep_up(self, family: str, term: int, watch: Watch) -> None:
@@ -205,6 +263,11 @@ class MirrorKeeper:
                         adopt.rows.add(key=key, value=value, revision=written)
                 changed.clear()
                 await self._propose(adopt, term)
+                self._keeps_up(family, watch)
+
+    def _keeps_up(self, family: str, watch: Watch) -> None:
+        """Take note that the copy holds all that its watch has come to."""
+        self._reach(family, watch.revisions[METADATA])
 
     async def _propose(self, adopt: control_pb2.AdoptMirror, term: int) -> None:
         """Propose until it is applied: a second time does no harm."""

@@ -94,6 +94,9 @@ class Watch:
         self._told_at = clock()
         #: What the reader of a watch that was lost is told last.
         self._ended: Portion | None = None
+        #: Called when changes were passed over of which nothing is for this watch, once all that is
+        #: before them was read.
+        self.on_passed: Callable[[], None] | None = None
         #: Why the watch ended in a resync.
         self.lost: str | None = None
         if token:
@@ -163,6 +166,8 @@ class Watch:
             if portion is not None:
                 return portion
             if moved:
+                if self.on_passed is not None and self.listed:
+                    self.on_passed()
                 # Nothing of it is for this watch: others get their turn before more is read.
                 self._loop.call_soon(self._wake)
                 await self._wait(None)
@@ -371,4 +376,5 @@ class Watches:
         replica = self._replica(shard)
         if replica is None or replica.stopped is not None:
             return None
-        return LocalFeed(replica, selection, start, not_before, wake, self._settings.page)
+        page, loop = self._settings.page, self._loop
+        return LocalFeed(replica, selection, start, not_before, wake, page, loop)

@@ -40,21 +40,26 @@ def _each(
     return read_all
 
 
+def _going(replicas: Replicas) -> Iterator[Replica]:
+    """Give the replicas that have not stopped: one that has leads nothing any more."""
+    return (replica for replica in replicas if replica.status.stopped is None)
+
+
 def _roles(replicas: Replicas) -> Iterator[Reading]:
-    for replica in replicas:
+    for replica in _going(replicas):
         for role in ROLE_NAMES.values():
             yield (replica.name, role), replica.status.replica.role == role
 
 
 def _lags(replicas: Replicas) -> Iterator[Reading]:
-    for replica in replicas:
+    for replica in _going(replicas):
         status = replica.status.replica
         for follower in status.followers:
             yield (replica.name, follower.peer.node), status.last - follower.match
 
 
 def _silences(replicas: Replicas) -> Iterator[Reading]:
-    for replica in replicas:
+    for replica in _going(replicas):
         for follower in replica.status.replica.followers:
             yield (replica.name, follower.peer.node), follower.heard_ago_s
 
@@ -89,6 +94,13 @@ FIGURES: Final[Sequence[Figure[Replicas]]] = (
         help="Terms of which the replica found the leader since the node started.",
         labels=_SHARD,
         read=_each(lambda replica: replica.shard.leaders),
+    ),
+    Figure(
+        name="quorate_raft_received_messages_total",
+        kind="counter",
+        help="Messages that the replica received from its peers.",
+        labels=_SHARD,
+        read=_each(lambda replica: replica.shard.received),
     ),
     Figure(
         name="quorate_raft_first_index",
@@ -147,13 +159,6 @@ FIGURES: Final[Sequence[Figure[Replicas]]] = (
         read=_silences,
     ),
     Figure(
-        name="quorate_shard_stopped",
-        kind="gauge",
-        help="1 when the replica stopped for good, and the node's log tells why.",
-        labels=_SHARD,
-        read=_each(lambda replica: replica.status.stopped is not None),
-    ),
-    Figure(
         name="quorate_shard_age_seconds",
         kind="gauge",
         help="How old a stale read may be here; absent until a leader was heard.",
@@ -179,7 +184,7 @@ FIGURES: Final[Sequence[Figure[Replicas]]] = (
         kind="counter",
         help="Commands whose handler failed by a bug since the node started.",
         labels=_SHARD,
-        read=_each(lambda replica: replica.shard.applier.failures),
+        read=_each(lambda replica: replica.shard.evaluator.failures),
     ),
     Figure(
         name="quorate_apply_turn_seconds",

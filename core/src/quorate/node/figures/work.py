@@ -18,6 +18,8 @@ class Work:
     node: str
     version: str
     ready: bool
+    #: Of each shard with a replica here: whether that has stopped, or cannot be opened.
+    stopped: Mapping[str, bool]
     calls: CallTally
     controllers: Mapping[str, ControllerTally]
     posts: Sequence[ControllerStatus]
@@ -51,6 +53,13 @@ FIGURES: Final[Sequence[Figure[Work]]] = (
         kind="gauge",
         help="1 while /readyz answers 200.",
         read=lambda work: [((), work.ready)],
+    ),
+    Figure(
+        name="quorate_shard_stopped",
+        kind="gauge",
+        help="1 when the replica has stopped or cannot be opened, and quorate status tells why.",
+        labels=("shard",),
+        read=lambda work: [((shard,), stopped) for shard, stopped in work.stopped.items()],
     ),
     Figure(
         name="quorate_rpc_calls_total",

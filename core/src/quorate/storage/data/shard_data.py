@@ -1,6 +1,6 @@
 """The open data of one shard: its rows, and how far they and their durability have come."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from threading import Lock
 from typing import Final, Self
@@ -22,6 +22,7 @@ from quorate.storage.engine.port import (
     View,
 )
 from quorate.storage.families import APPLIED, SYSTEM
+from quorate.storage.touched import Touched
 
 _DATA: Final = "data."
 _CHECKPOINT: Final = "checkpoint."
@@ -70,6 +71,8 @@ class ShardData:
         self._engine = database.engine
         self._record = record
         self._installed = installed
+        #: Which families the newest entries have changed.
+        self.touched = Touched(record.position.index)
         # What was recovered is made durable by opening it.
         self._durable = record.position.index
         self._retired: Final[list[_Database]] = []
@@ -138,6 +141,10 @@ class ShardData:
         """The families on disk that no plugin claims: kept as they are."""
         return self._engine.orphans
 
+    def add_family(self, family: str) -> None:
+        """Open one more family, which no plugin of this node claims."""
+        self._engine.add_family(family)
+
     @property
     def stalled(self) -> bool:
         """Tell whether a commit would be refused right now."""
@@ -164,10 +171,12 @@ class ShardData:
         """Take a view of a family, to be let go of before the database is replaced."""
         return self._engine.view(family)
 
-    def commit(self, batch: Batch, record: AppliedRecord) -> None:
+    def commit(self, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None) -> None:
         """Write the rows of applied entries and the record in one piece, unsynced.
 
-        After `StalledError` and `FullError` nothing has changed, and it may be tried again.
+        `seen` names the families whose events are among them, and what was emitted; without it
+        any may be. After `StalledError` and `FullError` nothing has changed, and it may be tried
+        again.
         """
         if record.position.index < self.applied:
             raise ValueError(f"{record.position} is behind {self._record.position}")
@@ -175,7 +184,22 @@ class ShardData:
             raise self._doubt
         batch.put(APPLIED, KEY, record.encode())
         self._engine.write(batch)
+        if seen is None:
+            self.touched = Touched(record.position.index)
+        else:
+            self.touched.note(seen, self.applied + 1, record.position.index)
         self._record = record
+
+    def begin(self, batch: Batch, record: AppliedRecord) -> None:
+        """Let the shard begin with this state, durably: its log holds nothing of what was before.
+
+        Blocks; whoever is interrupted in it destroys the home and begins anew.
+        """
+        self.commit(batch, record)
+        self.sync()
+        number = int(self._database.folder.removeprefix(_DATA))
+        self._home.point(Pointer(number, record.position).encode())
+        self._installed, self._durable = record.position, record.position.index
 
     # Durability.
 
@@ -258,6 +282,7 @@ class ShardData:
         self._database = _Database(incoming.folder, engine)
         self._engine = engine
         self._record = record
+        self.touched = Touched(record.position.index)
         self._installed = record.position
         self._durable = record.position.index
         failpoint("install.swapped")

@@ -217,7 +217,7 @@ class MemoryEngine:
         self._disk: Final = disk
         wanted = frozenset(families)
         self._session: Final = disk._open(sorted(wanted))
-        self._orphans: Final = tuple(sorted(disk._tables.keys() - wanted))
+        self._orphans = tuple(sorted(disk._tables.keys() - wanted))
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -228,6 +228,11 @@ class MemoryEngine:
     def orphans(self) -> tuple[str, ...]:
         """The families that were found on disk and that nobody asked for."""
         return self._orphans
+
+    def add_family(self, family: str) -> None:
+        """Open one more family."""
+        self._alive()._tables.setdefault(family, _Table())
+        self._orphans = tuple(sorted((*self._orphans, family)))
 
     @property
     def stalled(self) -> bool:

@@ -115,6 +115,9 @@ class Engine(Protocol):
     def orphans(self) -> tuple[str, ...]:
         """The families that were found on disk and that nobody asked for."""
 
+    def add_family(self, family: str) -> None:
+        """Open one more family, which nobody asked for when the database was opened."""
+
     @property
     def stalled(self) -> bool:
         """Tell whether writes are stopped right now: a write would be refused, or would wait."""

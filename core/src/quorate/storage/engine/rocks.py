@@ -68,7 +68,7 @@ class RocksEngine:
         try:
             on_disk = frozenset(_families_on_disk(path, self._budget)) - {_DEFAULT}
             names = sorted(wanted | on_disk)
-            self._orphans: Final = tuple(sorted(on_disk - wanted))
+            self._orphans = tuple(sorted(on_disk - wanted))
             self._database: Final = Rdict(
                 str(path),
                 _options(self._budget),
@@ -88,12 +88,22 @@ class RocksEngine:
     @property
     def families(self) -> tuple[str, ...]:
         """The families that are open."""
-        return tuple(self._stores)
+        return tuple(sorted(self._stores))
 
     @property
     def orphans(self) -> tuple[str, ...]:
         """The families that were found on disk and that nobody asked for."""
         return self._orphans
+
+    def add_family(self, family: str) -> None:
+        """Open one more family."""
+        try:
+            store = self._database.create_column_family(family, _options(self._budget))
+            self._columns[family] = self._database.get_column_family_handle(family)
+        except Exception as error:
+            raise _translated(error, f"add {family} to", self._path) from error
+        self._stores[family] = store
+        self._orphans = tuple(sorted((*self._orphans, family)))
 
     @property
     def stalled(self) -> bool:

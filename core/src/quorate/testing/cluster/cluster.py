@@ -8,6 +8,7 @@ from typing import Final, Self
 
 import tomlkit
 
+from quorate.client import Client
 from quorate.testing.cluster.node_process import NodeProcess
 from quorate.testing.ports import HeldPort
 from quorate.testing.waiting import until
@@ -93,6 +94,11 @@ class Cluster:
 
         return until(find)
 
+    def shard_of(self, group: str, shard_key: bytes) -> str:
+        """Return the shard that holds a shard key, as `leader` takes it."""
+        with Client(self.endpoints) as client:
+            return client.shard_of(group, shard_key)
+
     def followers(self, shard: str = "metadata/0") -> list[NodeProcess]:
         """Return the nodes that run and do not lead a shard."""
         leader = self.leader(shard)
@@ -139,10 +145,10 @@ class Cluster:
     def _place(self, name: str) -> NodeProcess:
         if name in self.nodes:
             raise ValueError(f"there is a {name} already; choose another name")
-        port, http_port = (self._exit.enter_context(HeldPort()) for _ in range(2))
+        port, http_port, peer_port = (self._exit.enter_context(HeldPort()) for _ in range(3))
         address = port.address
         if self._ways is not None:
-            self._fronts[name] = self._ways.to(port.address)
+            self._fronts[name] = self._ways.to(port.address, peer_port.number)
             address = self._fronts[name].address
         node = NodeProcess(
             name,
@@ -151,6 +157,7 @@ class Cluster:
             bound=port.address,
             address=address,
             http_address=http_port.address,
+            peer_port=peer_port.number,
         )
         self._exit.callback(node.close)
         self.nodes[name] = node
@@ -164,6 +171,7 @@ class Cluster:
                 "name": name,
                 "port": _port(node.bound),
                 "http_port": _port(node.http_address),
+                "peer_port": node.peer_port,
                 "dir": str(node.directory),
             },
             "cluster": {
@@ -185,7 +193,7 @@ class Cluster:
             return node.address
         pair = source, target
         if pair not in self._between:
-            self._between[pair] = self._ways.to(node.bound)
+            self._between[pair] = self._ways.to(node.bound, node.peer_port)
         return self._between[pair].address
 
 

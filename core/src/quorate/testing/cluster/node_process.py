@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Final
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 from quorate.observe.failpoints import VARIABLE
+from quorate.plugin import Stub
 from quorate.testing.channels import channel
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
-from quorate.v1 import admin_pb2, admin_pb2_grpc
+from quorate.v1 import admin_pb2
 
 _SERVE: Final = """
 import sys
@@ -32,7 +33,15 @@ class NodeProcess:
     """A node, its directory and its configuration file."""
 
     def __init__(
-        self, name: str, file: Path, directory: Path, *, bound: str, address: str, http_address: str
+        self,
+        name: str,
+        file: Path,
+        directory: Path,
+        *,
+        bound: str,
+        address: str,
+        http_address: str,
+        peer_port: int,
     ) -> None:
         self.name: Final = name
         #: The configuration file; what is changed in it counts from the next start on.
@@ -43,6 +52,8 @@ class NodeProcess:
         #: Where clients reach it: `bound`, unless there is a way in between.
         self.address: Final = address
         self.http_address: Final = http_address
+        #: Where other nodes connect.
+        self.peer_port: Final = peer_port
         #: What it is killed at when it is started the next time, by the name of the failpoint.
         self.failpoint = ""
         self._program: Final = Program(name, directory.with_suffix(".log"))
@@ -106,7 +117,7 @@ class NodeProcess:
         """Return what it says that it is doing; None when it does not answer."""
         if not self.runs:
             return None
-        admin = admin_pb2_grpc.AdminServiceStub(self._connected())
+        admin = Stub(self._connected(), admin_pb2.DESCRIPTOR.services_by_name["AdminService"])
         try:
             found: admin_pb2.NodeStatusResponse = admin.Status(
                 admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S
@@ -120,7 +131,7 @@ class NodeProcess:
 
         It refuses what cannot be now; who leads then is for `Cluster.leader` to say.
         """
-        admin = admin_pb2_grpc.AdminServiceStub(self._connected())
+        admin = Stub(self._connected(), admin_pb2.DESCRIPTOR.services_by_name["AdminService"])
         with suppress(grpc.RpcError):
             admin.TransferLeader(
                 admin_pb2.TransferLeaderRequest(shard=shard, node=to), timeout=_ANSWER_S
@@ -136,7 +147,7 @@ class NodeProcess:
         """Whether its health service says so."""
         if not self.runs:
             return False
-        health = health_pb2_grpc.HealthStub(self._connected())
+        health = Stub(self._connected(), health_pb2.DESCRIPTOR.services_by_name["Health"])
         try:
             told = health.Check(health_pb2.HealthCheckRequest(), timeout=_ANSWER_S)
         except grpc.RpcError:

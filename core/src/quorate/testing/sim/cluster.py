@@ -8,7 +8,6 @@ from typing import Final
 from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slots_in
-from quorate.testing.sim import domain
 from quorate.testing.sim.disk import Disk
 from quorate.testing.sim.facts import Fact
 from quorate.testing.sim.hosted import Hosted
@@ -67,9 +66,7 @@ class Node:
 class Cluster:
     """All nodes; what is asked of it by clients and faults, and by the processes in it."""
 
-    def __init__(
-        self, world: World, profile: Profile, tell: Tell, hosting: Hosting = domain.HOSTING
-    ) -> None:
+    def __init__(self, world: World, profile: Profile, tell: Tell, hosting: Hosting) -> None:
         self.hosting: Final = hosting
         self.world: Final = world
         self.profile: Final = profile

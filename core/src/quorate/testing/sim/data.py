@@ -1,6 +1,6 @@
 """A shard's data, with everything that happens to it made known."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any, Final
 from zlib import crc32
 
@@ -91,10 +91,10 @@ class ObservedData(ShardData):
         self.replaced: Callable[[Position], None] = lambda _: None
         self.content = self._read_content()
 
-    def commit(self, batch: Batch, record: AppliedRecord) -> None:
+    def commit(self, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None) -> None:
         """Write, then tell behind which index."""
         before, content = self.applied, self._content_after(batch)
-        super().commit(batch, record)
+        super().commit(batch, record, seen)
         self.content = content
         self.committed(before)
 

@@ -101,6 +101,17 @@ class Fenced(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class Evaluated(Fact):
+    """A leader evaluated commands for the entry at an index, which holds their effects."""
+
+    index: int
+    payload: bytes
+    commands: tuple[LoggedCommand, ...]
+    #: Logical time, as the leader's clock gave it.
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Elected(Fact):
     """The replica became leader; `term_of` reads its log."""
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.evaluator import Evaluation
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
@@ -33,7 +35,7 @@ class Hosted:
         self._families: Final = hosting.families
         home = LivingHome(process.disk.homes[name], process.has_ended)
         self.data: Final = ObservedData.open(home, self._families)
-        journal = open_journal(self, ShardId.parse(name), self.data)
+        journal = open_journal(self, name, self.data)
         around = process.around
         self.shard: Final = Shard(
             ShardId.parse(name),
@@ -52,6 +54,8 @@ class Hosted:
             on_stopped=self._stopped,
         )
         self.replica: Final = self.shard.replica
+        self._evaluate: Final = self.shard.evaluator.evaluate
+        vars(self.shard.evaluator)["evaluate"] = self._observed
         self._seen: tuple[object, ...] = ()
         self._seen_commit = self.replica.commit
         self._led = False
@@ -132,6 +136,17 @@ class Hosted:
 
     def _stopped(self, shard: Shard, error: Exception) -> None:
         self._tell(facts.Stopped(self.name, self.peer, error))
+
+    def _observed(
+        self, index: int, writes: Sequence[Sequence[LoggedCommand]], now_ms: int, **checked: int
+    ) -> Evaluation:
+        evaluation = self._evaluate(index, writes, now_ms, **checked)
+        taken = writes[: len(evaluation.outcomes)]
+        commands = tuple(command for write in taken for command in write)
+        self._tell(
+            facts.Evaluated(self.name, self.peer, index, evaluation.payload, commands, now_ms)
+        )
+        return evaluation
 
     # What happens to the data.
 

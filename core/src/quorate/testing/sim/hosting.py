@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from quorate.apply.applier import families_of
+from quorate.apply.program import families_of
 from quorate.plugin.catalog import Catalog
 
 

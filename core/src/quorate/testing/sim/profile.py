@@ -5,6 +5,7 @@ from random import Random
 from typing import Final
 
 from quorate.apply.applier import ApplyLimits
+from quorate.apply.evaluator import EvaluationLimits
 from quorate.consensus.timing import Limits, Timing
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.shard import ShardSettings
@@ -122,6 +123,7 @@ class Profile:
                 retained_entries=self.retained,
                 retained_ms=500,
             ),
+            evaluation=EvaluationLimits(entry_s=float("inf"), slow_s=float("inf")),
             log=LogPolicy(tail_entries=self.tail * 4 // 3, flush_s=self.compaction_s),
             linger_s=0.0005,
             behind_s=0.0005,

@@ -6,6 +6,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import Any
 
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pydantic import BaseModel, ConfigDict, Field
@@ -43,6 +45,13 @@ EXPIRY = "sample.expiry"
 CONTROLLER = "sample.note_erasing"
 SERVICE = "kit_sample.v1.NoteService"
 OPENED: list[str] = []
+
+_FILE = FileDescriptorProto(name="kit_sample/v1/service.proto", package="kit_sample.v1")
+_FILE.service.add(name="NoteService")
+_POOL = DescriptorPool()
+_POOL.Add(_FILE)
+#: A service without methods; tests call its servicer by hand.
+_DECLARED = _POOL.FindServiceByName(SERVICE)
 
 
 class SampleConfig(BaseModel):
@@ -243,7 +252,7 @@ def quorate_config_sections() -> Sequence[ConfigSection]:
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [GrpcService(full_name=SERVICE, add_to_server=lambda *_: None, servicer=Notes)]
+    return [GrpcService(service=_DECLARED, servicer=lambda node: Notes(node))]
 
 
 @hookimpl

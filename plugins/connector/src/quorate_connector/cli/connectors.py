@@ -7,15 +7,25 @@ from pathlib import Path
 from typing import Final
 
 import click
+from google.protobuf.field_mask_pb2 import FieldMask
 from quorate.plugin import Console
 
 from quorate_connector.cli.definition_file import read
-from quorate_connector.cli.showing import PAGE, connector_row, first, labels_of, limited, time_of
+from quorate_connector.cli.showing import (
+    LARGEST,
+    PAGE,
+    connector_row,
+    first,
+    labels_of,
+    limited,
+    time_of,
+)
 from quorate_connector.client import SyncConnectors
 from quorate_connector.v1.connectors_pb2 import (
     Connector,
     CreateConnectorRequest,
     ListConnectorsRequest,
+    PutConnectorRequest,
     UpdateConnectorRequest,
 )
 
@@ -36,24 +46,37 @@ _discard = click.option(
 
 @click.command()
 @_file
+@click.option(
+    "--replace", is_flag=True, help="Replace the connector of that name, if there is one."
+)
 @click.pass_obj
-def create(console: Console, path: Path) -> None:
+def create(console: Console, path: Path, replace: bool) -> None:
     """Make a connector as a file defines it; its tasks begin at once."""
     wanted = read(path)
+    connectors = _connectors(console)
+    if replace:
+        put = PutConnectorRequest(
+            tenant=wanted.tenant,
+            name=wanted.name,
+            definition=wanted.definition,
+            target=wanted.first_target,
+        )
+        _show(console, connectors.put(put))
+        return
     request = CreateConnectorRequest(
         tenant=wanted.tenant,
         name=wanted.name,
         definition=wanted.definition,
         target=wanted.first_target,
     )
-    _show(console, _connectors(console).create(request))
+    _show(console, connectors.create(request))
 
 
 @click.command()
 @_file
 @click.option(
     "--expected-version",
-    type=click.IntRange(1),
+    type=click.IntRange(1, LARGEST),
     help="Refuse when another version is the newest.",
 )
 @_discard
@@ -69,6 +92,7 @@ def update(
         definition=wanted.definition,
         expected_version=expected_version or 0,
         discard_progress=discard_progress,
+        update_mask=FieldMask(paths=["definition"]),
     )
     _show(console, _connectors(console).update(request))
 
@@ -76,7 +100,7 @@ def update(
 @click.command("roll-back")
 @click.argument("tenant")
 @click.argument("name")
-@click.argument("version", type=click.IntRange(1))
+@click.argument("version", type=click.IntRange(1, LARGEST))
 @_discard
 @click.pass_obj
 def roll_back(
@@ -149,8 +173,9 @@ def versions(console: Console, tenant: str, name: str) -> None:
 @click.argument("tenant")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask whether progress may be lost.")
+@click.option("--missing-ok", is_flag=True, help="A connector that is not there is no failure.")
 @click.pass_obj
-def delete(console: Console, tenant: str, name: str, yes: bool) -> None:
+def delete(console: Console, tenant: str, name: str, yes: bool, missing_ok: bool) -> None:
     """Delete the connector NAME of TENANT with its versions, tasks, progress and history."""
     if not yes:
         click.confirm(
@@ -158,7 +183,7 @@ def delete(console: Console, tenant: str, name: str, yes: bool) -> None:
             abort=True,
             err=True,
         )
-    _connectors(console).delete(tenant, name)
+    _connectors(console).delete(tenant, name, missing_ok=missing_ok)
 
 
 @click.command()
@@ -191,7 +216,7 @@ def stop(console: Console, tenant: str, name: str) -> None:
 @click.command()
 @click.argument("tenant")
 @click.argument("name")
-@click.argument("tasks", type=click.IntRange(0), nargs=-1)
+@click.argument("tasks", type=click.IntRange(0, LARGEST), nargs=-1)
 @click.pass_obj
 def restart(console: Console, tenant: str, name: str, tasks: tuple[int, ...]) -> None:
     """Start TASKS of the connector NAME of TENANT again, or all; also those that have failed."""

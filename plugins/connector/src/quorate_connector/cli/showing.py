@@ -23,6 +23,9 @@ _STATES: Final = {
     number: name.removeprefix("TASK_STATE_").lower() for name, number in TaskState.items()
 }
 
+#: The largest number of a task or a version: the fields have 32 bits.
+LARGEST: Final = (1 << 32) - 1
+
 limited = click.option(
     "--limit",
     type=click.IntRange(1),

@@ -7,7 +7,15 @@ from typing import Final
 import click
 from quorate.plugin import Console
 
-from quorate_connector.cli.showing import PAGE, first, limited, state_word, task_row, time_of
+from quorate_connector.cli.showing import (
+    LARGEST,
+    PAGE,
+    first,
+    limited,
+    state_word,
+    task_row,
+    time_of,
+)
 from quorate_connector.client import SyncConnectors
 from quorate_connector.v1.tasks_pb2 import ListTasksRequest, TaskState
 
@@ -42,7 +50,7 @@ def status(
 @click.command()
 @click.argument("tenant")
 @click.argument("name")
-@click.argument("task", type=click.IntRange(0), default=0)
+@click.argument("task", type=click.IntRange(0, LARGEST), default=0)
 @click.pass_obj
 def history(console: Console, tenant: str, name: str, task: int) -> None:
     """List what became of a TASK of the connector NAME of TENANT, the newest first."""

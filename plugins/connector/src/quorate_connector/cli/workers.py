@@ -10,6 +10,9 @@ from quorate.plugin import Console
 from quorate_connector.client import SyncConnectors
 from quorate_connector.v1.tasks_pb2 import Worker
 
+#: A day: a task that has not stopped by then never does.
+_LONGEST_S: Final = 86_400
+
 
 @click.command("workers")
 @click.pass_obj
@@ -25,7 +28,7 @@ def list_workers(console: Console) -> None:
 @click.argument("worker")
 @click.option(
     "--release-timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0, _LONGEST_S, min_open=True),
     default=10.0,
     show_default=True,
     metavar="SECONDS",

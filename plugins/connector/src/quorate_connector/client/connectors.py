@@ -31,6 +31,8 @@ from quorate_connector.v1.connectors_pb2 import (
     ListTypesResponse,
     ListVersionsRequest,
     ListVersionsResponse,
+    PutConnectorRequest,
+    PutConnectorsRequest,
     RestartTasks,
     RollBackConnectorRequest,
     SetConnectorTarget,
@@ -66,8 +68,20 @@ class Connectors:
         return await reading.call(self._q, f"{_SERVICE}Create", request, Connector)
 
     async def update(self, request: UpdateConnectorRequest) -> Connector:
-        """Give a connector a new definition, with which its tasks start again."""
+        """Change what is given of a definition, with which the tasks start again.
+
+        Given is what is not empty, or what `update_mask` names.
+        """
         return await reading.call(self._q, f"{_SERVICE}Update", request, Connector)
+
+    async def put(self, request: PutConnectorRequest) -> Connector:
+        """Create a connector, or replace the definition of the one of that name."""
+        return await reading.call(self._q, f"{_SERVICE}Put", request, Connector)
+
+    async def put_many(self, requests: Iterable[PutConnectorRequest]) -> BatchReply:
+        """Create or replace at most 1,000; the reply names those that were refused."""
+        request = PutConnectorsRequest(connectors=requests)
+        return await reading.call(self._q, f"{_SERVICE}PutBatch", request, BatchReply)
 
     async def create_many(self, requests: Iterable[CreateConnectorRequest]) -> BatchReply:
         """Create at most 1,000; the reply names those that were refused by their positions."""
@@ -75,13 +89,17 @@ class Connectors:
         return await reading.call(self._q, f"{_SERVICE}CreateBatch", request, BatchReply)
 
     async def update_many(self, requests: Iterable[UpdateConnectorRequest]) -> BatchReply:
-        """Give at most 1,000 new definitions; the reply names those that were refused."""
+        """Change at most 1,000; the reply names those that were refused."""
         request = UpdateConnectorsRequest(connectors=requests)
         return await reading.call(self._q, f"{_SERVICE}UpdateBatch", request, BatchReply)
 
-    async def delete_many(self, names: Iterable[tuple[str, str]]) -> BatchReply:
+    async def delete_many(
+        self, names: Iterable[tuple[str, str]], *, missing_ok: bool = False
+    ) -> BatchReply:
         """Delete at most 1,000 by tenant and name; the reply names those that were refused."""
-        named = [ConnectorName(tenant=tenant, name=name) for tenant, name in names]
+        named = [
+            ConnectorName(tenant=tenant, name=name, missing_ok=missing_ok) for tenant, name in names
+        ]
         request = DeleteConnectorsRequest(connectors=named)
         return await reading.call(self._q, f"{_SERVICE}DeleteBatch", request, BatchReply)
 
@@ -94,9 +112,13 @@ class Connectors:
         )
         return await reading.call(self._q, f"{_SERVICE}RollBack", request, Connector)
 
-    async def delete(self, tenant: str, name: str) -> None:
-        """Delete a connector with its tasks, their progress and their history."""
-        await self._q.execute(DeleteConnector(tenant=tenant, name=name), Empty)
+    async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> None:
+        """Delete a connector with its tasks, their progress and their history.
+
+        CONNECTOR_NOT_FOUND if there is none, unless `missing_ok`.
+        """
+        command = DeleteConnector(tenant=tenant, name=name, missing_ok=missing_ok)
+        await self._q.execute(command, Empty)
 
     async def get(self, tenant: str, name: str) -> Connector | None:
         """Return a connector; None if there is none."""
@@ -156,6 +178,8 @@ class SyncConnectors(Blocking[Connectors]):
 
     create = blocking(Connectors.create)
     update = blocking(Connectors.update)
+    put = blocking(Connectors.put)
+    put_many = blocking(Connectors.put_many)
     create_many = blocking(Connectors.create_many)
     update_many = blocking(Connectors.update_many)
     delete_many = blocking(Connectors.delete_many)

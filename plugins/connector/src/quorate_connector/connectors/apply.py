@@ -17,6 +17,8 @@ from quorate_connector.v1.connectors_pb2 import (
     Definition,
     DeleteConnector,
     DeleteConnectors,
+    PutConnector,
+    PutConnectors,
     RestartTasks,
     RollBackConnector,
     SetConnectorTarget,
@@ -33,6 +35,10 @@ def create_connector(txn: Txn, command: CreateConnector) -> Connector:
             "ALREADY_EXISTS",
             f"connector {command.name} of tenant {command.tenant} is there already: update it",
         )
+    return _create(txn, command)
+
+
+def _create(txn: Txn, command: CreateConnector | PutConnector) -> Connector:
     check_open(txn, command.tenant)
     connector = Connector(
         tenant=command.tenant,
@@ -68,6 +74,20 @@ def update_connectors(txn: Txn, command: UpdateConnectors) -> BatchReply:
     return answer_each(txn, command.connectors, update_connector)
 
 
+def put_connector(txn: Txn, command: PutConnector) -> Connector:
+    """Make a connector, or give the one that is there this definition and, if any, this target."""
+    connector = rows.find(txn, command.tenant, command.name)
+    if connector is None:
+        return _create(txn, command)
+    connector = _redefine(txn, connector, command.definition, discard=command.discard_progress)
+    return _aim(txn, connector, command.target or connector.target)
+
+
+def put_connectors(txn: Txn, command: PutConnectors) -> BatchReply:
+    """Make or replace many connectors."""
+    return answer_each(txn, command.connectors, put_connector)
+
+
 def roll_back_connector(txn: Txn, command: RollBackConnector) -> Connector:
     """Give a connector the definition of an earlier version again."""
     connector = rows.there(txn, command.tenant, command.name)
@@ -84,6 +104,8 @@ def roll_back_connector(txn: Txn, command: RollBackConnector) -> Connector:
 
 def delete_connector(txn: Txn, command: DeleteConnector) -> None:
     """Delete a connector with its versions and tasks."""
+    if command.missing_ok and rows.find(txn, command.tenant, command.name) is None:
+        return
     connector = rows.there(txn, command.tenant, command.name)
     lifecycle.remove(txn, connector, range(connector.definition.tasks_max))
     rows.delete(txn, connector)
@@ -96,12 +118,7 @@ def delete_connectors(txn: Txn, command: DeleteConnectors) -> BatchReply:
 
 def set_connector_target(txn: Txn, command: SetConnectorTarget) -> Connector:
     """Say what the tasks of a connector are to do."""
-    connector = rows.there(txn, command.tenant, command.name)
-    if connector.target != command.target:
-        connector.target = command.target
-        rows.write(txn, connector)
-        lifecycle.aim(txn, connector)
-    return connector
+    return _aim(txn, rows.there(txn, command.tenant, command.name), command.target)
 
 
 def restart_tasks(txn: Txn, command: RestartTasks) -> Connector:
@@ -122,6 +139,14 @@ def restart_tasks(txn: Txn, command: RestartTasks) -> Connector:
             f"{tasks_max - 1}, not {unknown[0]}",
         )
     lifecycle.renew(txn, connector, "restarted", sorted(set(command.tasks)) or None)
+    return connector
+
+
+def _aim(txn: Txn, connector: Connector, target: Target) -> Connector:
+    if connector.target != target:
+        connector.target = target
+        rows.write(txn, connector)
+        lifecycle.aim(txn, connector)
     return connector
 
 

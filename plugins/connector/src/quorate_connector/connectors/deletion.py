@@ -33,8 +33,10 @@ async def run_once(node: NodeApi, shard: ShardRef) -> None:
             # The shard's copy lags: it would still take a new connector.
             continue
         while connectors := (await _page(node, tenant.name, limit=AT_A_TIME)).connectors:
-            named = [DeleteConnector(tenant=each.tenant, name=each.name) for each in connectors]
-            # One that is refused has gone meanwhile.
+            named = [
+                DeleteConnector(tenant=each.tenant, name=each.name, missing_ok=True)
+                for each in connectors
+            ]
             await node.propose(DeleteConnectors(connectors=named), BatchReply, if_leader=shard)
         done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=CASCADE)
         await node.propose(done, Empty, if_leader=shard)

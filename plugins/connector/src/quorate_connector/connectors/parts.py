@@ -4,11 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi, Sifted, keys
+from quorate.plugin import Invalid, NodeApi, Sifted
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector.connectors.validation import Named
-from quorate_connector.v1.connectors_pb2 import CreateConnector, DeleteConnector, UpdateConnector
+from quorate_connector.v1.connectors_pb2 import (
+    CreateConnector,
+    DeleteConnector,
+    PutConnector,
+    UpdateConnector,
+)
 
 #: Connectors in one call.
 MOST_CONNECTORS: Final = 1_000
@@ -18,19 +23,14 @@ AT_A_TIME: Final = 10
 _HEAVIEST: Final = 1_000
 _BYTES: Final = 128
 
-Writing = CreateConnector | UpdateConnector | DeleteConnector
-C = TypeVar("C", CreateConnector, UpdateConnector, DeleteConnector)
+Writing = CreateConnector | PutConnector | UpdateConnector | DeleteConnector
+C = TypeVar("C", CreateConnector, PutConnector, UpdateConnector, DeleteConnector)
 
 
 def check_batch(connectors: Sequence[Named]) -> None:
-    """Refuse a batch that is too long, or that names a connector twice."""
+    """Refuse a batch that is too long."""
     if len(connectors) > MOST_CONNECTORS:
         raise Invalid("connectors", f"must be at most {MOST_CONNECTORS}, not {len(connectors)}")
-    seen: dict[bytes, int] = {}
-    for position, named in enumerate(connectors):
-        first = seen.setdefault(keys.pack(named.tenant, named.name), position)
-        if first != position:
-            raise Invalid(f"connectors[{position}]", f"is the same as connectors[{first}]")
 
 
 async def carry_out(
@@ -38,10 +38,17 @@ async def carry_out(
 ) -> BatchReply:
     """Propose the commands of a batch part by part, and answer all in their places.
 
-    What is `Invalid` is refused in its place.
+    What is `Invalid` is refused in its place, and so is a connector that was named before: its
+    first command may be in another part.
     """
     sifted = Sifted[C](total=len(wanted), good={}, refusals={})
+    first: dict[tuple[str, str], int] = {}
     for position, each in enumerate(wanted):
+        if not isinstance(each, Invalid):
+            earlier = first.setdefault((each.tenant, each.name), position)
+            if earlier != position:
+                again = f"names {each.name!r} of tenant {each.tenant!r} a second time"
+                each = Invalid("name", f"{again}, after connectors[{earlier}]; name each once")
         if isinstance(each, Invalid):
             fault = Invalid(f"connectors[{position}].{each.field}", each.reason)
             sifted.refusals[position] = fault

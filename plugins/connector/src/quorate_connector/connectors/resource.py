@@ -25,6 +25,8 @@ from quorate_connector.v1.connectors_pb2 import (
     Definition,
     DeleteConnector,
     DeleteConnectors,
+    PutConnector,
+    PutConnectors,
     RestartTasks,
     RollBackConnector,
     SetConnectorTarget,
@@ -43,6 +45,7 @@ _ORDERS: Final = CreateConnector(tenant="acme", name="orders", definition=_DEFIN
 _BILLS: Final = CreateConnector(
     tenant="acme", name="bills", definition=_LARGER, target=TARGET_PAUSED
 )
+_PUT: Final = PutConnector(tenant="acme", name="orders", definition=_LARGER)
 _CHANGE: Final = UpdateConnector(
     tenant="acme", name="orders", definition=_LARGER, expected_version=1
 )
@@ -73,6 +76,13 @@ RESOURCE: Final = Resource(
             shard_key=shard_key,
             validate=validation.check_update,
             examples=(_CHANGE,),
+        ),
+        Command(
+            message=PutConnector,
+            group=GROUP,
+            shard_key=shard_key,
+            validate=validation.check_create,
+            examples=(_PUT,),
         ),
         Command(
             message=RollBackConnector,
@@ -120,6 +130,13 @@ RESOURCE: Final = Resource(
             examples=(UpdateConnectors(connectors=[_CHANGE]),),
         ),
         Command(
+            message=PutConnectors,
+            group=GROUP,
+            items=_items(PutConnectors),
+            validate=validation.check_creates,
+            examples=(PutConnectors(connectors=[_PUT]),),
+        ),
+        Command(
             message=DeleteConnectors,
             group=GROUP,
             items=_items(DeleteConnectors),
@@ -132,6 +149,8 @@ RESOURCE: Final = Resource(
     routes=(
         DataRoute(message=CreateConnector, apply=apply.create_connector, reads=(TENANTS,)),
         DataRoute(message=UpdateConnector, apply=apply.update_connector),
+        DataRoute(message=PutConnector, apply=apply.put_connector, reads=(TENANTS,)),
+        DataRoute(message=PutConnectors, apply=apply.put_connectors, reads=(TENANTS,)),
         DataRoute(message=RollBackConnector, apply=apply.roll_back_connector),
         DataRoute(message=SetConnectorTarget, apply=apply.set_connector_target),
         DataRoute(message=RestartTasks, apply=apply.restart_tasks),

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
+from asyncio import gather
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
@@ -19,7 +21,7 @@ from quorate_connector.connectors.parts import carry_out, check_batch
 from quorate_connector.names import check_name
 from quorate_connector.types.checking import checked, offered
 from quorate_connector.types.progress import progress_of
-from quorate_connector.v1 import connectors_pb2_grpc
+from quorate_connector.v1 import connectors_pb2
 from quorate_connector.v1.connector_queries_pb2 import (
     ConnectorPage,
     GetConnectorQuery,
@@ -45,6 +47,10 @@ from quorate_connector.v1.connectors_pb2 import (
     ListTypesResponse,
     ListVersionsRequest,
     ListVersionsResponse,
+    PutConnector,
+    PutConnectorRequest,
+    PutConnectors,
+    PutConnectorsRequest,
     RestartTasks,
     RollBackConnector,
     RollBackConnectorRequest,
@@ -63,6 +69,8 @@ PAGE: Final = 100
 LARGEST_PAGE: Final = 1_000
 #: Longer than any key of a connector.
 _LONGEST_TOKEN: Final = 1_024
+#: Updates that are made anew because the connector has changed between the read and the write.
+_ATTEMPTS: Final = 5
 
 
 class Reading(Protocol):
@@ -73,7 +81,7 @@ class Reading(Protocol):
         """Any replica answers, as of what it has applied."""
 
 
-class ConnectorServicer(connectors_pb2_grpc.ConnectorServiceServicer):
+class ConnectorServicer:
     """Serves connectors on every node, whether it holds a replica of their rows or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -90,14 +98,36 @@ class ConnectorServicer(connectors_pb2_grpc.ConnectorServiceServicer):
         return await carry_out(self._node, wanted, lambda part: CreateConnectors(connectors=part))
 
     async def Update(self, request: UpdateConnectorRequest, context: object) -> Connector:
-        """Give a connector another definition."""
-        return await self._node.propose(self._change(request), Connector)
+        """Change what is given of a connector's definition."""
+        for _ in range(_ATTEMPTS):
+            change = self._change(request, await self._find(request))
+            try:
+                return await self._node.propose(change, Connector)
+            except Rejected as refusal:
+                conflict = refusal
+                if conflict.code != "VERSION_CONFLICT" or request.expected_version:
+                    raise
+        raise conflict
 
     async def UpdateBatch(self, request: UpdateConnectorsRequest, context: object) -> BatchReply:
-        """Give many connectors another definition; a wrong one does not keep the others from it."""
+        """Change what is given of many; a wrong one does not keep the others from it."""
         check_batch(request.connectors)
-        wanted = [_or_invalid(self._change, each) for each in request.connectors]
+        found = await gather(*map(self._find, request.connectors))
+        pairs = zip(request.connectors, found, strict=True)
+        wanted = [
+            _or_invalid(partial(self._change, found=connector), each) for each, connector in pairs
+        ]
         return await carry_out(self._node, wanted, lambda part: UpdateConnectors(connectors=part))
+
+    async def Put(self, request: PutConnectorRequest, context: object) -> Connector:
+        """Make a connector, or give the one that is there another definition."""
+        return await self._node.propose(self._put(request), Connector)
+
+    async def PutBatch(self, request: PutConnectorsRequest, context: object) -> BatchReply:
+        """Make or replace many connectors; a wrong one does not keep the others from it."""
+        check_batch(request.connectors)
+        wanted = [_or_invalid(self._put, each) for each in request.connectors]
+        return await carry_out(self._node, wanted, lambda part: PutConnectors(connectors=part))
 
     async def RollBack(self, request: RollBackConnectorRequest, context: object) -> Connector:
         """Give a connector an earlier definition, if that is still what its type wants."""
@@ -126,15 +156,10 @@ class ConnectorServicer(connectors_pb2_grpc.ConnectorServiceServicer):
     async def Get(self, request: GetConnectorRequest, context: object) -> Connector:
         """Read one connector."""
         validation.check_named(request)
-        found = self._node.query(
-            GetConnectorQuery(tenant=request.tenant, name=request.name),
-            Connector,
-            consistency=_consistency(request),
-            min_revision=request.min_revision,
-        )
-        async for connector in found:
-            return connector
-        raise _not_found(request)
+        found = await self._find(request, _consistency(request), request.min_revision)
+        if found is None:
+            raise _not_found(request)
+        return found
 
     async def List(self, request: ListConnectorsRequest, context: object) -> ListConnectorsResponse:
         """List a page of the connectors that fit."""
@@ -196,17 +221,44 @@ class ConnectorServicer(connectors_pb2_grpc.ConnectorServiceServicer):
         command.definition.CopyFrom(self._settled(command.definition))
         return command
 
-    def _change(self, request: UpdateConnectorRequest) -> UpdateConnector:
-        command = UpdateConnector(
+    def _put(self, request: PutConnectorRequest) -> PutConnector:
+        command = PutConnector(
             tenant=request.tenant,
             name=request.name,
             definition=validation.completed(request.definition),
-            expected_version=request.expected_version,
+            target=request.target,
+            discard_progress=request.discard_progress,
+        )
+        validation.check_create(command)
+        command.definition.CopyFrom(self._settled(command.definition))
+        return command
+
+    def _change(self, request: UpdateConnectorRequest, found: Connector | None) -> UpdateConnector:
+        """Return the command for what an update leads to, if that is still the connector found."""
+        validation.UPDATES.check(request)
+        connector = validation.UPDATES.write(found or Connector(), request)
+        command = UpdateConnector(
+            tenant=request.tenant,
+            name=request.name,
+            definition=validation.completed(connector.definition),
+            expected_version=request.expected_version or connector.version,
             discard_progress=request.discard_progress,
         )
         validation.check_update(command)
         command.definition.CopyFrom(self._settled(command.definition))
         return command
+
+    async def _find(
+        self,
+        named: validation.Named,
+        consistency: Consistency = "linearizable",
+        min_revision: int = 0,
+    ) -> Connector | None:
+        query = GetConnectorQuery(tenant=named.tenant, name=named.name)
+        found = self._node.query(
+            query, Connector, consistency=consistency, min_revision=min_revision
+        )
+        return next(iter([connector async for connector in found]), None)
 
     def _settled(self, definition: Definition) -> Definition:
         """Return a definition in the form that is stored, or refuse its configuration."""
@@ -222,7 +274,7 @@ class ConnectorServicer(connectors_pb2_grpc.ConnectorServiceServicer):
 
 def _deletion(named: ConnectorName) -> DeleteConnector:
     validation.check_named(named)
-    return DeleteConnector(tenant=named.tenant, name=named.name)
+    return DeleteConnector(tenant=named.tenant, name=named.name, missing_ok=named.missing_ok)
 
 
 def _or_invalid(command_of: Callable[[M], C], request: M) -> C | Invalid:
@@ -267,7 +319,6 @@ def _not_found(named: validation.Named) -> Rejected:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_connector.v1.ConnectorService",
-    add_to_server=connectors_pb2_grpc.add_ConnectorServiceServicer_to_server,
+    service=connectors_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
     servicer=ConnectorServicer,
 )

@@ -19,8 +19,8 @@ def check_open(reader: Reader, name: str) -> None:
     """Refuse a tenant that is unknown or being deleted: it takes nothing new."""
     tenant = read(reader, name)
     if tenant is None:
-        raise Rejected(
-            "TENANT_NOT_FOUND", f"there is no tenant {name}: create it, or try again if it is new"
-        )
+        reader.refresh(TENANTS)
+        raise Rejected("TENANT_NOT_FOUND", f"there is no tenant {name}: create it")
     if tenant.deleting_at_ms:
+        reader.refresh(TENANTS)
         raise Rejected("TENANT_DELETING", f"tenant {name} is being deleted: it takes nothing")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, Updates
 
 from quorate_connector.names import check_name, check_text
 from quorate_connector.types.checking import LARGEST_CONFIG
@@ -13,6 +13,8 @@ from quorate_connector.v1.connectors_pb2 import (
     Definition,
     DeleteConnectors,
     Label,
+    PutConnector,
+    PutConnectors,
     RestartTasks,
     RollBackConnector,
     SetConnectorTarget,
@@ -22,6 +24,10 @@ from quorate_connector.v1.connectors_pb2 import (
 )
 
 T = TypeVar("T")
+
+UPDATES: Final = Updates(
+    fixed=frozenset({"tenant", "name", "expected_version", "discard_progress"})
+)
 
 MOST_TASKS: Final = 1_000
 MOST_LABELS: Final = 16
@@ -53,7 +59,7 @@ def check_named(named: Named, path: str = "") -> None:
     check_name(f"{path}name", named.name)
 
 
-def check_create(command: CreateConnector, path: str = "") -> None:
+def check_create(command: CreateConnector | PutConnector, path: str = "") -> None:
     """Refuse a connector that cannot be made."""
     check_named(command, path)
     _check_definition(command.definition, f"{path}definition.")
@@ -67,9 +73,10 @@ def check_update(command: UpdateConnector, path: str = "") -> None:
     _check_definition(command.definition, f"{path}definition.")
 
 
-def check_creates(command: CreateConnectors) -> None:
+def check_creates(command: CreateConnectors | PutConnectors) -> None:
     """Refuse a batch with a wrong connector, and say which one it is."""
-    _check_each(command.connectors, check_create)
+    connectors: Sequence[CreateConnector | PutConnector] = command.connectors
+    _check_each(connectors, check_create)
 
 
 def check_updates(command: UpdateConnectors) -> None:

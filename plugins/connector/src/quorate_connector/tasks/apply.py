@@ -108,10 +108,14 @@ def _held(txn: Txn, named: TaskId, worker_epoch: int, epoch: int) -> tuple[bytes
         raise Rejected("NOT_FOUND", f"there is no {_named(named)}")
     task = Task.FromString(value)
     if (task.worker_epoch, task.epoch) != (worker_epoch, epoch):
+        if task.epoch != epoch:
+            now = f"has epoch {task.epoch}, not {epoch}"
+        elif task.worker_epoch:
+            now = f"belongs to the worker with epoch {task.worker_epoch}, not {worker_epoch}"
+        else:
+            now = "belongs to no worker"
         raise Rejected(
-            brokers.FENCED,
-            f"{_named(named)} has epoch {task.epoch}, and this was done under epoch {epoch}: the "
-            "task is another worker's, or will be; stop it",
+            brokers.FENCED, f"{_named(named)} {now}: it was assigned anew; stop running it"
         )
     return key, task
 

@@ -12,7 +12,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector.names import check_identity, check_name
 from quorate_connector.tasks.queries import LARGEST_PAGE
 from quorate_connector.tasks.validation import check_cursor, check_task
-from quorate_connector.v1 import tasks_pb2_grpc
+from quorate_connector.v1 import tasks_pb2
 from quorate_connector.v1.task_queries_pb2 import (
     GetCursorQuery,
     GetTaskQuery,
@@ -52,7 +52,7 @@ _LOOKS: Final = 10
 _LONGEST_KEY: Final = 4_096
 
 
-class TaskServicer(tasks_pb2_grpc.TaskServiceServicer):
+class TaskServicer:
     """Serves tasks and workers on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -152,7 +152,6 @@ def _bounds(request: ListTasksRequest) -> tuple[bytes, bytes]:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_connector.v1.TaskService",
-    add_to_server=tasks_pb2_grpc.add_TaskServiceServicer_to_server,
+    service=tasks_pb2.DESCRIPTOR.services_by_name["TaskService"],
     servicer=TaskServicer,
 )

@@ -1,4 +1,5 @@
 from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -84,12 +85,14 @@ class Version(_message.Message):
     def __init__(self, version: _Optional[int] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., created_at_ms: _Optional[int] = ...) -> None: ...
 
 class ConnectorName(_message.Message):
-    __slots__ = ("tenant", "name")
+    __slots__ = ("tenant", "name", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
 
 class CreateConnector(_message.Message):
     __slots__ = ("tenant", "name", "definition", "target")
@@ -117,6 +120,20 @@ class UpdateConnector(_message.Message):
     discard_progress: bool
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., expected_version: _Optional[int] = ..., discard_progress: bool = ...) -> None: ...
 
+class PutConnector(_message.Message):
+    __slots__ = ("tenant", "name", "definition", "target", "discard_progress")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    DISCARD_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    definition: Definition
+    target: Target
+    discard_progress: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., target: _Optional[_Union[Target, str]] = ..., discard_progress: bool = ...) -> None: ...
+
 class RollBackConnector(_message.Message):
     __slots__ = ("tenant", "name", "version", "discard_progress")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -130,12 +147,14 @@ class RollBackConnector(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ..., discard_progress: bool = ...) -> None: ...
 
 class DeleteConnector(_message.Message):
-    __slots__ = ("tenant", "name")
+    __slots__ = ("tenant", "name", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
 
 class SetConnectorTarget(_message.Message):
     __slots__ = ("tenant", "name", "target")
@@ -169,6 +188,12 @@ class UpdateConnectors(_message.Message):
     connectors: _containers.RepeatedCompositeFieldContainer[UpdateConnector]
     def __init__(self, connectors: _Optional[_Iterable[_Union[UpdateConnector, _Mapping]]] = ...) -> None: ...
 
+class PutConnectors(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[PutConnector]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[PutConnector, _Mapping]]] = ...) -> None: ...
+
 class DeleteConnectors(_message.Message):
     __slots__ = ("connectors",)
     CONNECTORS_FIELD_NUMBER: _ClassVar[int]
@@ -188,18 +213,40 @@ class CreateConnectorRequest(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., target: _Optional[_Union[Target, str]] = ...) -> None: ...
 
 class UpdateConnectorRequest(_message.Message):
-    __slots__ = ("tenant", "name", "definition", "expected_version", "discard_progress")
+    __slots__ = ("tenant", "name", "definition", "expected_version", "discard_progress", "update_mask")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     DISCARD_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     definition: Definition
     expected_version: int
     discard_progress: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., expected_version: _Optional[int] = ..., discard_progress: bool = ...) -> None: ...
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., expected_version: _Optional[int] = ..., discard_progress: bool = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class PutConnectorRequest(_message.Message):
+    __slots__ = ("tenant", "name", "definition", "target", "discard_progress")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    DISCARD_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    definition: Definition
+    target: Target
+    discard_progress: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., target: _Optional[_Union[Target, str]] = ..., discard_progress: bool = ...) -> None: ...
+
+class PutConnectorsRequest(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[PutConnectorRequest]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[PutConnectorRequest, _Mapping]]] = ...) -> None: ...
 
 class CreateConnectorsRequest(_message.Message):
     __slots__ = ("connectors",)

@@ -17,7 +17,7 @@ BROKERS: Final = "cluster.brokers"
 ROLE: Final = "connector"
 #: The registration has ended, or another process has taken it over; or the epoch of a task is old.
 FENCED: Final = "FENCED"
-#: The registration has not come to this shard yet, or there was none.
+#: There was no such registration.
 UNKNOWN: Final = "BROKER_UNKNOWN"
 
 
@@ -44,10 +44,10 @@ def fence(reader: Reader, worker: str, epoch: int) -> None:
             f"worker {worker} has no tasks any more under epoch {epoch}; stop them, and register "
             "again",
         )
+    reader.refresh(BROKERS)
     raise Rejected(
         UNKNOWN,
-        f"no broker {worker} with role {ROLE!r} is known here under epoch {epoch}; if it has just "
-        "registered, send this again in a moment",
+        f"there is no broker {worker} with role {ROLE!r} and epoch {epoch}: register it",
     )
 
 

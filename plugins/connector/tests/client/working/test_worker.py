@@ -305,6 +305,7 @@ async def test_a_registration_that_is_quite_new_is_waited_for(cluster: VirtualCl
             cluster.node.mirrors_lag = False
 
 
+@pytest.mark.ci
 async def test_more_tasks_than_one_command_reports(cluster: VirtualCluster) -> None:
     client = cluster.client()
     async with cluster.worker("w", client=client):

@@ -15,7 +15,7 @@ from quorate_mqtt.acl_rules.writes import WRITES
 from quorate_mqtt.definitions.service import Named, Written
 from quorate_mqtt.names import check_choice, check_identity
 from quorate_mqtt.rows.reading import Range
-from quorate_mqtt.v1 import acl_rules_pb2_grpc
+from quorate_mqtt.v1 import acl_rules_pb2
 from quorate_mqtt.v1.acl_rules_pb2 import (
     AclRule,
     AclRuleLookup,
@@ -26,12 +26,13 @@ from quorate_mqtt.v1.acl_rules_pb2 import (
     CreateAclRulesCommand,
     DeleteAclRulesCommand,
     ListAclRulesRequest,
+    PutAclRulesCommand,
     UpdateAclRulesCommand,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 
 
-class AclRuleServicer(acl_rules_pb2_grpc.AclRuleServiceServicer):
+class AclRuleServicer:
     """Serves ACL rules on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -48,12 +49,20 @@ class AclRuleServicer(acl_rules_pb2_grpc.AclRuleServiceServicer):
         return await self._written.create_each(request)
 
     async def Update(self, request: AclRuleRequest, context: object) -> AclRule:
-        """Replace what one says."""
-        return await self._written.update(request.definition)
+        """Change what is given of one."""
+        return await self._written.update(request.definition, request.update_mask)
 
     async def UpdateBatch(self, request: UpdateAclRulesCommand, context: object) -> BatchReply:
-        """Replace what many say in one proposal a shard."""
+        """Change what is given of many in one proposal a shard."""
         return await self._written.update_each(request)
+
+    async def Put(self, request: AclRuleRequest, context: object) -> AclRule:
+        """Make or replace one."""
+        return await self._written.put(request.definition)
+
+    async def PutBatch(self, request: PutAclRulesCommand, context: object) -> BatchReply:
+        """Make or replace many in one proposal a shard."""
+        return await self._written.put_each(request)
 
     async def Delete(self, request: DefinitionName, context: object) -> Empty:
         """Delete one."""
@@ -100,7 +109,6 @@ def _wanted(request: ListAclRulesRequest) -> Callable[[AclRule], bool] | None:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.AclRuleService",
-    add_to_server=acl_rules_pb2_grpc.add_AclRuleServiceServicer_to_server,
+    service=acl_rules_pb2.DESCRIPTOR.services_by_name["AclRuleService"],
     servicer=AclRuleServicer,
 )

@@ -24,6 +24,7 @@ def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDeci
     """Yield the decision over what is in force now; nothing when there is no such tenant."""
     asked = query.access
     if reader.get(TENANTS, keys.pack(asked.tenant)) is None:
+        reader.refresh(TENANTS)
         return
     policy = Policy()
     if asked.username:

@@ -9,7 +9,7 @@ from quorate.plugin import GrpcService, Invalid, Metric, NodeApi, Rejected
 from quorate_mqtt.authorisation.access import take_apart
 from quorate_mqtt.authorisation.messages import access_of, is_action
 from quorate_mqtt.names import check_identity, check_name
-from quorate_mqtt.v1 import authorisation_pb2_grpc
+from quorate_mqtt.v1 import authorisation_pb2
 from quorate_mqtt.v1.authorisation_pb2 import (
     AccessDecision,
     CheckAccessQuery,
@@ -24,7 +24,7 @@ DECISIONS: Final = Metric(
 )
 
 
-class AuthorisationService(authorisation_pb2_grpc.AuthorisationServiceServicer):
+class AuthorisationService:
     """Decides on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -43,14 +43,10 @@ class AuthorisationService(authorisation_pb2_grpc.AuthorisationServiceServicer):
         async for decision in self._node.query(query, AccessDecision):
             self._node.count(DECISIONS.name, allowed=str(decision.allowed).lower())
             return decision
-        raise Rejected(
-            "NOT_FOUND",
-            f"there is no tenant {request.tenant}: create it, or try again if it is new",
-        )
+        raise Rejected("NOT_FOUND", f"there is no tenant {request.tenant}: create it")
 
 
 AUTHORISATION: Final = GrpcService(
-    full_name="quorate_mqtt.v1.AuthorisationService",
-    add_to_server=authorisation_pb2_grpc.add_AuthorisationServiceServicer_to_server,
+    service=authorisation_pb2.DESCRIPTOR.services_by_name["AuthorisationService"],
     servicer=AuthorisationService,
 )

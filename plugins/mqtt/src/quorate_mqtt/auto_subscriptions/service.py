@@ -14,7 +14,7 @@ from quorate_mqtt.auto_subscriptions.families import AUTO_SUBSCRIPTIONS
 from quorate_mqtt.auto_subscriptions.writes import WRITES
 from quorate_mqtt.definitions.service import Named, Written
 from quorate_mqtt.rows.reading import Range
-from quorate_mqtt.v1 import auto_subscriptions_pb2_grpc
+from quorate_mqtt.v1 import auto_subscriptions_pb2
 from quorate_mqtt.v1.auto_subscriptions_pb2 import (
     AutoSubscription,
     AutoSubscriptionLookup,
@@ -24,12 +24,13 @@ from quorate_mqtt.v1.auto_subscriptions_pb2 import (
     CreateAutoSubscriptionsCommand,
     DeleteAutoSubscriptionsCommand,
     ListAutoSubscriptionsRequest,
+    PutAutoSubscriptionsCommand,
     UpdateAutoSubscriptionsCommand,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 
 
-class AutoSubscriptionServicer(auto_subscriptions_pb2_grpc.AutoSubscriptionServiceServicer):
+class AutoSubscriptionServicer:
     """Serves automatic subscriptions on every node, whether it holds a replica or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -48,14 +49,22 @@ class AutoSubscriptionServicer(auto_subscriptions_pb2_grpc.AutoSubscriptionServi
         return await self._written.create_each(request)
 
     async def Update(self, request: AutoSubscriptionRequest, context: object) -> AutoSubscription:
-        """Replace what one says."""
-        return await self._written.update(request.definition)
+        """Change what is given of one."""
+        return await self._written.update(request.definition, request.update_mask)
 
     async def UpdateBatch(
         self, request: UpdateAutoSubscriptionsCommand, context: object
     ) -> BatchReply:
-        """Replace what many say in one proposal a shard."""
+        """Change what is given of many in one proposal a shard."""
         return await self._written.update_each(request)
+
+    async def Put(self, request: AutoSubscriptionRequest, context: object) -> AutoSubscription:
+        """Make or replace one."""
+        return await self._written.put(request.definition)
+
+    async def PutBatch(self, request: PutAutoSubscriptionsCommand, context: object) -> BatchReply:
+        """Make or replace many in one proposal a shard."""
+        return await self._written.put_each(request)
 
     async def Delete(self, request: DefinitionName, context: object) -> Empty:
         """Delete one."""
@@ -97,7 +106,6 @@ class AutoSubscriptionServicer(auto_subscriptions_pb2_grpc.AutoSubscriptionServi
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.AutoSubscriptionService",
-    add_to_server=auto_subscriptions_pb2_grpc.add_AutoSubscriptionServiceServicer_to_server,
+    service=auto_subscriptions_pb2.DESCRIPTOR.services_by_name["AutoSubscriptionService"],
     servicer=AutoSubscriptionServicer,
 )

@@ -8,13 +8,13 @@ from quorate_mqtt.definitions.vocabulary import Writes
 from quorate_mqtt.v1.auto_subscriptions_pb2 import (
     AutoSubscription,
     CreateAutoSubscriptionsCommand,
+    PutAutoSubscriptionsCommand,
     UpdateAutoSubscriptionsCommand,
 )
 
 WRITES: Final = Writes(
     creation=Batch[AutoSubscription](message=CreateAutoSubscriptionsCommand, field="subscriptions"),
-    replacement=Batch[AutoSubscription](
-        message=UpdateAutoSubscriptionsCommand, field="subscriptions"
-    ),
+    change=Batch[AutoSubscription](message=UpdateAutoSubscriptionsCommand, field="subscriptions"),
+    put=Batch[AutoSubscription](message=PutAutoSubscriptionsCommand, field="subscriptions"),
     check=check_subscription,
 )

@@ -15,7 +15,7 @@ from quorate_mqtt.blacklist.writes import WRITES
 from quorate_mqtt.definitions.service import Named, Written
 from quorate_mqtt.names import check_choice, check_identity
 from quorate_mqtt.rows.reading import Range
-from quorate_mqtt.v1 import blacklist_pb2_grpc
+from quorate_mqtt.v1 import blacklist_pb2
 from quorate_mqtt.v1.blacklist_pb2 import (
     BlacklistEntry,
     BlacklistEntryLookup,
@@ -26,12 +26,13 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     CreateBlacklistEntriesCommand,
     DeleteBlacklistEntriesCommand,
     ListBlacklistEntriesRequest,
+    PutBlacklistEntriesCommand,
     UpdateBlacklistEntriesCommand,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 
 
-class BlacklistServicer(blacklist_pb2_grpc.BlacklistServiceServicer):
+class BlacklistServicer:
     """Serves the blacklist on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -50,14 +51,22 @@ class BlacklistServicer(blacklist_pb2_grpc.BlacklistServiceServicer):
         return await self._written.create_each(request)
 
     async def Update(self, request: BlacklistEntryRequest, context: object) -> BlacklistEntry:
-        """Replace what one says."""
-        return await self._written.update(request.definition)
+        """Change what is given of one."""
+        return await self._written.update(request.definition, request.update_mask)
 
     async def UpdateBatch(
         self, request: UpdateBlacklistEntriesCommand, context: object
     ) -> BatchReply:
-        """Replace what many say in one proposal a shard."""
+        """Change what is given of many in one proposal a shard."""
         return await self._written.update_each(request)
+
+    async def Put(self, request: BlacklistEntryRequest, context: object) -> BlacklistEntry:
+        """Make or replace one."""
+        return await self._written.put(request.definition)
+
+    async def PutBatch(self, request: PutBlacklistEntriesCommand, context: object) -> BatchReply:
+        """Make or replace many in one proposal a shard."""
+        return await self._written.put_each(request)
 
     async def Delete(self, request: DefinitionName, context: object) -> Empty:
         """Delete one."""
@@ -112,7 +121,6 @@ def _wanted(request: ListBlacklistEntriesRequest) -> Callable[[BlacklistEntry], 
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.BlacklistService",
-    add_to_server=blacklist_pb2_grpc.add_BlacklistServiceServicer_to_server,
+    service=blacklist_pb2.DESCRIPTOR.services_by_name["BlacklistService"],
     servicer=BlacklistServicer,
 )

@@ -8,11 +8,13 @@ from quorate_mqtt.definitions.vocabulary import Writes
 from quorate_mqtt.v1.blacklist_pb2 import (
     BlacklistEntry,
     CreateBlacklistEntriesCommand,
+    PutBlacklistEntriesCommand,
     UpdateBlacklistEntriesCommand,
 )
 
 WRITES: Final = Writes(
     creation=Batch[BlacklistEntry](message=CreateBlacklistEntriesCommand, field="entries"),
-    replacement=Batch[BlacklistEntry](message=UpdateBlacklistEntriesCommand, field="entries"),
+    change=Batch[BlacklistEntry](message=UpdateBlacklistEntriesCommand, field="entries"),
+    put=Batch[BlacklistEntry](message=PutBlacklistEntriesCommand, field="entries"),
     check=check_entry,
 )

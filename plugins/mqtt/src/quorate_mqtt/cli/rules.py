@@ -29,6 +29,12 @@ _any_tenant = click.argument("tenant", default="")
 _name = click.argument("name")
 _prefix = click.option("--prefix", default="", help="Only those whose names begin with this.")
 _description = click.option("--description", default="")
+_replace = click.option(
+    "--replace", is_flag=True, help="Replace one of that name, if there is one."
+)
+_missing_ok = click.option(
+    "--missing-ok", is_flag=True, help="One that is not there is no failure."
+)
 _qos = click.option("--qos", type=click.IntRange(0, 2), default=0, show_default=True)
 
 
@@ -60,6 +66,7 @@ def list_acl(console: Console, tenant: str, prefix: str, limit: int) -> None:
 @click.option("--subject", default="*", show_default=True, help="A name; * stands for any.")
 @click.option("--ip", default="", help="An address or a network in CIDR form; default: any.")
 @_description
+@_replace
 @click.pass_obj
 def add_acl(
     console: Console,
@@ -72,6 +79,7 @@ def add_acl(
     subject: str,
     ip: str,
     description: str,
+    replace: bool,
 ) -> None:
     """Make the rule NAME of TENANT about the topics of the filter TOPIC."""
     rule = AclRule(
@@ -85,16 +93,18 @@ def add_acl(
         action=_ACTIONS[action],
         permission=_PERMISSIONS[permission],
     )
-    show(console, [SyncMqtt(console.client()).acl_rules.create(rule)])
+    rules = SyncMqtt(console.client()).acl_rules
+    show(console, [(rules.put if replace else rules.create)(rule)])
 
 
 @acl.command("delete")
 @_tenant
 @_name
+@_missing_ok
 @click.pass_obj
-def delete_acl(console: Console, tenant: str, name: str) -> None:
+def delete_acl(console: Console, tenant: str, name: str, missing_ok: bool) -> None:
     """Delete the rule NAME of TENANT."""
-    SyncMqtt(console.client()).acl_rules.delete(tenant, name)
+    SyncMqtt(console.client()).acl_rules.delete(tenant, name, missing_ok=missing_ok)
 
 
 @click.group("blacklist")
@@ -126,6 +136,7 @@ def list_blacklist(console: Console, tenant: str, prefix: str, limit: int) -> No
     help="For how many seconds; default: until the entry is deleted.",
 )
 @_description
+@_replace
 @click.pass_obj
 def add_blacklist(
     console: Console,
@@ -135,6 +146,7 @@ def add_blacklist(
     subject: str,
     seconds: int | None,
     description: str,
+    replace: bool,
 ) -> None:
     """Keep whom KIND and SUBJECT name from all that is TENANT's, under the entry NAME."""
     ends_at_ms = 0 if seconds is None else round((time.time() + seconds) * 1_000)
@@ -146,16 +158,18 @@ def add_blacklist(
         subject=subject,
         ends_at_ms=ends_at_ms,
     )
-    show(console, [SyncMqtt(console.client()).blacklist.create(entry)])
+    entries = SyncMqtt(console.client()).blacklist
+    show(console, [(entries.put if replace else entries.create)(entry)])
 
 
 @blacklist.command("delete")
 @_tenant
 @_name
+@_missing_ok
 @click.pass_obj
-def delete_blacklist(console: Console, tenant: str, name: str) -> None:
+def delete_blacklist(console: Console, tenant: str, name: str, missing_ok: bool) -> None:
     """Delete the entry NAME of TENANT."""
-    SyncMqtt(console.client()).blacklist.delete(tenant, name)
+    SyncMqtt(console.client()).blacklist.delete(tenant, name, missing_ok=missing_ok)
 
 
 @click.group("rewrites")
@@ -182,6 +196,7 @@ def list_rewrites(console: Console, tenant: str, prefix: str, limit: int) -> Non
 @click.argument("target")
 @click.argument("expression")
 @_description
+@_replace
 @click.pass_obj
 def add_rewrite(
     console: Console,
@@ -192,6 +207,7 @@ def add_rewrite(
     target: str,
     expression: str,
     description: str,
+    replace: bool,
 ) -> None:
     """Turn topics of the filter SOURCE into TARGET, by the regular expression EXPRESSION."""
     rule = RewriteRule(
@@ -203,16 +219,18 @@ def add_rewrite(
         target_topic=target,
         expression=expression,
     )
-    show(console, [SyncMqtt(console.client()).rewrite_rules.create(rule)])
+    rules = SyncMqtt(console.client()).rewrite_rules
+    show(console, [(rules.put if replace else rules.create)(rule)])
 
 
 @rewrites.command("delete")
 @_tenant
 @_name
+@_missing_ok
 @click.pass_obj
-def delete_rewrite(console: Console, tenant: str, name: str) -> None:
+def delete_rewrite(console: Console, tenant: str, name: str, missing_ok: bool) -> None:
     """Delete the rule NAME of TENANT."""
-    SyncMqtt(console.client()).rewrite_rules.delete(tenant, name)
+    SyncMqtt(console.client()).rewrite_rules.delete(tenant, name, missing_ok=missing_ok)
 
 
 @click.group("auto-subscriptions")
@@ -237,22 +255,25 @@ def list_auto_subscriptions(console: Console, tenant: str, prefix: str, limit: i
 @click.argument("topic")
 @_qos
 @_description
+@_replace
 @click.pass_obj
 def add_auto_subscription(
-    console: Console, tenant: str, name: str, topic: str, qos: int, description: str
+    console: Console, tenant: str, name: str, topic: str, qos: int, description: str, replace: bool
 ) -> None:
     """Subscribe every client of TENANT to the filter TOPIC when it connects."""
     rule = AutoSubscription(tenant=tenant, name=name, description=description, topic=topic, qos=qos)
-    show(console, [SyncMqtt(console.client()).auto_subscriptions.create(rule)])
+    rules = SyncMqtt(console.client()).auto_subscriptions
+    show(console, [(rules.put if replace else rules.create)(rule)])
 
 
 @auto_subscriptions.command("delete")
 @_tenant
 @_name
+@_missing_ok
 @click.pass_obj
-def delete_auto_subscription(console: Console, tenant: str, name: str) -> None:
+def delete_auto_subscription(console: Console, tenant: str, name: str, missing_ok: bool) -> None:
     """Delete the rule NAME of TENANT."""
-    SyncMqtt(console.client()).auto_subscriptions.delete(tenant, name)
+    SyncMqtt(console.client()).auto_subscriptions.delete(tenant, name, missing_ok=missing_ok)
 
 
 @click.command("check")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 from quorate.plugin import Console
 
@@ -10,6 +12,8 @@ from quorate_mqtt.client import SyncMqtt
 from quorate_mqtt.v1.retained_messages_pb2 import ListRetainedMessagesRequest
 from quorate_mqtt.v1.topics_pb2 import ListTopicsRequest, Topic
 
+#: The fields have 32 bits.
+_count = partial(click.IntRange, max=(1 << 32) - 1)
 _filter = click.option("--filter", "topic_filter", default="", help="Only topics of this filter.")
 
 
@@ -33,12 +37,19 @@ def list_topics(console: Console, tenant: str, prefix: str, topic_filter: str, l
 @topics.command("create")
 @click.argument("tenant")
 @click.argument("name")
-@click.option("--partitions", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--replication", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--partitions", type=_count(1), default=1, show_default=True)
+@click.option("--replication", type=_count(1), default=1, show_default=True)
 @click.option("--description", default="")
+@click.option("--replace", is_flag=True, help="Replace the topic of that name, if there is one.")
 @click.pass_obj
 def create(
-    console: Console, tenant: str, name: str, partitions: int, replication: int, description: str
+    console: Console,
+    tenant: str,
+    name: str,
+    partitions: int,
+    replication: int,
+    description: str,
+    replace: bool,
 ) -> None:
     """Make the topic NAME of TENANT."""
     topic = Topic(
@@ -48,13 +59,14 @@ def create(
         replication=replication,
         description=description,
     )
-    show(console, [SyncMqtt(console.client()).topics.create(topic)])
+    topics = SyncMqtt(console.client()).topics
+    show(console, [(topics.put if replace else topics.create)(topic)])
 
 
 @topics.command("grow")
 @click.argument("tenant")
 @click.argument("name")
-@click.argument("partitions", type=click.IntRange(2))
+@click.argument("partitions", type=_count(2))
 @click.pass_obj
 def grow(console: Console, tenant: str, name: str, partitions: int) -> None:
     """Give the topic NAME of TENANT more partitions; there is no way back."""
@@ -64,10 +76,12 @@ def grow(console: Console, tenant: str, name: str, partitions: int) -> None:
 @topics.command("delete")
 @click.argument("tenant")
 @click.argument("name")
+@click.option("--missing-ok", is_flag=True, help="A topic that is not there is no failure.")
 @click.pass_obj
-def delete(console: Console, tenant: str, name: str) -> None:
+def delete(console: Console, tenant: str, name: str, missing_ok: bool) -> None:
     """Mark the topic NAME of TENANT for deletion; finalizers say who has to do something first."""
-    show(console, [SyncMqtt(console.client()).topics.delete(tenant, name)])
+    marked = SyncMqtt(console.client()).topics.delete(tenant, name, missing_ok=missing_ok)
+    show(console, [marked] if marked.name else [])
 
 
 @click.group("retained")

@@ -36,15 +36,21 @@ def list_users(console: Console, tenant: str, prefix: str, limit: int) -> None:
 @_password
 @click.option("--superuser", is_flag=True, help="ACL rules do not bind the user.")
 @click.option("--description", default="")
+@click.option("--replace", is_flag=True, help="Replace the user of that name, if there is one.")
 @click.pass_obj
 def create(
-    console: Console, tenant: str, name: str, password: str, superuser: bool, description: str
+    console: Console,
+    tenant: str,
+    name: str,
+    password: str,
+    superuser: bool,
+    description: str,
+    replace: bool,
 ) -> None:
     """Make the user NAME of TENANT."""
     users = SyncMqtt(console.client()).users
-    made = users.create(
-        tenant, name, password.encode(), superuser=superuser, description=description
-    )
+    write = users.put if replace else users.create
+    made = write(tenant, name, password.encode(), superuser=superuser, description=description)
     show(console, [made])
 
 
@@ -62,7 +68,8 @@ def set_password(console: Console, tenant: str, name: str, password: str) -> Non
 @users.command("delete")
 @click.argument("tenant")
 @click.argument("name")
+@click.option("--missing-ok", is_flag=True, help="A user that is not there is no failure.")
 @click.pass_obj
-def delete(console: Console, tenant: str, name: str) -> None:
+def delete(console: Console, tenant: str, name: str, missing_ok: bool) -> None:
     """Delete the user NAME of TENANT."""
-    SyncMqtt(console.client()).users.delete(tenant, name)
+    SyncMqtt(console.client()).users.delete(tenant, name, missing_ok=missing_ok)

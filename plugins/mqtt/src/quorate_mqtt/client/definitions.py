@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from quorate.client import AsyncClient, Blocking, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
@@ -22,6 +23,7 @@ from quorate_mqtt.v1.acl_rules_pb2 import (
     CreateAclRulesCommand,
     DeleteAclRulesCommand,
     ListAclRulesRequest,
+    PutAclRulesCommand,
     UpdateAclRulesCommand,
 )
 from quorate_mqtt.v1.auto_subscriptions_pb2 import (
@@ -31,6 +33,7 @@ from quorate_mqtt.v1.auto_subscriptions_pb2 import (
     CreateAutoSubscriptionsCommand,
     DeleteAutoSubscriptionsCommand,
     ListAutoSubscriptionsRequest,
+    PutAutoSubscriptionsCommand,
     UpdateAutoSubscriptionsCommand,
 )
 from quorate_mqtt.v1.blacklist_pb2 import (
@@ -40,6 +43,7 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     CreateBlacklistEntriesCommand,
     DeleteBlacklistEntriesCommand,
     ListBlacklistEntriesRequest,
+    PutBlacklistEntriesCommand,
     UpdateBlacklistEntriesCommand,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName
@@ -47,6 +51,7 @@ from quorate_mqtt.v1.rewrite_rules_pb2 import (
     CreateRewriteRulesCommand,
     DeleteRewriteRulesCommand,
     ListRewriteRulesRequest,
+    PutRewriteRulesCommand,
     RewriteRule,
     RewriteRulePage,
     RewriteRuleRequest,
@@ -67,6 +72,7 @@ class Kind(Generic[D, L]):
     request: type[Message]
     creation: Batch[D]
     update: Batch[D]
+    put: Batch[D]
     deletion: Batch[DefinitionName]
     listing: Listing[L, Any, D]
 
@@ -82,13 +88,20 @@ class Definitions(Generic[D, L]):
         """Make a definition, and return it with its times; ALREADY_EXISTS if there is one."""
         return await self._write("Create", definition)
 
-    async def update(self, definition: D) -> D:
-        """Replace what a definition says, and return it; NOT_FOUND if there is none."""
-        return await self._write("Update", definition)
+    async def update(self, definition: D, *, fields: Iterable[str] = ()) -> D:
+        """Change what is given of a definition, and return it; NOT_FOUND if there is none.
 
-    async def delete(self, tenant: str, name: str) -> None:
-        """Delete a definition; NOT_FOUND if there is none."""
-        named = DefinitionName(tenant=tenant, name=name)
+        Given is what is not empty, or what `fields` names.
+        """
+        return await self._write("Update", definition, fields)
+
+    async def put(self, definition: D) -> D:
+        """Make a definition or replace all that it says, and return it with its times."""
+        return await self._write("Put", definition)
+
+    async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> None:
+        """Delete a definition; NOT_FOUND if there is none, unless `missing_ok`."""
+        named = DefinitionName(tenant=tenant, name=name, missing_ok=missing_ok)
         await self._q.call(
             f"{self._kind.service}Delete",
             named,
@@ -116,19 +129,30 @@ class Definitions(Generic[D, L]):
         """Make many; the reply names those that were refused by their positions."""
         return await batching.execute(self._q, self._kind.creation.of, definitions)
 
-    async def update_many(self, definitions: Iterable[D]) -> BatchReply:
-        """Replace what many say; the reply names those that were refused."""
-        return await batching.execute(self._q, self._kind.update.of, definitions)
+    async def update_many(
+        self, definitions: Iterable[D], *, fields: Iterable[str] = ()
+    ) -> BatchReply:
+        """Change what is given of many, as `update` does; the reply names those refused."""
+        given = self._kind.update.message(update_mask=FieldMask(paths=fields))
+        return await batching.execute(
+            self._q, lambda part: self._kind.update.of(part, given), definitions
+        )
 
-    async def delete_many(self, tenant: str, names: Iterable[str]) -> BatchReply:
+    async def put_many(self, definitions: Iterable[D]) -> BatchReply:
+        """Make or replace many; the reply names those that were refused."""
+        return await batching.execute(self._q, self._kind.put.of, definitions)
+
+    async def delete_many(
+        self, tenant: str, names: Iterable[str], *, missing_ok: bool = False
+    ) -> BatchReply:
         """Delete many of a tenant; the reply names those that were refused."""
-        named = (DefinitionName(tenant=tenant, name=name) for name in names)
+        named = (DefinitionName(tenant=tenant, name=name, missing_ok=missing_ok) for name in names)
         return await batching.execute(self._q, self._kind.deletion.of, named)
 
-    async def _write(self, method: str, definition: D) -> D:
+    async def _write(self, method: str, definition: D, fields: Iterable[str] = ()) -> D:
         return await self._q.call(
             f"{self._kind.service}{method}",
-            self._kind.request(definition=definition),
+            self._kind.request(definition=definition, update_mask=FieldMask(paths=fields)),
             self._kind.definition,
         )
 
@@ -138,11 +162,13 @@ class SyncDefinitions(Blocking[Definitions[D, L]], Generic[D, L]):
 
     create = blocking(Definitions.create)
     update = blocking(Definitions.update)
+    put = blocking(Definitions.put)
     delete = blocking(Definitions.delete)
     get = blocking(Definitions.get)
     list = iterating(Definitions.list)
     create_many = blocking(Definitions.create_many)
     update_many = blocking(Definitions.update_many)
+    put_many = blocking(Definitions.put_many)
     delete_many = blocking(Definitions.delete_many)
 
 
@@ -154,6 +180,7 @@ ACL_RULES: Final[Kind[AclRule, ListAclRulesRequest]] = Kind(
     request=AclRuleRequest,
     creation=Batch(message=CreateAclRulesCommand, field="rules"),
     update=Batch(message=UpdateAclRulesCommand, field="rules"),
+    put=Batch(message=PutAclRulesCommand, field="rules"),
     deletion=Batch(message=DeleteAclRulesCommand, field="names"),
     listing=Listing(
         method=f"{_PACKAGE}AclRuleService/List",
@@ -168,6 +195,7 @@ BLACKLIST: Final[Kind[BlacklistEntry, ListBlacklistEntriesRequest]] = Kind(
     request=BlacklistEntryRequest,
     creation=Batch(message=CreateBlacklistEntriesCommand, field="entries"),
     update=Batch(message=UpdateBlacklistEntriesCommand, field="entries"),
+    put=Batch(message=PutBlacklistEntriesCommand, field="entries"),
     deletion=Batch(message=DeleteBlacklistEntriesCommand, field="names"),
     listing=Listing(
         method=f"{_PACKAGE}BlacklistService/List",
@@ -182,6 +210,7 @@ REWRITE_RULES: Final[Kind[RewriteRule, ListRewriteRulesRequest]] = Kind(
     request=RewriteRuleRequest,
     creation=Batch(message=CreateRewriteRulesCommand, field="rules"),
     update=Batch(message=UpdateRewriteRulesCommand, field="rules"),
+    put=Batch(message=PutRewriteRulesCommand, field="rules"),
     deletion=Batch(message=DeleteRewriteRulesCommand, field="names"),
     listing=Listing(
         method=f"{_PACKAGE}RewriteRuleService/List",
@@ -196,6 +225,7 @@ AUTO_SUBSCRIPTIONS: Final[Kind[AutoSubscription, ListAutoSubscriptionsRequest]] 
     request=AutoSubscriptionRequest,
     creation=Batch(message=CreateAutoSubscriptionsCommand, field="subscriptions"),
     update=Batch(message=UpdateAutoSubscriptionsCommand, field="subscriptions"),
+    put=Batch(message=PutAutoSubscriptionsCommand, field="subscriptions"),
     deletion=Batch(message=DeleteAutoSubscriptionsCommand, field="names"),
     listing=Listing(
         method=f"{_PACKAGE}AutoSubscriptionService/List",

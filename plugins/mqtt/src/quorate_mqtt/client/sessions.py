@@ -11,7 +11,6 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.client import batching, reading
 from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.client.settling import settled, settled_each
 from quorate_mqtt.shards import client_shard
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
@@ -72,25 +71,20 @@ class Sessions:
         """Connect a client, and return the generation that its later commands must name.
 
         It always wins over whoever serves the client. FENCED: the registration of the broker has
-        ended. A registration that is so new that a shard does not know it yet is waited for.
+        ended.
         """
         command = ConnectSession(broker=broker, broker_epoch=broker_epoch, connection=connection)
-        return await settled(lambda: self._q.execute(command, ConnectReply))
+        return await self._q.execute(command, ConnectReply)
 
     async def connect_many(
         self, broker: str, broker_epoch: int, connections: Iterable[SessionConnect]
     ) -> BatchReply:
-        """Connect many clients of a broker; each reply in the reply is a `ConnectReply`.
-
-        A registration that is so new that a shard does not know it yet is waited for.
-        """
+        """Connect many clients of a broker; each reply in the reply is a `ConnectReply`."""
 
         def command(part: Iterable[SessionConnect]) -> ConnectSessions:
             return ConnectSessions(broker=broker, broker_epoch=broker_epoch, connections=part)
 
-        return await settled_each(
-            lambda unanswered: batching.execute(self._q, command, unanswered), connections
-        )
+        return await batching.execute(self._q, command, connections)
 
     async def update(
         self,

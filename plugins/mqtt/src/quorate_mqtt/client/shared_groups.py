@@ -11,7 +11,6 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.client import batching, reading
 from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.client.settling import settled, settled_each
 from quorate_mqtt.shards import tenant_shard
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,
@@ -92,20 +91,12 @@ class SharedGroups:
         return await batching.execute(self._q, _DELETION.of, groups)
 
     async def join(self, member: JoinSharedGroup) -> SharedGroup:
-        """Make a client a member, and return the group, which is made first if there is none.
-
-        A registration that is so new that a shard does not know it yet is waited for.
-        """
-        return await settled(lambda: self._q.execute(member, SharedGroup))
+        """Make a client a member, and return the group, which is made first if there is none."""
+        return await self._q.execute(member, SharedGroup)
 
     async def join_many(self, members: Iterable[JoinSharedGroup]) -> BatchReply:
-        """Make many clients members; each reply in the reply is a `SharedGroup`.
-
-        A registration that is so new that a shard does not know it yet is waited for.
-        """
-        return await settled_each(
-            lambda unanswered: batching.execute(self._q, _JOINING.of, unanswered), members
-        )
+        """Make many clients members; each reply in the reply is a `SharedGroup`."""
+        return await batching.execute(self._q, _JOINING.of, members)
 
     async def leave(self, member: LeaveSharedGroup) -> bool:
         """Let a member leave; tell whether it was one that this broker serves."""

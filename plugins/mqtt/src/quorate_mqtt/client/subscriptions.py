@@ -56,11 +56,24 @@ class Subscriptions:
         return await batching.execute(self._q, _SETTING.of, subscriptions)
 
     async def delete(
-        self, tenant: str, client_id: str, topic_filter: str, *, generation: int | None = None
+        self,
+        tenant: str,
+        client_id: str,
+        topic_filter: str,
+        *,
+        generation: int | None = None,
+        missing_ok: bool = False,
     ) -> None:
-        """End one subscription of a client and no other; NOT_FOUND if there is none."""
+        """End one subscription of a client and no other.
+
+        NOT_FOUND if there is none, unless `missing_ok`.
+        """
         command = DeleteSubscription(
-            tenant=tenant, client_id=client_id, filter=topic_filter, generation=generation
+            tenant=tenant,
+            client_id=client_id,
+            filter=topic_filter,
+            generation=generation,
+            missing_ok=missing_ok,
         )
         await self._q.execute(command, DeleteSubscriptionReply)
 

@@ -19,6 +19,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     GrowTopicsCommand,
     ListTopicsRequest,
+    PutTopicsCommand,
     Topic,
     TopicName,
     TopicPage,
@@ -28,6 +29,7 @@ from quorate_mqtt.v1.topics_pb2 import (
 
 _SERVICE: Final = "/quorate_mqtt.v1.TopicService/"
 _CREATION: Final = Batch[Topic](message=CreateTopicsCommand, field="topics")
+_PUTS: Final = Batch[Topic](message=PutTopicsCommand, field="topics")
 _UPDATES: Final = Batch[UpdateTopicRequest](message=UpdateTopicsCommand, field="topics")
 _GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopicsCommand, field="topics")
 _LISTING: Final[Listing[ListTopicsRequest, TopicPage, Topic]] = Listing(
@@ -49,12 +51,23 @@ class Topics:
         """Make many; the reply names those that were refused by their positions."""
         return await batching.execute(self._q, _CREATION.of, topics)
 
+    async def put(self, topic: Topic) -> Topic:
+        """Make a topic, or replace description and configuration of the one of that name.
+
+        It may be given more partitions; storage, source and replication stay.
+        """
+        return await self._q.call(f"{_SERVICE}Put", CreateTopicRequest(topic=topic), Topic)
+
+    async def put_many(self, topics: Iterable[Topic]) -> BatchReply:
+        """Make or replace many; the reply names those that were refused by their positions."""
+        return await batching.execute(self._q, _PUTS.of, topics)
+
     async def update(self, request: UpdateTopicRequest) -> Topic:
-        """Replace description and configuration; NOT_FOUND if there is no such topic."""
+        """Change what is given: what is not empty, or what `update_mask` names."""
         return await self._q.call(f"{_SERVICE}Update", request, Topic)
 
     async def update_many(self, requests: Iterable[UpdateTopicRequest]) -> BatchReply:
-        """Replace those of many; the reply names those that were refused by their positions."""
+        """Change those of many; the reply names those that were refused by their positions."""
         return await batching.execute(self._q, _UPDATES.of, requests)
 
     async def grow(self, tenant: str, name: str, partitions: int) -> Topic:
@@ -66,13 +79,19 @@ class Topics:
         """Give many more partitions; the reply names those that were refused by their positions."""
         return await batching.execute(self._q, _GROWTH.of, requests)
 
-    async def delete(self, tenant: str, name: str) -> Topic:
-        """Mark a topic for deletion; `finalizers` says who has something of it still."""
-        return await self._q.call(f"{_SERVICE}Delete", TopicName(tenant=tenant, name=name), Topic)
+    async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> Topic:
+        """Mark a topic for deletion; `finalizers` says who has something of it still.
 
-    async def delete_many(self, tenant: str, names: Iterable[str]) -> BatchReply:
+        NOT_FOUND if there is none; with `missing_ok` an empty topic is returned.
+        """
+        named = TopicName(tenant=tenant, name=name, missing_ok=missing_ok)
+        return await self._q.call(f"{_SERVICE}Delete", named, Topic)
+
+    async def delete_many(
+        self, tenant: str, names: Iterable[str], *, missing_ok: bool = False
+    ) -> BatchReply:
         """Mark many of a tenant; each reply in the reply is a `Topic`."""
-        topics = [TopicName(tenant=tenant, name=name) for name in names]
+        topics = [TopicName(tenant=tenant, name=name, missing_ok=missing_ok) for name in names]
         request = DeleteTopicsRequest(topics=topics)
         return await self._q.call(f"{_SERVICE}DeleteBatch", request, BatchReply)
 
@@ -94,6 +113,8 @@ class SyncTopics(Blocking[Topics]):
 
     create = blocking(Topics.create)
     create_many = blocking(Topics.create_many)
+    put = blocking(Topics.put)
+    put_many = blocking(Topics.put_many)
     update = blocking(Topics.update)
     update_many = blocking(Topics.update_many)
     grow = blocking(Topics.grow)

@@ -17,6 +17,7 @@ from quorate_mqtt.v1.definitions_pb2 import DefinitionName
 from quorate_mqtt.v1.users_pb2 import (
     AuthenticateRequest,
     AuthenticateResponse,
+    AuthenticateUsersRequest,
     CreateUserRequest,
     CreateUsersRequest,
     DeleteUsersCommand,
@@ -79,9 +80,28 @@ class Users:
             request.superuser = superuser
         return await self._q.call(f"{_SERVICE}Update", request, User)
 
-    async def delete(self, tenant: str, name: str) -> None:
-        """Delete a user; NOT_FOUND if there is none of that name."""
-        named = DefinitionName(tenant=tenant, name=name)
+    async def put(
+        self,
+        tenant: str,
+        name: str,
+        password: bytes,
+        *,
+        superuser: bool = False,
+        description: str = "",
+    ) -> User:
+        """Make a user, or replace all that is said of the one of that name."""
+        request = CreateUserRequest(
+            tenant=tenant,
+            name=name,
+            password=password,
+            superuser=superuser,
+            description=description,
+        )
+        return await self._q.call(f"{_SERVICE}Put", request, User)
+
+    async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> None:
+        """Delete a user; NOT_FOUND if there is none of that name, unless `missing_ok`."""
+        named = DefinitionName(tenant=tenant, name=name, missing_ok=missing_ok)
         await self._q.call(
             f"{_SERVICE}Delete", named, Empty, group=GROUP, shard_key=tenant_shard(tenant)
         )
@@ -98,9 +118,17 @@ class Users:
             f"{_SERVICE}UpdateBatch", UpdateUsersRequest(users=changes), BatchReply
         )
 
-    async def delete_many(self, tenant: str, names: Iterable[str]) -> BatchReply:
+    async def put_many(self, users: Sequence[CreateUserRequest]) -> BatchReply:
+        """Make or replace at most 100; the reply names those that were refused."""
+        return await self._q.call(
+            f"{_SERVICE}PutBatch", CreateUsersRequest(users=users), BatchReply
+        )
+
+    async def delete_many(
+        self, tenant: str, names: Iterable[str], *, missing_ok: bool = False
+    ) -> BatchReply:
         """Delete many of a tenant; the reply names those that were refused."""
-        named = (DefinitionName(tenant=tenant, name=name) for name in names)
+        named = (DefinitionName(tenant=tenant, name=name, missing_ok=missing_ok) for name in names)
         return await batching.execute(self._q, _DELETION.of, named)
 
     async def get(self, tenant: str, name: str) -> User | None:
@@ -127,16 +155,24 @@ class Users:
             read=True,
         )
 
+    async def authenticate_many(self, logins: Sequence[AuthenticateRequest]) -> BatchReply:
+        """Tell it of at most 1,000; each reply in the reply is an `AuthenticateResponse`."""
+        request = AuthenticateUsersRequest(logins=logins)
+        return await self._q.call(f"{_SERVICE}AuthenticateBatch", request, BatchReply, read=True)
+
 
 class SyncUsers(Blocking[Users]):
     """The same, without `await`."""
 
     create = blocking(Users.create)
     update = blocking(Users.update)
+    put = blocking(Users.put)
     delete = blocking(Users.delete)
     create_many = blocking(Users.create_many)
     update_many = blocking(Users.update_many)
+    put_many = blocking(Users.put_many)
     delete_many = blocking(Users.delete_many)
     get = blocking(Users.get)
     list = iterating(Users.list)
     authenticate = blocking(Users.authenticate)
+    authenticate_many = blocking(Users.authenticate_many)

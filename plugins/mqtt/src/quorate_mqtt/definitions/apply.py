@@ -1,33 +1,46 @@
 """The handlers: pure functions of a transaction and an item, run on every replica."""
 
-from quorate.plugin import Rejected, Txn
+from collections.abc import Callable
 
-from quorate_mqtt.definitions.kind import D, Kind, key_of
+from google.protobuf.field_mask_pb2 import FieldMask
+from quorate.plugin import Rejected, Txn, updated
+
+from quorate_mqtt.definitions.kind import UPDATES, D, Kind, key_of
 from quorate_mqtt.tenants.rows import there
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName
 
 
 def create(kind: Kind[D], txn: Txn, wanted: D) -> D:
     """Make a definition."""
-    key = key_of(wanted)
-    if txn.get(kind.family, key) is not None:
+    if txn.get(kind.family, key_of(wanted)) is not None:
         raise Rejected(
             "ALREADY_EXISTS",
             f"{kind.noun} {wanted.name} of {wanted.tenant} is there already: update it",
         )
     there(txn, wanted.tenant)
-    return _write(kind, txn, key, wanted, created_at_ms=txn.proposed_at_ms)
+    return _written(kind, txn, wanted, created_at_ms=txn.proposed_at_ms)
 
 
-def update(kind: Kind[D], txn: Txn, wanted: D) -> D:
-    """Replace what a definition says."""
-    key = key_of(wanted)
-    stored = stored_of(kind, txn, wanted)
-    return _write(kind, txn, key, wanted, created_at_ms=stored.created_at_ms)
+def put(kind: Kind[D], txn: Txn, wanted: D) -> D:
+    """Make a definition, or replace all that it says."""
+    there(txn, wanted.tenant)
+    value = txn.get(kind.family, key_of(wanted))
+    created_at_ms = (
+        txn.proposed_at_ms if value is None else kind.row.FromString(value).created_at_ms
+    )
+    return _written(kind, txn, wanted, created_at_ms=created_at_ms)
+
+
+def update(kind: Kind[D], txn: Txn, wanted: D, mask: FieldMask, check: Callable[[D], None]) -> D:
+    """Change what is given of a definition, unless `check` refuses what that leads to."""
+    row = UPDATES.write(stored_of(kind, txn, wanted), wanted, mask)
+    return write(kind, txn, updated(row, check))
 
 
 def delete(kind: Kind[D], txn: Txn, named: DefinitionName) -> None:
     """Delete a definition with what goes with it."""
+    if named.missing_ok and txn.get(kind.family, key_of(named)) is None:
+        return
     stored_of(kind, txn, named)
     erase(kind, txn, key_of(named))
 
@@ -47,13 +60,20 @@ def stored_of(kind: Kind[D], txn: Txn, named: DefinitionName | D) -> D:
     return kind.row.FromString(value)
 
 
-def _write(kind: Kind[D], txn: Txn, key: bytes, wanted: D, *, created_at_ms: int) -> D:
+def write(kind: Kind[D], txn: Txn, row: D) -> D:
+    """Write a definition, which changes now, with what goes with it."""
     if kind.refuse is not None:
-        kind.refuse(txn, wanted)
-    row = kind.row()
-    row.CopyFrom(wanted)
-    row.created_at_ms, row.updated_at_ms = created_at_ms, txn.proposed_at_ms
+        kind.refuse(txn, row)
+    row.updated_at_ms = txn.proposed_at_ms
+    key = key_of(row)
     txn.put(kind.family, key, row.SerializeToString(deterministic=True))
     if kind.follow is not None:
         kind.follow(txn, key, row)
     return row
+
+
+def _written(kind: Kind[D], txn: Txn, wanted: D, *, created_at_ms: int) -> D:
+    row = kind.row()
+    row.CopyFrom(wanted)
+    row.created_at_ms = created_at_ms
+    return write(kind, txn, row)

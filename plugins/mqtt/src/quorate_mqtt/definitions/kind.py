@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import ColumnFamily, Txn, keys
+from quorate.plugin import ColumnFamily, Txn, Updates, keys
 
 from quorate_mqtt.batches import Batch
 from quorate_mqtt.names import check_name
@@ -21,6 +21,9 @@ from quorate_mqtt.v1.users_pb2 import User
 
 Definition = AclRule | AutoSubscription | BlacklistEntry | RewriteRule | User
 D = TypeVar("D", AclRule, AutoSubscription, BlacklistEntry, RewriteRule, User)
+
+#: What an update changes of a definition: all but these.
+UPDATES: Final = Updates(fixed=frozenset({"tenant", "name", "created_at_ms", "updated_at_ms"}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,10 @@ class Kind(Generic[D]):
     def _erase(self, rows: Sequence[bytes]) -> Message:
         named = map(keys.unpack, rows)
         return self.deletion.of(
-            [DefinitionName(tenant=str(tenant), name=str(name)) for tenant, name in named]
+            [
+                DefinitionName(tenant=str(tenant), name=str(name), missing_ok=True)
+                for tenant, name in named
+            ]
         )
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Generic
 
 from google.protobuf.empty_pb2 import Empty
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from quorate.plugin import NodeApi, Rejected, propose_fitting
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import Batch, only_reply
 from quorate_mqtt.definitions.kind import D, Kind, key_of
-from quorate_mqtt.definitions.vocabulary import Writes
+from quorate_mqtt.definitions.vocabulary import UPDATE_MASK, Writes
 from quorate_mqtt.rows.reading import check_lookups
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 
@@ -28,22 +29,35 @@ class Written(Generic[D]):
         """Make one definition."""
         return await self._write(self.writes.creation, definition)
 
-    async def update(self, definition: D) -> D:
-        """Replace what one definition says."""
-        return await self._write(self.writes.replacement, definition)
+    async def update(self, definition: D, mask: FieldMask) -> D:
+        """Change what is given of one definition."""
+        self.writes.check_update(definition, "definition.", mask=mask, mask_path=UPDATE_MASK)
+        return await self._propose(self.writes.update_of([definition], mask))
+
+    async def put(self, definition: D) -> D:
+        """Make or replace one definition."""
+        return await self._write(self.writes.put, definition)
 
     async def create_each(self, command: Message) -> BatchReply:
         """Make many definitions; one that cannot be made does not keep the others from it."""
         return await self._write_each(self.writes.creation, command)
 
     async def update_each(self, command: Message) -> BatchReply:
-        """Replace what many definitions say."""
-        return await self._write_each(self.writes.replacement, command)
+        """Change what is given of many definitions."""
+        return await propose_fitting(
+            self.node, command, self.writes.change.field, self.writes.check_of(command)
+        )
+
+    async def put_each(self, command: Message) -> BatchReply:
+        """Make or replace many definitions."""
+        return await self._write_each(self.writes.put, command)
 
     async def _write(self, batch: Batch[D], definition: D) -> D:
         self.writes.check(definition, "definition.")
-        reply = await self.node.propose(batch.of([definition]), BatchReply)
-        return only_reply(reply, self.kind.row)
+        return await self._propose(batch.of([definition]))
+
+    async def _propose(self, command: Message) -> D:
+        return only_reply(await self.node.propose(command, BatchReply), self.kind.row)
 
     async def _write_each(self, batch: Batch[D], command: Message) -> BatchReply:
         return await propose_fitting(self.node, command, batch.field, self.writes.check)

@@ -16,7 +16,7 @@ from quorate_mqtt.retained_messages.families import DELETION, PUT, SHELF, key_of
 from quorate_mqtt.retained_messages.validation import check_named, check_put
 from quorate_mqtt.rows.reading import Range, check_lookups
 from quorate_mqtt.topic_filters import matches
-from quorate_mqtt.v1 import retained_messages_pb2_grpc
+from quorate_mqtt.v1 import retained_messages_pb2
 from quorate_mqtt.v1.retained_messages_pb2 import (
     DeleteRetainedMessagesCommand,
     GetRetainedMessagesRequest,
@@ -32,7 +32,7 @@ from quorate_mqtt.v1.retained_messages_pb2 import (
 )
 
 
-class RetainedMessageServicer(retained_messages_pb2_grpc.RetainedMessageServiceServicer):
+class RetainedMessageServicer:
     """Serves retained messages on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -102,7 +102,6 @@ def _wanted(request: ListRetainedMessagesRequest) -> Callable[[RetainedMessage],
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.RetainedMessageService",
-    add_to_server=retained_messages_pb2_grpc.add_RetainedMessageServiceServicer_to_server,
+    service=retained_messages_pb2.DESCRIPTOR.services_by_name["RetainedMessageService"],
     servicer=RetainedMessageServicer,
 )

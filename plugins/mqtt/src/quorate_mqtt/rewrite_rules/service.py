@@ -15,12 +15,13 @@ from quorate_mqtt.names import check_choice
 from quorate_mqtt.rewrite_rules.families import REWRITE_RULES
 from quorate_mqtt.rewrite_rules.writes import WRITES
 from quorate_mqtt.rows.reading import Range
-from quorate_mqtt.v1 import rewrite_rules_pb2_grpc
+from quorate_mqtt.v1 import rewrite_rules_pb2
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 from quorate_mqtt.v1.rewrite_rules_pb2 import (
     CreateRewriteRulesCommand,
     DeleteRewriteRulesCommand,
     ListRewriteRulesRequest,
+    PutRewriteRulesCommand,
     RewriteAction,
     RewriteRule,
     RewriteRuleLookup,
@@ -31,7 +32,7 @@ from quorate_mqtt.v1.rewrite_rules_pb2 import (
 )
 
 
-class RewriteRuleServicer(rewrite_rules_pb2_grpc.RewriteRuleServiceServicer):
+class RewriteRuleServicer:
     """Serves rewrite rules on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -48,12 +49,20 @@ class RewriteRuleServicer(rewrite_rules_pb2_grpc.RewriteRuleServiceServicer):
         return await self._written.create_each(request)
 
     async def Update(self, request: RewriteRuleRequest, context: object) -> RewriteRule:
-        """Replace what one says."""
-        return await self._written.update(request.definition)
+        """Change what is given of one."""
+        return await self._written.update(request.definition, request.update_mask)
 
     async def UpdateBatch(self, request: UpdateRewriteRulesCommand, context: object) -> BatchReply:
-        """Replace what many say in one proposal a shard."""
+        """Change what is given of many in one proposal a shard."""
         return await self._written.update_each(request)
+
+    async def Put(self, request: RewriteRuleRequest, context: object) -> RewriteRule:
+        """Make or replace one."""
+        return await self._written.put(request.definition)
+
+    async def PutBatch(self, request: PutRewriteRulesCommand, context: object) -> BatchReply:
+        """Make or replace many in one proposal a shard."""
+        return await self._written.put_each(request)
 
     async def Delete(self, request: DefinitionName, context: object) -> Empty:
         """Delete one."""
@@ -96,7 +105,6 @@ def _wanted(request: ListRewriteRulesRequest) -> Callable[[RewriteRule], bool] |
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.RewriteRuleService",
-    add_to_server=rewrite_rules_pb2_grpc.add_RewriteRuleServiceServicer_to_server,
+    service=rewrite_rules_pb2.DESCRIPTOR.services_by_name["RewriteRuleService"],
     servicer=RewriteRuleServicer,
 )

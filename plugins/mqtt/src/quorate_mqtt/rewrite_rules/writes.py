@@ -7,12 +7,14 @@ from quorate_mqtt.definitions.vocabulary import Writes
 from quorate_mqtt.rewrite_rules.validation import check_rewrite_rule
 from quorate_mqtt.v1.rewrite_rules_pb2 import (
     CreateRewriteRulesCommand,
+    PutRewriteRulesCommand,
     RewriteRule,
     UpdateRewriteRulesCommand,
 )
 
 WRITES: Final = Writes(
     creation=Batch[RewriteRule](message=CreateRewriteRulesCommand, field="rules"),
-    replacement=Batch[RewriteRule](message=UpdateRewriteRulesCommand, field="rules"),
+    change=Batch[RewriteRule](message=UpdateRewriteRulesCommand, field="rules"),
+    put=Batch[RewriteRule](message=PutRewriteRulesCommand, field="rules"),
     check=check_rewrite_rule,
 )

@@ -6,16 +6,19 @@ from quorate.plugin import Reader, Rejected, keys
 
 from quorate_mqtt.session_shares.families import LIMIT, SEAT_KEY, SEATS, SHARES
 from quorate_mqtt.session_shares.tallies import sessions_of
-from quorate_mqtt.tenants.rows import LIMIT_REACHED, limit_of, there
+from quorate_mqtt.tenants.rows import LIMIT_REACHED, TENANTS, limit_of, there
 from quorate_mqtt.v1.shares_pb2 import Seat, SessionShare
 
 
 class Room:
     """The room that a tenant has in this shard, while one command goes on."""
 
-    __slots__ = ("_limit", "_tenant", "left")
+    __slots__ = ("_limit", "_reader", "_tenant", "left")
 
-    def __init__(self, tenant: str, limit: int | None = None, left: int | None = None) -> None:
+    def __init__(
+        self, reader: Reader, tenant: str, limit: int | None = None, left: int | None = None
+    ) -> None:
+        self._reader: Final = reader
         self._tenant: Final = tenant
         self._limit: Final = limit
         #: Sessions that still fit in; None: as many as there may be.
@@ -26,6 +29,7 @@ class Room:
         if self.left is None:
             return
         if self.left <= 0:
+            self._reader.refresh(TENANTS)
             raise Rejected(
                 LIMIT_REACHED,
                 f"tenant {self._tenant} may have {self._limit} sessions, and this shard has no "
@@ -38,9 +42,9 @@ def room_of(reader: Reader, tenant: str) -> Room:
     """Return the room that a tenant has; refuse one that is unknown or being deleted."""
     limit = limit_of(there(reader, tenant), LIMIT)
     if limit is None:
-        return Room(tenant)
+        return Room(reader, tenant)
     share = share_of(reader, tenant, limit, seat_of(reader))
-    return Room(tenant, limit, share - sessions_of(reader, tenant))
+    return Room(reader, tenant, limit, share - sessions_of(reader, tenant))
 
 
 def seat_of(reader: Reader) -> Seat:

@@ -16,7 +16,7 @@ from quorate_mqtt.sessions import validation
 from quorate_mqtt.sessions.families import SESSIONS, shard_of
 from quorate_mqtt.sessions.shown import shown_session
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.v1 import sessions_pb2_grpc
+from quorate_mqtt.v1 import sessions_pb2
 from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_CONNECTED,
     CONNECTION_STATE_UNSPECIFIED,
@@ -53,7 +53,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
 _SHELF: Final = Shelf(family=SESSIONS, shard_of=shard_of, show=shown_session, with_tenant=False)
 
 
-class SessionServicer(sessions_pb2_grpc.SessionServiceServicer):
+class SessionServicer:
     """Serves sessions on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -180,7 +180,6 @@ def _fits(session: KeyedSession, request: ListSessionsRequest) -> bool:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.SessionService",
-    add_to_server=sessions_pb2_grpc.add_SessionServiceServicer_to_server,
+    service=sessions_pb2.DESCRIPTOR.services_by_name["SessionService"],
     servicer=SessionServicer,
 )

@@ -14,7 +14,7 @@ from quorate_mqtt.rows.reading import Range, Shelf, check_lookups
 from quorate_mqtt.shards import tenant_shard_of
 from quorate_mqtt.shared_groups import validation
 from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS, group_key
-from quorate_mqtt.v1 import shared_groups_pb2_grpc
+from quorate_mqtt.v1 import shared_groups_pb2
 from quorate_mqtt.v1.rows_pb2 import StoredRow
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,
@@ -69,7 +69,7 @@ _GROUPS: Final = Shelf(family=GROUPS, shard_of=tenant_shard_of, show=_shown_grou
 _MEMBERS: Final = Shelf(family=MEMBERS, shard_of=tenant_shard_of, show=_shown_member)
 
 
-class SharedGroupServicer(shared_groups_pb2_grpc.SharedGroupServiceServicer):
+class SharedGroupServicer:
     """Serves groups on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -180,7 +180,6 @@ def _wanted(
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.SharedGroupService",
-    add_to_server=shared_groups_pb2_grpc.add_SharedGroupServiceServicer_to_server,
+    service=shared_groups_pb2.DESCRIPTOR.services_by_name["SharedGroupService"],
     servicer=SharedGroupServicer,
 )

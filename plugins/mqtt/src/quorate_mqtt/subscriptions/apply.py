@@ -45,8 +45,10 @@ def set_subscriptions(txn: Txn, command: SetSubscriptions) -> BatchReply:
 
 def delete_subscription(txn: Txn, command: DeleteSubscription) -> DeleteSubscriptionReply:
     """End one subscription of a client, and no other."""
-    _check_session(txn, command)
     key = subscription_key(command.tenant, command.client_id, command.filter)
+    if command.missing_ok and txn.get(SUBSCRIPTIONS, key) is None:
+        return DeleteSubscriptionReply()
+    _check_session(txn, command)
     if txn.get(SUBSCRIPTIONS, key) is None:
         raise Rejected(
             "NOT_FOUND", f"client {command.client_id} has no subscription to {command.filter}"

@@ -14,7 +14,7 @@ from quorate_mqtt.rows.reading import Freshness, Range, Shelf, check_lookups
 from quorate_mqtt.shards import client_shard_of
 from quorate_mqtt.subscriptions import validation
 from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS, subscription_key
-from quorate_mqtt.v1 import subscriptions_pb2_grpc
+from quorate_mqtt.v1 import subscriptions_pb2
 from quorate_mqtt.v1.rows_pb2 import StoredRow
 from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscription,
@@ -50,7 +50,7 @@ _SHELF: Final = Shelf(
 )
 
 
-class SubscriptionServicer(subscriptions_pb2_grpc.SubscriptionServiceServicer):
+class SubscriptionServicer:
     """Serves subscriptions on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -134,7 +134,6 @@ def _wanted(request: ListSubscriptionsRequest) -> Range:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.SubscriptionService",
-    add_to_server=subscriptions_pb2_grpc.add_SubscriptionServiceServicer_to_server,
+    service=subscriptions_pb2.DESCRIPTOR.services_by_name["SubscriptionService"],
     servicer=SubscriptionServicer,
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.plugin import Rejected, Txn
 
-from quorate_mqtt.tenants.rows import LIMIT_REACHED, limit_of, there
+from quorate_mqtt.tenants.rows import LIMIT_REACHED, TENANTS, limit_of, there
 from quorate_mqtt.topics import counts
 from quorate_mqtt.topics.families import IDS, LIMIT
 from quorate_mqtt.v1.topics_pb2 import (
@@ -29,37 +29,22 @@ class Creation:
         self._rooms: Final[dict[str, tuple[int, int | None]]] = {}
         self._made: Final[dict[str, int]] = {}
 
-    def row(self, wanted: Topic, stored: bytes | None) -> bytes:
-        """Return the row of a new topic; refuse one whose name is taken, or that has no room."""
+    def row(self, wanted: Topic) -> bytes:
+        """Return the row of a new topic; refuse one that has no room."""
         tenant = wanted.tenant
-        if stored is not None:
-            deleting = Topic.FromString(stored).deleting_at_ms
-            until = " and is being deleted: wait until it is gone" if deleting else ""
-            raise Rejected(
-                "ALREADY_EXISTS", f"topic {wanted.name} of {tenant} is there already{until}"
-            )
         had, limit = self._room(tenant)
         made = self._made.get(tenant, 0)
         if limit is not None and had + made >= limit:
+            self._txn.refresh(TENANTS)
             raise Rejected(
                 LIMIT_REACHED,
                 f"tenant {tenant} has {had + made} topics, and its limit {LIMIT} is {limit}: "
                 "delete topics, or raise the limit",
             )
         self._made[tenant] = made + 1
-        topic = Topic(
-            tenant=tenant,
-            name=wanted.name,
-            id=self._txn.next_id(IDS),
-            description=wanted.description,
-            storage=wanted.storage or TOPIC_STORAGE_ENGINE_SEGMENT,
-            source=wanted.source or TOPIC_SOURCE_MQTT,
-            partitions=wanted.partitions,
-            replication=wanted.replication,
-            config=completed(wanted.config),
-            created_at_ms=self._txn.proposed_at_ms,
-            updated_at_ms=self._txn.proposed_at_ms,
-        )
+        topic = placed(wanted)
+        topic.id = self._txn.next_id(IDS)
+        topic.created_at_ms = topic.updated_at_ms = self._txn.proposed_at_ms
         return topic.SerializeToString(deterministic=True)
 
     def close(self) -> None:
@@ -73,6 +58,20 @@ class Creation:
             limit = limit_of(there(self._txn, tenant), LIMIT)
             room = self._rooms[tenant] = counts.read(self._txn, tenant), limit
         return room
+
+
+def placed(wanted: Topic) -> Topic:
+    """Return what a topic is asked to be, with what that leaves open."""
+    return Topic(
+        tenant=wanted.tenant,
+        name=wanted.name,
+        description=wanted.description,
+        storage=wanted.storage or TOPIC_STORAGE_ENGINE_SEGMENT,
+        source=wanted.source or TOPIC_SOURCE_MQTT,
+        partitions=wanted.partitions,
+        replication=wanted.replication,
+        config=completed(wanted.config),
+    )
 
 
 def completed(config: TopicConfig) -> TopicConfig:

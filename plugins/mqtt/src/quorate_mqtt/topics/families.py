@@ -14,6 +14,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     GrowTopicsCommand,
     MarkTopicsCommand,
+    PutTopicsCommand,
     Topic,
     TopicDeletion,
     TopicFinish,
@@ -36,7 +37,8 @@ LIMIT: Final = "mqtt.topics"
 FINALIZERS: Final = ExtensionPoint(name=TOPIC_FINALIZERS, type=TopicFinalizer)
 
 CREATION: Final = Batch[Topic](message=CreateTopicsCommand, field="topics")
-REPLACEMENT: Final = Batch[UpdateTopicRequest](message=UpdateTopicsCommand, field="topics")
+PUT: Final = Batch[Topic](message=PutTopicsCommand, field="topics")
+CHANGE: Final = Batch[UpdateTopicRequest](message=UpdateTopicsCommand, field="topics")
 GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopicsCommand, field="topics")
 MARK: Final = Batch[TopicMark](message=MarkTopicsCommand, field="topics")
 FINISH: Final = Batch[TopicFinish](message=FinishTopicsCommand, field="topics")

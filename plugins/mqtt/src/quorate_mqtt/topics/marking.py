@@ -32,7 +32,9 @@ async def _clear_retained(node: NodeApi, topic: Topic) -> bool:
 
 def _erase(rows: Sequence[bytes]) -> Message:
     named = map(keys.unpack, rows)
-    return MARK.of([TopicMark(tenant=str(tenant), name=str(name)) for tenant, name in named])
+    return MARK.of(
+        [TopicMark(tenant=str(tenant), name=str(name), missing_ok=True) for tenant, name in named]
+    )
 
 
 #: The plugin's own part: a topic that is gone has no retained message.

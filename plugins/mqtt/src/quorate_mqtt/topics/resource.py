@@ -10,13 +10,14 @@ from quorate_mqtt.tenants.rows import TENANTS
 from quorate_mqtt.topics import apply, tables
 from quorate_mqtt.topics.deletion import DELETION
 from quorate_mqtt.topics.families import (
+    CHANGE,
     CREATION,
     FAMILIES,
     FINALIZERS,
     FINISH,
     GROWTH,
     MARK,
-    REPLACEMENT,
+    PUT,
     key_of,
 )
 from quorate_mqtt.topics.marking import HOLDING, RETAINED
@@ -28,6 +29,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     GrowTopicsCommand,
     MarkTopicsCommand,
+    PutTopicsCommand,
     Topic,
     TopicConfig,
     TopicFinish,
@@ -61,12 +63,19 @@ RESOURCE: Final = Resource(
             public=True,
             examples=([_PARCELS, _ORDERS],),
         ),
-        REPLACEMENT.command(
+        CHANGE.command(
             key=key_of,
             shard_of=tenant_shard_of,
             check=check_update,
             public=True,
             examples=([_UPDATE],),
+        ),
+        PUT.command(
+            key=key_of,
+            shard_of=tenant_shard_of,
+            check=check_topic,
+            public=True,
+            examples=([_PARCELS, _ORDERS],),
         ),
         GROWTH.command(
             key=key_of,
@@ -91,6 +100,7 @@ RESOURCE: Final = Resource(
     routes=(
         DataRoute(message=CreateTopicsCommand, apply=apply.create_topics, reads=(TENANTS,)),
         DataRoute(message=UpdateTopicsCommand, apply=apply.update_topics),
+        DataRoute(message=PutTopicsCommand, apply=apply.put_topics, reads=(TENANTS,)),
         DataRoute(message=GrowTopicsCommand, apply=apply.grow_topics),
         DataRoute(message=MarkTopicsCommand, apply=apply.mark_topics),
         DataRoute(message=FinishTopicsCommand, apply=apply.finish_topics),

@@ -13,10 +13,10 @@ from quorate_mqtt.batches import only_reply
 from quorate_mqtt.names import check_choice, check_topic_filter
 from quorate_mqtt.rows.reading import Range, check_lookups
 from quorate_mqtt.topic_filters import matches
-from quorate_mqtt.topics.families import CREATION, GROWTH, MARK, REPLACEMENT, SHELF, key_of
+from quorate_mqtt.topics.families import CHANGE, CREATION, GROWTH, MARK, PUT, SHELF, key_of
 from quorate_mqtt.topics.marking import name_finalizers
 from quorate_mqtt.topics.validation import check_growth, check_named, check_topic, check_update
-from quorate_mqtt.v1 import topics_pb2_grpc
+from quorate_mqtt.v1 import topics_pb2
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicRequest,
     CreateTopicsCommand,
@@ -25,6 +25,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     GrowTopicsCommand,
     ListTopicsRequest,
+    PutTopicsCommand,
     Topic,
     TopicLookup,
     TopicLookups,
@@ -37,7 +38,7 @@ from quorate_mqtt.v1.topics_pb2 import (
 )
 
 
-class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
+class TopicServicer:
     """Serves topics on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -53,13 +54,22 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
         return await propose_fitting(self._node, request, CREATION.field, check_topic)
 
     async def Update(self, request: UpdateTopicRequest, context: object) -> Topic:
-        """Replace description and configuration of one topic."""
+        """Change what is given of one topic."""
         check_update(request)
-        return only_reply(await self._node.propose(REPLACEMENT.of([request]), BatchReply), Topic)
+        return only_reply(await self._node.propose(CHANGE.of([request]), BatchReply), Topic)
 
     async def UpdateBatch(self, request: UpdateTopicsCommand, context: object) -> BatchReply:
-        """Replace those of many topics in one proposal a shard."""
-        return await propose_fitting(self._node, request, REPLACEMENT.field, check_update)
+        """Change what is given of many topics in one proposal a shard."""
+        return await propose_fitting(self._node, request, CHANGE.field, check_update)
+
+    async def Put(self, request: CreateTopicRequest, context: object) -> Topic:
+        """Make or replace one topic."""
+        check_topic(request.topic, "topic.")
+        return only_reply(await self._node.propose(PUT.of([request.topic]), BatchReply), Topic)
+
+    async def PutBatch(self, request: PutTopicsCommand, context: object) -> BatchReply:
+        """Make or replace many topics in one proposal a shard."""
+        return await propose_fitting(self._node, request, PUT.field, check_topic)
 
     async def Grow(self, request: GrowTopicRequest, context: object) -> Topic:
         """Give one topic more partitions."""
@@ -106,7 +116,12 @@ class TopicServicer(topics_pb2_grpc.TopicServiceServicer):
             yield TopicPage(topics=page, next_page_token=token)
 
     async def _mark(self, topics: Iterable[TopicName]) -> BatchReply:
-        marked = MARK.of([TopicMark(tenant=each.tenant, name=each.name) for each in topics])
+        marked = MARK.of(
+            [
+                TopicMark(tenant=each.tenant, name=each.name, missing_ok=each.missing_ok)
+                for each in topics
+            ]
+        )
         name_finalizers(self._node, marked)
         return await self._node.propose(marked, BatchReply)
 
@@ -126,7 +141,6 @@ def _wanted(request: ListTopicsRequest) -> Callable[[Topic], bool] | None:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.TopicService",
-    add_to_server=topics_pb2_grpc.add_TopicServiceServicer_to_server,
+    service=topics_pb2.DESCRIPTOR.services_by_name["TopicService"],
     servicer=TopicServicer,
 )

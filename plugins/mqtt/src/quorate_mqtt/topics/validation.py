@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, Updates
 
 from quorate_mqtt.names import check_description, check_name, check_topic_name
 from quorate_mqtt.topics.families import Named
@@ -14,6 +14,8 @@ from quorate_mqtt.v1.topics_pb2 import (
     TopicStorage,
     UpdateTopicRequest,
 )
+
+UPDATES: Final = Updates(fixed=frozenset({"tenant", "name"}))
 
 MOST_PARTITIONS: Final = 1_024
 MOST_COPIES: Final = 9
@@ -47,6 +49,7 @@ def check_topic(topic: Topic, path: str = "") -> None:
 def check_update(update: UpdateTopicRequest, path: str = "") -> None:
     """Refuse a configuration that no topic can have."""
     check_named(update, path)
+    UPDATES.check(update, path)
     check_description(f"{path}description", update.description)
     _check_config(f"{path}config", update.config)
 

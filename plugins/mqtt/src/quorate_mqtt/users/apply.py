@@ -9,6 +9,7 @@ from quorate_mqtt.users.families import CREDENTIALS, USERS, stored
 from quorate_mqtt.v1.users_pb2 import (
     CreateUsersCommand,
     NewUser,
+    PutUsersCommand,
     UpdateUsersCommand,
     User,
     UserChange,
@@ -25,6 +26,17 @@ def update_users(txn: Txn, command: UpdateUsersCommand) -> BatchReply:
     return answer_each(txn, command.users, _update)
 
 
+def put_users(txn: Txn, command: PutUsersCommand) -> BatchReply:
+    """Make or replace users with their credentials."""
+    return answer_each(txn, command.users, _put)
+
+
+def _put(txn: Txn, new: NewUser) -> User:
+    user = definitions.put(USERS, txn, new.user)
+    txn.put(CREDENTIALS, key_of(user), stored(new.credential))
+    return user
+
+
 def _create(txn: Txn, new: NewUser) -> User:
     user = definitions.create(USERS, txn, new.user)
     txn.put(CREDENTIALS, key_of(user), stored(new.credential))
@@ -39,4 +51,4 @@ def _update(txn: Txn, change: UserChange) -> User:
         user.superuser = change.superuser
     if change.HasField("credential"):
         txn.put(CREDENTIALS, key_of(user), stored(change.credential))
-    return definitions.update(USERS, txn, user)
+    return definitions.write(USERS, txn, user)

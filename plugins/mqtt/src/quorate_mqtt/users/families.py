@@ -14,6 +14,7 @@ from quorate_mqtt.v1.users_pb2 import (
     Credential,
     DeleteUsersCommand,
     NewUser,
+    PutUsersCommand,
     UpdateUsersCommand,
     User,
     UserChange,
@@ -37,6 +38,7 @@ USERS: Final = Kind(
     follow=_forget_credential,
 )
 CREATION: Final = Batch[NewUser](message=CreateUsersCommand, field="users")
+PUT: Final = Batch[NewUser](message=PutUsersCommand, field="users")
 CHANGE: Final = Batch[UserChange](message=UpdateUsersCommand, field="users")
 
 FAMILIES: Final = (

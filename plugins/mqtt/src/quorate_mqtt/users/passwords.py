@@ -26,6 +26,8 @@ class Passwords:
 
     def __init__(self) -> None:
         self._turns: Final = asyncio.Semaphore(AT_A_TIME)
+        #: New passwords queue here first, so that a login waits for few of them, however many come.
+        self._new: Final = asyncio.Semaphore(AT_A_TIME)
         #: What the password of nobody is compared with: who asks cannot tell by the time it takes.
         self._nobody: Final = Credential(
             salt=secrets.token_bytes(_SALT_BYTES),
@@ -43,7 +45,8 @@ class Passwords:
             block_size=BLOCK_SIZE,
             parallelism=PARALLELISM,
         )
-        credential.hash = await self._hash(password, credential)
+        async with self._new:
+            credential.hash = await self._hash(password, credential)
         return credential
 
     async def is_that_of(self, password: bytes, credential: Credential | None) -> bool:

@@ -2,22 +2,25 @@
 
 from typing import Final
 
-from quorate.plugin import DataRoute, keys
+from quorate.plugin import DataRoute, Items, Query, keys
 
 from quorate_mqtt.definitions import vocabulary
 from quorate_mqtt.definitions.kind import key_of
 from quorate_mqtt.resource import Resource
-from quorate_mqtt.shards import tenant_shard_of
+from quorate_mqtt.shards import GROUP, tenant_shard, tenant_shard_of
 from quorate_mqtt.tenants.rows import TENANTS
-from quorate_mqtt.users.apply import create_users, update_users
-from quorate_mqtt.users.families import CHANGE, CREATION, FAMILIES, USERS
-from quorate_mqtt.users.service import SERVICE
+from quorate_mqtt.users import queries
+from quorate_mqtt.users.apply import create_users, put_users, update_users
+from quorate_mqtt.users.families import CHANGE, CREATION, FAMILIES, PUT, USERS
+from quorate_mqtt.users.service import LOGINS, SERVICE
 from quorate_mqtt.users.validation import check_new_user, check_user_change
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName
 from quorate_mqtt.v1.users_pb2 import (
     CreateUsersCommand,
     Credential,
+    FindLogins,
     NewUser,
+    PutUsersCommand,
     UpdateUsersCommand,
     User,
     UserChange,
@@ -46,13 +49,34 @@ RESOURCE: Final = Resource(
             check=check_user_change,
             examples=([_BENS_CHANGE, _ADAS_CHANGE],),
         ),
+        PUT.command(
+            key=lambda new: key_of(new.user),
+            shard_of=tenant_shard_of,
+            check=check_new_user,
+            examples=([_BEN, _ADA],),
+        ),
         vocabulary.deletion(USERS, [DefinitionName(tenant="acme", name="ada")]),
     ),
     routes=(
         DataRoute(message=CreateUsersCommand, apply=create_users, reads=(TENANTS,)),
         DataRoute(message=UpdateUsersCommand, apply=update_users),
+        DataRoute(message=PutUsersCommand, apply=put_users, reads=(TENANTS,)),
         vocabulary.deletion_route(USERS),
     ),
+    queries=(
+        Query(
+            message=FindLogins,
+            group=GROUP,
+            run=queries.find_logins,
+            items=Items(
+                get=lambda query: query.names,
+                shard_key=lambda named: tenant_shard(named.tenant),
+                make=lambda _, names: FindLogins(names=names),
+            ),
+            order=queries.order,
+        ),
+    ),
+    metrics=(LOGINS,),
     services=(SERVICE,),
     holdings=(USERS.holding,),
 )

@@ -18,6 +18,8 @@ from quorate_mqtt.v1.users_pb2 import (
 LONGEST_PASSWORD: Final = 1_024
 #: Of a batch: each password takes a core for tens of milliseconds.
 MOST_USERS: Final = 100
+#: Of a batch that authenticates: most passwords are recognised.
+MOST_LOGINS: Final = 1_000
 _HASH_BYTES: Final = 64
 
 
@@ -36,10 +38,10 @@ def check_change(request: UpdateUserRequest, path: str = "") -> None:
         check_password(f"{path}password", request.password)
 
 
-def check_authentication(request: AuthenticateRequest) -> None:
+def check_authentication(request: AuthenticateRequest, path: str = "") -> None:
     """Refuse to authenticate nobody; an empty password is merely wrong."""
-    USERS.check_parts(request.tenant, request.name)
-    _check_length("password", request.password)
+    USERS.check_parts(request.tenant, request.name, path)
+    _check_length(f"{path}password", request.password)
 
 
 def check_new_user(new: NewUser, path: str = "") -> None:

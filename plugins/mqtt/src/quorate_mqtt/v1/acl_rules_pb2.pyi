@@ -1,4 +1,5 @@
 from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from quorate_mqtt.v1 import definitions_pb2 as _definitions_pb2
 from google.protobuf.internal import containers as _containers
@@ -71,10 +72,12 @@ class AclRule(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., subject_kind: _Optional[_Union[AclSubject, str]] = ..., subject: _Optional[str] = ..., topic: _Optional[str] = ..., ip: _Optional[str] = ..., action: _Optional[_Union[AclAction, str]] = ..., permission: _Optional[_Union[AclPermission, str]] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
 
 class AclRuleRequest(_message.Message):
-    __slots__ = ("definition",)
+    __slots__ = ("definition", "update_mask")
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     definition: AclRule
-    def __init__(self, definition: _Optional[_Union[AclRule, _Mapping]] = ...) -> None: ...
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, definition: _Optional[_Union[AclRule, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class CreateAclRulesCommand(_message.Message):
     __slots__ = ("rules",)
@@ -83,6 +86,14 @@ class CreateAclRulesCommand(_message.Message):
     def __init__(self, rules: _Optional[_Iterable[_Union[AclRule, _Mapping]]] = ...) -> None: ...
 
 class UpdateAclRulesCommand(_message.Message):
+    __slots__ = ("rules", "update_mask")
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    rules: _containers.RepeatedCompositeFieldContainer[AclRule]
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, rules: _Optional[_Iterable[_Union[AclRule, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class PutAclRulesCommand(_message.Message):
     __slots__ = ("rules",)
     RULES_FIELD_NUMBER: _ClassVar[int]
     rules: _containers.RepeatedCompositeFieldContainer[AclRule]

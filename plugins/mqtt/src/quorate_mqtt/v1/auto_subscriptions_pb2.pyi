@@ -1,4 +1,5 @@
 from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from quorate_mqtt.v1 import definitions_pb2 as _definitions_pb2
 from google.protobuf.internal import containers as _containers
@@ -33,10 +34,12 @@ class AutoSubscription(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., topic: _Optional[str] = ..., qos: _Optional[int] = ..., no_local: bool = ..., retain_as_published: bool = ..., retain_handling: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
 
 class AutoSubscriptionRequest(_message.Message):
-    __slots__ = ("definition",)
+    __slots__ = ("definition", "update_mask")
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     definition: AutoSubscription
-    def __init__(self, definition: _Optional[_Union[AutoSubscription, _Mapping]] = ...) -> None: ...
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, definition: _Optional[_Union[AutoSubscription, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class CreateAutoSubscriptionsCommand(_message.Message):
     __slots__ = ("subscriptions",)
@@ -45,6 +48,14 @@ class CreateAutoSubscriptionsCommand(_message.Message):
     def __init__(self, subscriptions: _Optional[_Iterable[_Union[AutoSubscription, _Mapping]]] = ...) -> None: ...
 
 class UpdateAutoSubscriptionsCommand(_message.Message):
+    __slots__ = ("subscriptions", "update_mask")
+    SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    subscriptions: _containers.RepeatedCompositeFieldContainer[AutoSubscription]
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, subscriptions: _Optional[_Iterable[_Union[AutoSubscription, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class PutAutoSubscriptionsCommand(_message.Message):
     __slots__ = ("subscriptions",)
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     subscriptions: _containers.RepeatedCompositeFieldContainer[AutoSubscription]

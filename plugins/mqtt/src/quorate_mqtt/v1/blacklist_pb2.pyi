@@ -1,4 +1,5 @@
 from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from quorate_mqtt.v1 import definitions_pb2 as _definitions_pb2
 from google.protobuf.internal import containers as _containers
@@ -47,10 +48,12 @@ class BlacklistEntry(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., kind: _Optional[_Union[BlacklistKind, str]] = ..., subject: _Optional[str] = ..., ends_at_ms: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
 
 class BlacklistEntryRequest(_message.Message):
-    __slots__ = ("definition",)
+    __slots__ = ("definition", "update_mask")
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     definition: BlacklistEntry
-    def __init__(self, definition: _Optional[_Union[BlacklistEntry, _Mapping]] = ...) -> None: ...
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, definition: _Optional[_Union[BlacklistEntry, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class CreateBlacklistEntriesCommand(_message.Message):
     __slots__ = ("entries",)
@@ -59,6 +62,14 @@ class CreateBlacklistEntriesCommand(_message.Message):
     def __init__(self, entries: _Optional[_Iterable[_Union[BlacklistEntry, _Mapping]]] = ...) -> None: ...
 
 class UpdateBlacklistEntriesCommand(_message.Message):
+    __slots__ = ("entries", "update_mask")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[BlacklistEntry]
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, entries: _Optional[_Iterable[_Union[BlacklistEntry, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class PutBlacklistEntriesCommand(_message.Message):
     __slots__ = ("entries",)
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[BlacklistEntry]

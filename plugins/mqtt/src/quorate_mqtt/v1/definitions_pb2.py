@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!quorate_mqtt/v1/definitions.proto\x12\x0fquorate_mqtt.v1\".\n\x0e\x44\x65\x66initionName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x15GetDefinitionsRequest\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionNameb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!quorate_mqtt/v1/definitions.proto\x12\x0fquorate_mqtt.v1\"B\n\x0e\x44\x65\x66initionName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"G\n\x15GetDefinitionsRequest\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionNameb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -22,7 +22,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_mqtt.v1.definitions
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_DEFINITIONNAME']._serialized_start=54
-  _globals['_DEFINITIONNAME']._serialized_end=100
-  _globals['_GETDEFINITIONSREQUEST']._serialized_start=102
-  _globals['_GETDEFINITIONSREQUEST']._serialized_end=173
+  _globals['_DEFINITIONNAME']._serialized_end=120
+  _globals['_GETDEFINITIONSREQUEST']._serialized_start=122
+  _globals['_GETDEFINITIONSREQUEST']._serialized_end=193
 # @@protoc_insertion_point(module_scope)

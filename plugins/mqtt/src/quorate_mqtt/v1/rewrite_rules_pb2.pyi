@@ -1,4 +1,5 @@
 from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from quorate_mqtt.v1 import definitions_pb2 as _definitions_pb2
 from google.protobuf.internal import containers as _containers
@@ -43,10 +44,12 @@ class RewriteRule(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., action: _Optional[_Union[RewriteAction, str]] = ..., source_topic: _Optional[str] = ..., target_topic: _Optional[str] = ..., expression: _Optional[str] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
 
 class RewriteRuleRequest(_message.Message):
-    __slots__ = ("definition",)
+    __slots__ = ("definition", "update_mask")
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     definition: RewriteRule
-    def __init__(self, definition: _Optional[_Union[RewriteRule, _Mapping]] = ...) -> None: ...
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, definition: _Optional[_Union[RewriteRule, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class CreateRewriteRulesCommand(_message.Message):
     __slots__ = ("rules",)
@@ -55,6 +58,14 @@ class CreateRewriteRulesCommand(_message.Message):
     def __init__(self, rules: _Optional[_Iterable[_Union[RewriteRule, _Mapping]]] = ...) -> None: ...
 
 class UpdateRewriteRulesCommand(_message.Message):
+    __slots__ = ("rules", "update_mask")
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    rules: _containers.RepeatedCompositeFieldContainer[RewriteRule]
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, rules: _Optional[_Iterable[_Union[RewriteRule, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class PutRewriteRulesCommand(_message.Message):
     __slots__ = ("rules",)
     RULES_FIELD_NUMBER: _ClassVar[int]
     rules: _containers.RepeatedCompositeFieldContainer[RewriteRule]

@@ -87,16 +87,18 @@ class SetSubscriptions(_message.Message):
     def __init__(self, subscriptions: _Optional[_Iterable[_Union[SetSubscription, _Mapping]]] = ...) -> None: ...
 
 class DeleteSubscription(_message.Message):
-    __slots__ = ("tenant", "client_id", "filter", "generation")
+    __slots__ = ("tenant", "client_id", "filter", "generation", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     client_id: str
     filter: str
     generation: int
-    def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., filter: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., filter: _Optional[str] = ..., generation: _Optional[int] = ..., missing_ok: bool = ...) -> None: ...
 
 class DeleteSubscriptionReply(_message.Message):
     __slots__ = ()

@@ -1,3 +1,4 @@
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from quorate.v1 import batch_pb2 as _batch_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -98,12 +99,14 @@ class TopicCount(_message.Message):
     def __init__(self, topics: _Optional[int] = ...) -> None: ...
 
 class TopicName(_message.Message):
-    __slots__ = ("tenant", "name")
+    __slots__ = ("tenant", "name", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
 
 class CreateTopicRequest(_message.Message):
     __slots__ = ("topic",)
@@ -118,22 +121,30 @@ class CreateTopicsCommand(_message.Message):
     def __init__(self, topics: _Optional[_Iterable[_Union[Topic, _Mapping]]] = ...) -> None: ...
 
 class UpdateTopicRequest(_message.Message):
-    __slots__ = ("tenant", "name", "description", "config")
+    __slots__ = ("tenant", "name", "description", "config", "update_mask")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     description: str
     config: TopicConfig
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., config: _Optional[_Union[TopicConfig, _Mapping]] = ...) -> None: ...
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., config: _Optional[_Union[TopicConfig, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class UpdateTopicsCommand(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[UpdateTopicRequest]
     def __init__(self, topics: _Optional[_Iterable[_Union[UpdateTopicRequest, _Mapping]]] = ...) -> None: ...
+
+class PutTopicsCommand(_message.Message):
+    __slots__ = ("topics",)
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    topics: _containers.RepeatedCompositeFieldContainer[Topic]
+    def __init__(self, topics: _Optional[_Iterable[_Union[Topic, _Mapping]]] = ...) -> None: ...
 
 class GrowTopicRequest(_message.Message):
     __slots__ = ("tenant", "name", "partitions")
@@ -158,14 +169,16 @@ class DeleteTopicsRequest(_message.Message):
     def __init__(self, topics: _Optional[_Iterable[_Union[TopicName, _Mapping]]] = ...) -> None: ...
 
 class TopicMark(_message.Message):
-    __slots__ = ("tenant", "name", "finalizers")
+    __slots__ = ("tenant", "name", "finalizers", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     FINALIZERS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     finalizers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., finalizers: _Optional[_Iterable[str]] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., finalizers: _Optional[_Iterable[str]] = ..., missing_ok: bool = ...) -> None: ...
 
 class MarkTopicsCommand(_message.Message):
     __slots__ = ("topics",)

@@ -92,6 +92,12 @@ class CreateUsersCommand(_message.Message):
     users: _containers.RepeatedCompositeFieldContainer[NewUser]
     def __init__(self, users: _Optional[_Iterable[_Union[NewUser, _Mapping]]] = ...) -> None: ...
 
+class PutUsersCommand(_message.Message):
+    __slots__ = ("users",)
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    users: _containers.RepeatedCompositeFieldContainer[NewUser]
+    def __init__(self, users: _Optional[_Iterable[_Union[NewUser, _Mapping]]] = ...) -> None: ...
+
 class UserChange(_message.Message):
     __slots__ = ("tenant", "name", "description", "superuser", "credential")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -169,3 +175,23 @@ class AuthenticateResponse(_message.Message):
     authenticated: bool
     superuser: bool
     def __init__(self, authenticated: bool = ..., superuser: bool = ...) -> None: ...
+
+class AuthenticateUsersRequest(_message.Message):
+    __slots__ = ("logins",)
+    LOGINS_FIELD_NUMBER: _ClassVar[int]
+    logins: _containers.RepeatedCompositeFieldContainer[AuthenticateRequest]
+    def __init__(self, logins: _Optional[_Iterable[_Union[AuthenticateRequest, _Mapping]]] = ...) -> None: ...
+
+class FindLogins(_message.Message):
+    __slots__ = ("names",)
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedCompositeFieldContainer[_definitions_pb2.DefinitionName]
+    def __init__(self, names: _Optional[_Iterable[_Union[_definitions_pb2.DefinitionName, _Mapping]]] = ...) -> None: ...
+
+class Login(_message.Message):
+    __slots__ = ("user", "credential")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIAL_FIELD_NUMBER: _ClassVar[int]
+    user: User
+    credential: Credential
+    def __init__(self, user: _Optional[_Union[User, _Mapping]] = ..., credential: _Optional[_Union[Credential, _Mapping]] = ...) -> None: ...

@@ -11,7 +11,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.names import check_identity, check_name
 from quorate_mqtt.rows.reading import Range, Shelf, check_lookups, value_as
 from quorate_mqtt.shards import client_shard, client_shard_of
-from quorate_mqtt.v1 import wills_pb2_grpc
+from quorate_mqtt.v1 import wills_pb2
 from quorate_mqtt.v1.rows_pb2 import StoredRow
 from quorate_mqtt.v1.wills_pb2 import (
     AcknowledgeWill,
@@ -44,7 +44,7 @@ _KEPT: Final = Shelf(family=WILLS, shard_of=client_shard_of, show=value_as(Will)
 _DUE: Final = Shelf(family=DELIVERIES, shard_of=client_shard_of, show=_shown, with_tenant=False)
 
 
-class WillServicer(wills_pb2_grpc.WillServiceServicer):
+class WillServicer:
     """Serves wills on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -95,7 +95,6 @@ def _check_named(named: GetWillRequest, path: str = "") -> None:
 
 
 SERVICE: Final = GrpcService(
-    full_name="quorate_mqtt.v1.WillService",
-    add_to_server=wills_pb2_grpc.add_WillServiceServicer_to_server,
+    service=wills_pb2.DESCRIPTOR.services_by_name["WillService"],
     servicer=WillServicer,
 )

@@ -20,6 +20,7 @@ from quorate_offset.client import commits
 from quorate_offset.client.committer import INTERVAL_S, Committer
 from quorate_offset.client.shards import Shards
 from quorate_offset.families import GROUP, group_key
+from quorate_offset.names import name_fault
 from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
@@ -102,6 +103,7 @@ class Offsets:
         with BEHIND when `monotonic` and a larger one stands, and with FENCED when the group has a
         larger generation. Commits under way at the same time share calls.
         """
+        _check_names(tenant=tenant, group=group, topic=topic)
         commit = OffsetCommit(
             topic=topic,
             partition=partition,
@@ -163,6 +165,7 @@ class Offsets:
 
         Refused with FENCED when the group has a larger generation.
         """
+        _check_names(tenant=tenant, group=group)
         fence = GroupFence(tenant=tenant, group=group, generation=generation)
         reply = await self._q.execute(
             FenceGroupsCommand(fences=[fence]), BatchReply, timeout_s=timeout_s
@@ -253,21 +256,33 @@ class Offsets:
         self,
         tenant: str,
         group: str,
-        *,
-        topic: str = "",
+        topic: str,
         partition: int | None = None,
+        *,
         timeout_s: float | None = None,
     ) -> int:
-        """Delete the offset of a partition, those of a topic, or the whole group; return how many.
+        """Delete the offset of a partition, or those of a topic; return how many there were.
 
         That there is none is no failure.
         """
+        _check_names(tenant=tenant, group=group, topic=topic)
         deletion = OffsetDeletion(tenant=tenant, group=group, topic=topic, partition=partition)
+        return await self._delete(deletion, timeout_s)
+
+    async def delete_group(self, tenant: str, group: str, *, timeout_s: float | None = None) -> int:
+        """Delete all offsets of a group; return how many there were.
+
+        That there is none is no failure. The group stays fenced for a while.
+        """
+        _check_names(tenant=tenant, group=group)
+        return await self._delete(OffsetDeletion(tenant=tenant, group=group), timeout_s)
+
+    async def _delete(self, deletion: OffsetDeletion, timeout_s: float | None) -> int:
         response = await self._call(
             "DeleteOffsets",
             DeleteOffsetsRequest(deletions=[deletion]),
             DeleteOffsetsResponse,
-            group_key(tenant, group),
+            group_key(deletion.tenant, deletion.group),
             timeout_s,
             read=False,
         )
@@ -511,3 +526,10 @@ def _partition_offsets(offsets: Mapping[tuple[str, int], int]) -> list[Partition
 
 def _revision(revisions: Iterable[ShardRevision]) -> int:
     return max((each.revision for each in revisions), default=0)
+
+
+def _check_names(**names: str) -> None:
+    """Refuse names that no tenant, group or topic has, before anything is sent."""
+    for field, name in names.items():
+        if fault := name_fault(name):
+            raise InvalidError(field, fault)

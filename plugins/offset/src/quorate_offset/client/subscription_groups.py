@@ -63,10 +63,21 @@ class SubscriptionGroups:
         )
 
     async def delete(
-        self, tenant: str, group: str, *, offsets: bool = False, timeout_s: float | None = None
+        self,
+        tenant: str,
+        group: str,
+        *,
+        offsets: bool = False,
+        missing_ok: bool = False,
+        timeout_s: float | None = None,
     ) -> None:
-        """Delete a group, and its offsets if that is wanted; NOT_FOUND when there is none."""
-        deletion = SubscriptionGroupDeletion(tenant=tenant, group=group, offsets=offsets)
+        """Delete a group, and its offsets if that is wanted.
+
+        NOT_FOUND when there is none, unless `missing_ok`.
+        """
+        deletion = SubscriptionGroupDeletion(
+            tenant=tenant, group=group, offsets=offsets, missing_ok=missing_ok
+        )
         reply = await self._q.execute(
             DeleteSubscriptionGroupsCommand(deletions=[deletion]), BatchReply, timeout_s=timeout_s
         )

@@ -71,6 +71,7 @@ class SyncOffsets(Blocking[Offsets]):
     reset = blocking(Offsets.reset)
     reset_many = blocking(Offsets.reset_many)
     delete = blocking(Offsets.delete)
+    delete_group = blocking(Offsets.delete_group)
     delete_many = blocking(Offsets.delete_many)
     fetch = blocking(Offsets.fetch)
     fetch_group = blocking(Offsets.fetch_group)

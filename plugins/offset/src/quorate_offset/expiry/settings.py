@@ -4,8 +4,8 @@ import json
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from quorate.builtin.resource.api import value_of
 from quorate.plugin import NodeApi, Rejected
-from quorate.v1.resource_pb2 import FoundResources, GetResources
 
 #: The path of the resource; its value is a JSON object.
 PATH: Final = "settings/offset"
@@ -25,12 +25,11 @@ class OffsetSettings(BaseModel):
 
 async def read_settings(node: NodeApi) -> OffsetSettings:
     """Return what is set; raises `Rejected` for a resource that cannot be read."""
-    query = GetResources(paths=[PATH])
-    [found] = [answer async for answer in node.query(query, FoundResources)]
-    if not found.resources:
+    value = await value_of(node, PATH)
+    if value is None:
         return OffsetSettings()
     try:
-        return OffsetSettings.model_validate(json.loads(found.resources[0].resource.value))
+        return OffsetSettings.model_validate(json.loads(value))
     except (ValueError, ValidationError) as error:
         raise Rejected(
             "FAILED_PRECONDITION",

@@ -140,11 +140,11 @@ class _Commits:
         for position, item in enumerate(items):
             tenant, group = item.tenant, item.group
             try:
+                if not 0 < len(group) <= LONGEST_NAME:
+                    accept_name("group", group)
                 if tenant not in tenants:
                     accept_tenant(self._txn, tenant)
                     tenants.add(tenant)
-                if not 0 < len(group) <= LONGEST_NAME:
-                    accept_name("group", group)
                 if item.mode not in MODES:
                     raise Rejected(
                         "INVALID_ARGUMENT", f"mode: {item.mode} is none that this version knows"

@@ -26,7 +26,7 @@ from quorate_offset.offsets.validation import (
     check_page,
 )
 from quorate_offset.pages import cut
-from quorate_offset.v1 import service_pb2_grpc
+from quorate_offset.v1 import service_pb2
 from quorate_offset.v1.commands_pb2 import (
     CommitOffsetsCommand,
     DeleteOffsetsCommand,
@@ -92,7 +92,7 @@ GROUPS_LISTED: Final = Metric(
 )
 
 
-class OffsetService(service_pb2_grpc.OffsetServiceServicer):
+class OffsetService:
     """Serves offsets on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -340,7 +340,6 @@ def _joined(tenant: str, group: str, parts: Sequence[GroupOffsets]) -> GroupOffs
 
 
 OFFSET: Final = GrpcService(
-    full_name="quorate_offset.v1.OffsetService",
-    add_to_server=service_pb2_grpc.add_OffsetServiceServicer_to_server,
+    service=service_pb2.DESCRIPTOR.services_by_name["OffsetService"],
     servicer=OffsetService,
 )

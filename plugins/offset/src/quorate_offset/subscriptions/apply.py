@@ -102,6 +102,8 @@ def _delete(txn: Txn, deletion: SubscriptionGroupDeletion) -> None:
     accept_name("group", deletion.group)
     key = group_key(deletion.tenant, deletion.group)
     if txn.get(SUBSCRIPTION_GROUPS, key) is None:
+        if deletion.missing_ok:
+            return
         raise Rejected(
             "NOT_FOUND",
             f"there is no subscription group {deletion.group} of tenant {deletion.tenant}",

@@ -11,7 +11,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_offset.answers import PAGE_SIZE, consistency, each_reply
 from quorate_offset.offsets.validation import after_token, check_group, check_page
 from quorate_offset.pages import cut
-from quorate_offset.v1 import subscription_group_service_pb2_grpc as service_grpc
+from quorate_offset.v1 import subscription_group_service_pb2
 from quorate_offset.v1.commands_pb2 import (
     DeleteSubscriptionGroupsCommand,
     PutSubscriptionGroupReply,
@@ -30,7 +30,7 @@ from quorate_offset.v1.subscription_group_service_pb2 import (
 )
 
 
-class SubscriptionGroupService(service_grpc.SubscriptionGroupServiceServicer):
+class SubscriptionGroupService:
     """Serves subscription groups on every node, whether it holds a replica of the shard or not."""
 
     def __init__(self, node: NodeApi) -> None:
@@ -87,7 +87,6 @@ class SubscriptionGroupService(service_grpc.SubscriptionGroupServiceServicer):
 
 
 SUBSCRIPTION_GROUP: Final = GrpcService(
-    full_name="quorate_offset.v1.SubscriptionGroupService",
-    add_to_server=service_grpc.add_SubscriptionGroupServiceServicer_to_server,
+    service=subscription_group_service_pb2.DESCRIPTOR.services_by_name["SubscriptionGroupService"],
     servicer=SubscriptionGroupService,
 )

@@ -233,14 +233,16 @@ class DeleteSubscriptionGroupsCommand(_message.Message):
     def __init__(self, deletions: _Optional[_Iterable[_Union[SubscriptionGroupDeletion, _Mapping]]] = ...) -> None: ...
 
 class SubscriptionGroupDeletion(_message.Message):
-    __slots__ = ("tenant", "group", "offsets")
+    __slots__ = ("tenant", "group", "offsets", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
     OFFSETS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     group: str
     offsets: bool
-    def __init__(self, tenant: _Optional[str] = ..., group: _Optional[str] = ..., offsets: bool = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., group: _Optional[str] = ..., offsets: bool = ..., missing_ok: bool = ...) -> None: ...
 
 class ExpireGroupsCommand(_message.Message):
     __slots__ = ("groups",)

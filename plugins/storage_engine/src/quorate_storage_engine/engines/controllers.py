@@ -8,8 +8,8 @@ from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, ENGINES, GROUP
 from quorate_storage_engine.v1.commands_pb2 import (
     Departure,
-    FillReplicasCommand,
-    MoveReplicasCommand,
+    FillReplicas,
+    MoveReplicas,
     SeenSegment,
 )
 from quorate_storage_engine.v1.queries_pb2 import FindDeparturesQuery, FindThinQuery, SegmentId
@@ -31,7 +31,7 @@ async def _fill(node: NodeApi, shard: ShardRef, limit: int) -> None:
         return FindThinQuery(limit=limit, after=after)
 
     async for page in pages(node, query, SeenSegment, limit):
-        await carry_out(node, shard, FillReplicasCommand(segments=page))
+        await carry_out(node, shard, FillReplicas(segments=page))
 
 
 async def _move(node: NodeApi, shard: ShardRef, limit: int) -> int:
@@ -42,7 +42,7 @@ async def _move(node: NodeApi, shard: ShardRef, limit: int) -> int:
         Departure,
         limit,
     ):
-        moved += await carry_out(node, shard, MoveReplicasCommand(departures=page))
+        moved += await carry_out(node, shard, MoveReplicas(departures=page))
     return moved
 
 

@@ -1,7 +1,7 @@
 """The engines as one command sees them: who is registered, and what each carries."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Reader, Txn, answer_each, keys, read_range
@@ -127,14 +127,6 @@ def _epoch(broker: Broker) -> int:
     return broker.epoch if ROLE in broker.roles else 0
 
 
-def with_fleet(txn: Txn, command: C, apply: Callable[[Txn, Fleet, C], R]) -> R:
-    """Apply a command to the rows and the fleet."""
-    fleet = Fleet(txn)
-    reply = apply(txn, fleet, command)
-    fleet.settle(txn)
-    return reply
-
-
 def answer_each_with_fleet(
     txn: Txn, items: Iterable[C], apply: Callable[[Txn, Fleet, C], Message | None]
 ) -> BatchReply:
@@ -143,3 +135,10 @@ def answer_each_with_fleet(
     reply = answer_each(txn, items, lambda _, item: apply(txn, fleet, item))
     fleet.settle(txn)
     return reply
+
+
+def with_fleet(
+    field: str, apply: Callable[[Txn, Fleet, Any], Message | None]
+) -> Callable[[Txn, Any], BatchReply]:
+    """Return the handler of a command with these items: one fleet serves all of them."""
+    return lambda txn, command: answer_each_with_fleet(txn, getattr(command, field), apply)

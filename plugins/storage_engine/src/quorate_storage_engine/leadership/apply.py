@@ -1,50 +1,21 @@
 """The handlers of elections."""
 
 from quorate.plugin import Rejected, Txn
-from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_storage_engine.engines.fleet import Fleet, answer_each_with_fleet, with_fleet
+from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.leadership.elections import depose, enthrone, restore, successor
 from quorate_storage_engine.leadership.preferred import preferred_leader
 from quorate_storage_engine.segments.rows import check_segment_epoch, draft, seen_draft, store
 from quorate_storage_engine.v1.commands_pb2 import (
     Election,
-    ElectLeadersCommand,
-    ForceLeaderCommand,
-    ForceLeadersCommand,
-    MoveLeadersCommand,
+    ForceLeader,
     SeenSegment,
-    SwitchLeadersCommand,
 )
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
 
 
-def switch_leaders(txn: Txn, command: SwitchLeadersCommand) -> BatchReply:
+def switch(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     """Replace leaders that are gone by live in-sync replicas, or leave segments unavailable."""
-    return answer_each_with_fleet(txn, command.segments, _switch)
-
-
-def elect_leaders(txn: Txn, command: ElectLeadersCommand) -> BatchReply:
-    """Give unavailable segments leaders that told their logs' ends."""
-    return answer_each_with_fleet(txn, command.elections, _elect)
-
-
-def move_leaders(txn: Txn, command: MoveLeadersCommand) -> BatchReply:
-    """Give leadership back to preferred leaders."""
-    return answer_each_with_fleet(txn, command.segments, _move)
-
-
-def force_leader(txn: Txn, command: ForceLeaderCommand) -> Segment:
-    """Make a live replica the leader of an unavailable segment because an operator says so."""
-    return with_fleet(txn, command, _force)
-
-
-def force_leaders(txn: Txn, command: ForceLeadersCommand) -> BatchReply:
-    """Make live replicas the leaders of many unavailable segments."""
-    return answer_each_with_fleet(txn, command.elections, _force)
-
-
-def _switch(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     found = seen_draft(txn, seen)
     segment = found.segment
     leader = segment.leader
@@ -59,7 +30,8 @@ def _switch(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     store(txn, fleet, found)
 
 
-def _elect(txn: Txn, fleet: Fleet, election: Election) -> None:
+def elect(txn: Txn, fleet: Fleet, election: Election) -> None:
+    """Give unavailable segments leaders that told their logs' ends."""
     found = seen_draft(txn, election.seen)
     segment = found.segment
     _check_unavailable(segment)
@@ -77,7 +49,8 @@ def _elect(txn: Txn, fleet: Fleet, election: Election) -> None:
     store(txn, fleet, found)
 
 
-def _move(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+def move(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+    """Give leadership back to preferred leaders."""
     found = seen_draft(txn, seen)
     segment = found.segment
     preferred = preferred_leader(segment, fleet)
@@ -87,7 +60,8 @@ def _move(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     store(txn, fleet, found)
 
 
-def _force(txn: Txn, fleet: Fleet, command: ForceLeaderCommand) -> Segment:
+def force(txn: Txn, fleet: Fleet, command: ForceLeader) -> Segment:
+    """Make a live replica the leader of an unavailable segment because an operator says so."""
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
     check_segment_epoch(segment, command.segment_epoch)

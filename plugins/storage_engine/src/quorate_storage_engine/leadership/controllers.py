@@ -20,10 +20,10 @@ from quorate_storage_engine.metrics import ELECTIONS
 from quorate_storage_engine.segments.rows import seen
 from quorate_storage_engine.v1.commands_pb2 import (
     Election,
-    ElectLeadersCommand,
-    MoveLeadersCommand,
+    ElectLeaders,
+    MoveLeaders,
     SeenSegment,
-    SwitchLeadersCommand,
+    SwitchLeaders,
 )
 from quorate_storage_engine.v1.queries_pb2 import (
     FindDisplacedQuery,
@@ -50,7 +50,7 @@ async def switch_leaders(node: NodeApi, shard: ShardRef) -> None:
         orphans = [found async for found in node.query(query, SeenSegment)]
         if not orphans:
             return
-        switched = await carry_out(node, shard, SwitchLeadersCommand(segments=orphans))
+        switched = await carry_out(node, shard, SwitchLeaders(segments=orphans))
         if not switched:
             return
         node.count(ELECTIONS.name, switched, reason="switch")
@@ -81,7 +81,7 @@ async def recover(node: NodeApi, shard: ShardRef, ask: AskLogEnd) -> None:
                     )
                 )
         if elections:
-            elected = await carry_out(node, shard, ElectLeadersCommand(elections=elections))
+            elected = await carry_out(node, shard, ElectLeaders(elections=elections))
             node.count(ELECTIONS.name, elected, reason="recovery")
 
 
@@ -99,7 +99,7 @@ async def move_leaders(
     query = FindDisplacedQuery(limit=most)
     moves = [found async for found in node.query(query, LeaderMove)]
     if moves and not dry_run:
-        command = MoveLeadersCommand(segments=[move.seen for move in moves])
+        command = MoveLeaders(segments=[move.seen for move in moves])
         reply = await node.propose(command, BatchReply, if_leader=shard)
         refused = {refusal.item for refusal in reply.refusals}
         moves = [move for position, move in enumerate(moves) if position not in refused]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import grpc
+from quorate.plugin import Stub
 
+from quorate_storage_engine.v1 import storage_node_pb2
 from quorate_storage_engine.v1.queries_pb2 import Candidate, RecoverableSegment, SegmentId
 from quorate_storage_engine.v1.rows_pb2 import Segment
 from quorate_storage_engine.v1.storage_node_pb2 import LogEnd, LogEndRequest, LogEndResponse
-from quorate_storage_engine.v1.storage_node_pb2_grpc import StorageNodeServiceStub
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Answer:
 async def ask_over_grpc(address: str, request: LogEndRequest, timeout_s: float) -> LogEndResponse:
     """Ask over a connection of its own: elections are rare, and engines that fail are gone."""
     async with grpc.aio.insecure_channel(address) as channel:
-        stub = StorageNodeServiceStub(channel)
+        stub = Stub(channel, storage_node_pb2.DESCRIPTOR.services_by_name["StorageNodeService"])
         response: LogEndResponse = await stub.LogEnd(request, timeout=timeout_s)
         return response
 

@@ -8,11 +8,8 @@ from quorate_storage_engine.families import DROPS, SHARDS, drop_key, shard_key
 from quorate_storage_engine.removal.drops import begin_removal, read_drop, store_or_finish
 from quorate_storage_engine.segments.rows import Draft, Facets, read_segment, seen_draft
 from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDropsCommand,
+    AcknowledgeDrops,
     DroppedSegment,
-    FinishRemovalsCommand,
-    ForgetDropsCommand,
-    RemoveSegmentsCommand,
     SeenSegment,
 )
 from quorate_storage_engine.v1.rows_pb2 import (
@@ -23,7 +20,7 @@ from quorate_storage_engine.v1.rows_pb2 import (
 )
 
 
-def acknowledge_drops(txn: Txn, command: AcknowledgeDropsCommand) -> BatchReply:
+def acknowledge_drops(txn: Txn, command: AcknowledgeDrops) -> BatchReply:
     """Take note of what an engine has dropped."""
 
     def acknowledge(txn: Txn, fleet: Fleet, dropped: DroppedSegment) -> None:
@@ -42,25 +39,8 @@ def acknowledge_drops(txn: Txn, command: AcknowledgeDropsCommand) -> BatchReply:
     return answer_each_with_fleet(txn, command.segments, acknowledge)
 
 
-def remove_segments(txn: Txn, command: RemoveSegmentsCommand) -> BatchReply:
+def remove(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     """Begin to remove segments of shards that are being deleted."""
-    return answer_each_with_fleet(txn, command.segments, _remove)
-
-
-def finish_removals(txn: Txn, command: FinishRemovalsCommand) -> BatchReply:
-    """Let segments go that only engines without a registration still hold.
-
-    What those were asked stands: one that comes back drops what it holds.
-    """
-    return answer_each_with_fleet(txn, command.segments, _finish)
-
-
-def forget_drops(txn: Txn, command: ForgetDropsCommand) -> BatchReply:
-    """Forget what was asked of decommissioned engines that are gone."""
-    return answer_each_with_fleet(txn, command.keys, _forget)
-
-
-def _remove(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     found = seen_draft(txn, seen)
     row = txn.get(SHARDS, shard_key(seen.shard))
     shard = Shard.FromString(row or b"")
@@ -69,7 +49,10 @@ def _remove(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     begin_removal(txn, fleet, found)
 
 
-def _finish(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+def finish(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+    """Let segments go that only engines without a registration still hold.
+
+    What those were asked stands: one that comes back drops what it holds."""
     found = seen_draft(txn, seen)
     segment = found.segment
     waiting = [engine for engine in segment.drops if fleet.is_registered(engine)]
@@ -79,7 +62,8 @@ def _finish(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     store_or_finish(txn, fleet, found)
 
 
-def _forget(txn: Txn, fleet: Fleet, key: bytes) -> None:
+def forget(txn: Txn, fleet: Fleet, key: bytes) -> None:
+    """Forget what was asked of decommissioned engines that are gone."""
     drop = read_drop(txn, key)
     if drop is None or not fleet.is_lost(drop.engine):
         raise Rejected("FAILED_PRECONDITION", "the engine may still drop what it was asked to")

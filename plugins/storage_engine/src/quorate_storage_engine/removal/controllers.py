@@ -9,9 +9,9 @@ from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, GROUP, drop_key
 from quorate_storage_engine.metrics import OVERDUE, THIN, UNAVAILABLE
 from quorate_storage_engine.v1.commands_pb2 import (
-    FinishRemovalsCommand,
-    ForgetDropsCommand,
-    RemoveSegmentsCommand,
+    FinishRemovals,
+    ForgetDrops,
+    RemoveSegments,
     SeenSegment,
 )
 from quorate_storage_engine.v1.queries_pb2 import (
@@ -37,9 +37,9 @@ async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
         SeenSegment,
         limit,
     ):
-        await carry_out(node, shard, RemoveSegmentsCommand(segments=page))
+        await carry_out(node, shard, RemoveSegments(segments=page))
     while lost := [drop async for drop in node.query(FindLostDropsQuery(limit=limit), Drop)]:
-        command = ForgetDropsCommand(
+        command = ForgetDrops(
             keys=[drop_key(drop.engine, drop.shard_uid, drop.segment) for drop in lost]
         )
         if not await carry_out(node, shard, command):
@@ -50,7 +50,7 @@ async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
         SeenSegment,
         limit,
     ):
-        await carry_out(node, shard, FinishRemovalsCommand(segments=page))
+        await carry_out(node, shard, FinishRemovals(segments=page))
     await _report(node)
 
 

@@ -1,9 +1,8 @@
 """The handlers of segments."""
 
 from quorate.plugin import Rejected, Txn
-from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_storage_engine.engines.fleet import Fleet, answer_each_with_fleet, with_fleet
+from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.leadership.claims import check_claim
 from quorate_storage_engine.removal.drops import begin_removal
 from quorate_storage_engine.segments.founding import found_segment, place_segment
@@ -11,17 +10,12 @@ from quorate_storage_engine.segments.in_sync import check_isr
 from quorate_storage_engine.segments.rows import check_segment_epoch, draft, read_segment, store
 from quorate_storage_engine.shards.rows import read_shard, running_shard, write_shard
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateNextSegmentCommand,
-    CreateNextSegmentsCommand,
-    DeleteSegmentCommand,
-    DeleteSegmentsCommand,
-    RecordSegmentStartCommand,
-    RecordSegmentStartsCommand,
-    SealSegmentCommand,
-    SealSegmentsCommand,
+    CreateNextSegment,
+    DeleteSegment,
+    RecordSegmentStart,
+    SealSegment,
     ShardState,
-    UpdateSegmentIsrCommand,
-    UpdateSegmentIsrsCommand,
+    UpdateSegmentIsr,
 )
 from quorate_storage_engine.v1.rows_pb2 import (
     SEGMENT_STATUS_DELETING,
@@ -32,57 +26,8 @@ from quorate_storage_engine.v1.rows_pb2 import (
 )
 
 
-def create_next_segment(txn: Txn, command: CreateNextSegmentCommand) -> ShardState:
+def create_next(txn: Txn, fleet: Fleet, command: CreateNextSegment) -> ShardState:
     """Seal the active segment, and begin the next one behind it."""
-    return with_fleet(txn, command, _create_next)
-
-
-def create_next_segments(txn: Txn, command: CreateNextSegmentsCommand) -> BatchReply:
-    """Begin the next segments of many shards."""
-    return answer_each_with_fleet(txn, command.segments, _create_next)
-
-
-def seal_segment(txn: Txn, command: SealSegmentCommand) -> Segment:
-    """End a segment that is written to."""
-    return with_fleet(txn, command, _seal)
-
-
-def seal_segments(txn: Txn, command: SealSegmentsCommand) -> BatchReply:
-    """End many segments."""
-    return answer_each_with_fleet(txn, command.segments, _seal)
-
-
-def record_segment_start(txn: Txn, command: RecordSegmentStartCommand) -> Segment:
-    """Record the time of a segment's first record."""
-    return with_fleet(txn, command, _record_start)
-
-
-def record_segment_starts(txn: Txn, command: RecordSegmentStartsCommand) -> BatchReply:
-    """Record the times of many segments' first records."""
-    return answer_each_with_fleet(txn, command.segments, _record_start)
-
-
-def delete_segment(txn: Txn, command: DeleteSegmentCommand) -> Segment:
-    """Begin to remove a sealed segment."""
-    return with_fleet(txn, command, _delete)
-
-
-def delete_segments(txn: Txn, command: DeleteSegmentsCommand) -> BatchReply:
-    """Begin to remove many sealed segments."""
-    return answer_each_with_fleet(txn, command.segments, _delete)
-
-
-def update_segment_isr(txn: Txn, command: UpdateSegmentIsrCommand) -> Segment:
-    """Replace the in-sync replicas of a segment, for its leader."""
-    return with_fleet(txn, command, _update_isr)
-
-
-def update_segment_isrs(txn: Txn, command: UpdateSegmentIsrsCommand) -> BatchReply:
-    """Replace the in-sync replicas of many segments."""
-    return answer_each_with_fleet(txn, command.updates, _update_isr)
-
-
-def _create_next(txn: Txn, fleet: Fleet, command: CreateNextSegmentCommand) -> ShardState:
     shard = running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.current_segment)
     segment = found.segment
@@ -112,7 +57,7 @@ def _create_next(txn: Txn, fleet: Fleet, command: CreateNextSegmentCommand) -> S
 
 
 def _begun_before(
-    txn: Txn, shard: Shard, segment: Segment, command: CreateNextSegmentCommand
+    txn: Txn, shard: Shard, segment: Segment, command: CreateNextSegment
 ) -> ShardState:
     """Answer a repeated command; refuse one for a segment that was never the last one like this."""
     repeated = (
@@ -129,7 +74,8 @@ def _begun_before(
     return ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))
 
 
-def _seal(txn: Txn, fleet: Fleet, command: SealSegmentCommand) -> Segment:
+def seal(txn: Txn, fleet: Fleet, command: SealSegment) -> Segment:
+    """End a segment that is written to."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
@@ -146,7 +92,8 @@ def _seal(txn: Txn, fleet: Fleet, command: SealSegmentCommand) -> Segment:
     return store(txn, fleet, found)
 
 
-def _record_start(txn: Txn, fleet: Fleet, command: RecordSegmentStartCommand) -> Segment:
+def record_start(txn: Txn, fleet: Fleet, command: RecordSegmentStart) -> Segment:
+    """Record the time of a segment's first record."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     check_claim(fleet, found.segment, command.claim)
@@ -154,7 +101,10 @@ def _record_start(txn: Txn, fleet: Fleet, command: RecordSegmentStartCommand) ->
     return store(txn, fleet, found)
 
 
-def _delete(txn: Txn, fleet: Fleet, command: DeleteSegmentCommand) -> Segment:
+def delete(txn: Txn, fleet: Fleet, command: DeleteSegment) -> Segment:
+    """Begin to remove a sealed segment."""
+    if command.missing_ok and read_segment(txn, command.shard, command.segment) is None:
+        return Segment()
     shard = read_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
@@ -174,7 +124,8 @@ def _delete(txn: Txn, fleet: Fleet, command: DeleteSegmentCommand) -> Segment:
     return begin_removal(txn, fleet, found)
 
 
-def _update_isr(txn: Txn, fleet: Fleet, command: UpdateSegmentIsrCommand) -> Segment:
+def update_isr(txn: Txn, fleet: Fleet, command: UpdateSegmentIsr) -> Segment:
+    """Replace the in-sync replicas of a segment, for its leader."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     segment = found.segment

@@ -1,18 +1,16 @@
 """The handlers of shards."""
 
-from quorate.plugin import Rejected, Txn, answer_each
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.plugin import Rejected, Txn, keys
+from quorate.v1.tenant_pb2 import Tenant
 
-from quorate_storage_engine.engines.fleet import Fleet, answer_each_with_fleet, with_fleet
-from quorate_storage_engine.families import DELETIONS, UIDS, shard_key
+from quorate_storage_engine.engines.fleet import Fleet
+from quorate_storage_engine.families import DELETIONS, TENANTS, UIDS, shard_key
 from quorate_storage_engine.segments.founding import found_segment, place_segment
 from quorate_storage_engine.segments.rows import read_segment
 from quorate_storage_engine.shards.rows import find_shard, read_shard, write_shard
 from quorate_storage_engine.v1.commands_pb2 import (
-    CreateShardCommand,
-    CreateShardsCommand,
-    DeleteShardCommand,
-    DeleteShardsCommand,
+    CreateShard,
+    DeleteShard,
     ShardState,
 )
 from quorate_storage_engine.v1.rows_pb2 import (
@@ -22,18 +20,10 @@ from quorate_storage_engine.v1.rows_pb2 import (
 )
 
 
-def create_shard(txn: Txn, command: CreateShardCommand) -> ShardState:
-    """Create a shard with its first segment."""
-    return with_fleet(txn, command, _create)
-
-
-def create_shards(txn: Txn, command: CreateShardsCommand) -> BatchReply:
-    """Create many shards."""
-    return answer_each_with_fleet(txn, command.shards, _create)
-
-
-def delete_shard(txn: Txn, command: DeleteShardCommand) -> Shard:
+def delete(txn: Txn, command: DeleteShard) -> Shard:
     """Mark a shard for deletion; the garbage collection does the rest."""
+    if command.missing_ok and find_shard(txn, command.name) is None:
+        return Shard()
     shard = read_shard(txn, command.name)
     if shard.status == SHARD_STATUS_DELETING:
         return shard
@@ -43,15 +33,16 @@ def delete_shard(txn: Txn, command: DeleteShardCommand) -> Shard:
     return write_shard(txn, shard)
 
 
-def delete_shards(txn: Txn, command: DeleteShardsCommand) -> BatchReply:
-    """Mark many shards for deletion."""
-    return answer_each(txn, command.shards, delete_shard)
-
-
-def _create(txn: Txn, fleet: Fleet, command: CreateShardCommand) -> ShardState:
+def create(txn: Txn, fleet: Fleet, command: CreateShard) -> ShardState:
+    """Create a shard with its first segment."""
     known = find_shard(txn, command.name)
     if known is not None:
         return _as_it_is(txn, known, command)
+    tenant = Tenant.FromString(txn.get(TENANTS, keys.pack(command.tenant)) or b"")
+    if tenant.deleting_at_ms:
+        raise Rejected(
+            "TENANT_DELETING", f"tenant {command.tenant} is being deleted: it takes nothing"
+        )
     shard = Shard(
         name=command.name,
         tenant=command.tenant,
@@ -68,7 +59,7 @@ def _create(txn: Txn, fleet: Fleet, command: CreateShardCommand) -> ShardState:
     return ShardState(shard=write_shard(txn, shard), segment=segment)
 
 
-def _as_it_is(txn: Txn, shard: Shard, command: CreateShardCommand) -> ShardState:
+def _as_it_is(txn: Txn, shard: Shard, command: CreateShard) -> ShardState:
     if shard.status == SHARD_STATUS_DELETING:
         raise Rejected(
             "SHARD_DELETING", f"engine shard {shard.name} is being deleted; wait until it is gone"

@@ -7,7 +7,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 from quorate_mqtt.v1.topics_pb2 import Topic
 
-from quorate_storage_engine.v1.commands_pb2 import DeleteShardCommand, DeleteShardsCommand
+from quorate_storage_engine.v1.commands_pb2 import DeleteShard, DeleteShards
 from quorate_storage_engine.v1.queries_pb2 import ListShardsQuery
 from quorate_storage_engine.v1.rows_pb2 import SHARD_STATUS_RUNNING, Shard
 
@@ -20,13 +20,12 @@ async def delete_shards_of(node: NodeApi, topic: Topic) -> bool:
     query = ListShardsQuery(tenant=topic.tenant, topic=topic.name, limit=_AT_A_TIME)
     shards = [shard async for shard in node.query(query, Shard)]
     deletions = [
-        DeleteShardCommand(name=shard.name)
+        DeleteShard(name=shard.name, missing_ok=True)
         for shard in shards
         if shard.status == SHARD_STATUS_RUNNING
     ]
     if deletions:
-        # One that is refused has gone meanwhile.
-        await node.propose(DeleteShardsCommand(shards=deletions), BatchReply)
+        await node.propose(DeleteShards(shards=deletions), BatchReply)
     return not shards
 
 

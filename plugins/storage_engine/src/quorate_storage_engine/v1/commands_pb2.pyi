@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class CreateShardCommand(_message.Message):
+class CreateShard(_message.Message):
     __slots__ = ("name", "tenant", "topic", "description", "config")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -20,11 +20,11 @@ class CreateShardCommand(_message.Message):
     config: _rows_pb2.ShardConfig
     def __init__(self, name: _Optional[str] = ..., tenant: _Optional[str] = ..., topic: _Optional[str] = ..., description: _Optional[str] = ..., config: _Optional[_Union[_rows_pb2.ShardConfig, _Mapping]] = ...) -> None: ...
 
-class CreateShardsCommand(_message.Message):
+class CreateShards(_message.Message):
     __slots__ = ("shards",)
     SHARDS_FIELD_NUMBER: _ClassVar[int]
-    shards: _containers.RepeatedCompositeFieldContainer[CreateShardCommand]
-    def __init__(self, shards: _Optional[_Iterable[_Union[CreateShardCommand, _Mapping]]] = ...) -> None: ...
+    shards: _containers.RepeatedCompositeFieldContainer[CreateShard]
+    def __init__(self, shards: _Optional[_Iterable[_Union[CreateShard, _Mapping]]] = ...) -> None: ...
 
 class ShardState(_message.Message):
     __slots__ = ("shard", "segment")
@@ -34,17 +34,19 @@ class ShardState(_message.Message):
     segment: _rows_pb2.Segment
     def __init__(self, shard: _Optional[_Union[_rows_pb2.Shard, _Mapping]] = ..., segment: _Optional[_Union[_rows_pb2.Segment, _Mapping]] = ...) -> None: ...
 
-class DeleteShardCommand(_message.Message):
-    __slots__ = ("name",)
+class DeleteShard(_message.Message):
+    __slots__ = ("name", "missing_ok")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
 
-class DeleteShardsCommand(_message.Message):
+class DeleteShards(_message.Message):
     __slots__ = ("shards",)
     SHARDS_FIELD_NUMBER: _ClassVar[int]
-    shards: _containers.RepeatedCompositeFieldContainer[DeleteShardCommand]
-    def __init__(self, shards: _Optional[_Iterable[_Union[DeleteShardCommand, _Mapping]]] = ...) -> None: ...
+    shards: _containers.RepeatedCompositeFieldContainer[DeleteShard]
+    def __init__(self, shards: _Optional[_Iterable[_Union[DeleteShard, _Mapping]]] = ...) -> None: ...
 
 class LeaderClaim(_message.Message):
     __slots__ = ("engine", "broker_epoch", "leader_epoch")
@@ -56,7 +58,7 @@ class LeaderClaim(_message.Message):
     leader_epoch: int
     def __init__(self, engine: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
 
-class CreateNextSegmentCommand(_message.Message):
+class CreateNextSegment(_message.Message):
     __slots__ = ("shard", "current_segment", "end_offset", "end_timestamp_ms", "claim")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     CURRENT_SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -70,13 +72,13 @@ class CreateNextSegmentCommand(_message.Message):
     claim: LeaderClaim
     def __init__(self, shard: _Optional[str] = ..., current_segment: _Optional[int] = ..., end_offset: _Optional[int] = ..., end_timestamp_ms: _Optional[int] = ..., claim: _Optional[_Union[LeaderClaim, _Mapping]] = ...) -> None: ...
 
-class CreateNextSegmentsCommand(_message.Message):
+class CreateNextSegments(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
-    segments: _containers.RepeatedCompositeFieldContainer[CreateNextSegmentCommand]
-    def __init__(self, segments: _Optional[_Iterable[_Union[CreateNextSegmentCommand, _Mapping]]] = ...) -> None: ...
+    segments: _containers.RepeatedCompositeFieldContainer[CreateNextSegment]
+    def __init__(self, segments: _Optional[_Iterable[_Union[CreateNextSegment, _Mapping]]] = ...) -> None: ...
 
-class SealSegmentCommand(_message.Message):
+class SealSegment(_message.Message):
     __slots__ = ("shard", "segment", "end_offset", "end_timestamp_ms", "claim")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -90,13 +92,13 @@ class SealSegmentCommand(_message.Message):
     claim: LeaderClaim
     def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ..., end_offset: _Optional[int] = ..., end_timestamp_ms: _Optional[int] = ..., claim: _Optional[_Union[LeaderClaim, _Mapping]] = ...) -> None: ...
 
-class SealSegmentsCommand(_message.Message):
+class SealSegments(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
-    segments: _containers.RepeatedCompositeFieldContainer[SealSegmentCommand]
-    def __init__(self, segments: _Optional[_Iterable[_Union[SealSegmentCommand, _Mapping]]] = ...) -> None: ...
+    segments: _containers.RepeatedCompositeFieldContainer[SealSegment]
+    def __init__(self, segments: _Optional[_Iterable[_Union[SealSegment, _Mapping]]] = ...) -> None: ...
 
-class RecordSegmentStartCommand(_message.Message):
+class RecordSegmentStart(_message.Message):
     __slots__ = ("shard", "segment", "start_timestamp_ms", "claim")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -108,25 +110,27 @@ class RecordSegmentStartCommand(_message.Message):
     claim: LeaderClaim
     def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ..., start_timestamp_ms: _Optional[int] = ..., claim: _Optional[_Union[LeaderClaim, _Mapping]] = ...) -> None: ...
 
-class RecordSegmentStartsCommand(_message.Message):
+class RecordSegmentStarts(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
-    segments: _containers.RepeatedCompositeFieldContainer[RecordSegmentStartCommand]
-    def __init__(self, segments: _Optional[_Iterable[_Union[RecordSegmentStartCommand, _Mapping]]] = ...) -> None: ...
+    segments: _containers.RepeatedCompositeFieldContainer[RecordSegmentStart]
+    def __init__(self, segments: _Optional[_Iterable[_Union[RecordSegmentStart, _Mapping]]] = ...) -> None: ...
 
-class DeleteSegmentCommand(_message.Message):
-    __slots__ = ("shard", "segment")
+class DeleteSegment(_message.Message):
+    __slots__ = ("shard", "segment", "missing_ok")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     shard: str
     segment: int
-    def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ...) -> None: ...
+    missing_ok: bool
+    def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ..., missing_ok: bool = ...) -> None: ...
 
-class DeleteSegmentsCommand(_message.Message):
+class DeleteSegments(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
-    segments: _containers.RepeatedCompositeFieldContainer[DeleteSegmentCommand]
-    def __init__(self, segments: _Optional[_Iterable[_Union[DeleteSegmentCommand, _Mapping]]] = ...) -> None: ...
+    segments: _containers.RepeatedCompositeFieldContainer[DeleteSegment]
+    def __init__(self, segments: _Optional[_Iterable[_Union[DeleteSegment, _Mapping]]] = ...) -> None: ...
 
 class IsrMember(_message.Message):
     __slots__ = ("engine", "broker_epoch")
@@ -136,7 +140,7 @@ class IsrMember(_message.Message):
     broker_epoch: int
     def __init__(self, engine: _Optional[str] = ..., broker_epoch: _Optional[int] = ...) -> None: ...
 
-class UpdateSegmentIsrCommand(_message.Message):
+class UpdateSegmentIsr(_message.Message):
     __slots__ = ("shard", "segment", "claim", "segment_epoch", "isr")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -150,13 +154,13 @@ class UpdateSegmentIsrCommand(_message.Message):
     isr: _containers.RepeatedCompositeFieldContainer[IsrMember]
     def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ..., claim: _Optional[_Union[LeaderClaim, _Mapping]] = ..., segment_epoch: _Optional[int] = ..., isr: _Optional[_Iterable[_Union[IsrMember, _Mapping]]] = ...) -> None: ...
 
-class UpdateSegmentIsrsCommand(_message.Message):
+class UpdateSegmentIsrs(_message.Message):
     __slots__ = ("updates",)
     UPDATES_FIELD_NUMBER: _ClassVar[int]
-    updates: _containers.RepeatedCompositeFieldContainer[UpdateSegmentIsrCommand]
-    def __init__(self, updates: _Optional[_Iterable[_Union[UpdateSegmentIsrCommand, _Mapping]]] = ...) -> None: ...
+    updates: _containers.RepeatedCompositeFieldContainer[UpdateSegmentIsr]
+    def __init__(self, updates: _Optional[_Iterable[_Union[UpdateSegmentIsr, _Mapping]]] = ...) -> None: ...
 
-class ForceLeaderCommand(_message.Message):
+class ForceLeader(_message.Message):
     __slots__ = ("shard", "segment", "engine", "segment_epoch")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -168,19 +172,19 @@ class ForceLeaderCommand(_message.Message):
     segment_epoch: int
     def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ..., engine: _Optional[str] = ..., segment_epoch: _Optional[int] = ...) -> None: ...
 
-class ForceLeadersCommand(_message.Message):
+class ForceLeaders(_message.Message):
     __slots__ = ("elections",)
     ELECTIONS_FIELD_NUMBER: _ClassVar[int]
-    elections: _containers.RepeatedCompositeFieldContainer[ForceLeaderCommand]
-    def __init__(self, elections: _Optional[_Iterable[_Union[ForceLeaderCommand, _Mapping]]] = ...) -> None: ...
+    elections: _containers.RepeatedCompositeFieldContainer[ForceLeader]
+    def __init__(self, elections: _Optional[_Iterable[_Union[ForceLeader, _Mapping]]] = ...) -> None: ...
 
-class DecommissionEnginesCommand(_message.Message):
+class DecommissionEngines(_message.Message):
     __slots__ = ("engines",)
     ENGINES_FIELD_NUMBER: _ClassVar[int]
     engines: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, engines: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class RecommissionEnginesCommand(_message.Message):
+class RecommissionEngines(_message.Message):
     __slots__ = ("engines",)
     ENGINES_FIELD_NUMBER: _ClassVar[int]
     engines: _containers.RepeatedScalarFieldContainer[str]
@@ -196,7 +200,7 @@ class DroppedSegment(_message.Message):
     segment_epoch: int
     def __init__(self, shard_uid: _Optional[int] = ..., segment: _Optional[int] = ..., segment_epoch: _Optional[int] = ...) -> None: ...
 
-class AcknowledgeDropsCommand(_message.Message):
+class AcknowledgeDrops(_message.Message):
     __slots__ = ("engine", "broker_epoch", "segments")
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -216,7 +220,7 @@ class SeenSegment(_message.Message):
     segment_epoch: int
     def __init__(self, shard: _Optional[str] = ..., segment: _Optional[int] = ..., segment_epoch: _Optional[int] = ...) -> None: ...
 
-class SwitchLeadersCommand(_message.Message):
+class SwitchLeaders(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     segments: _containers.RepeatedCompositeFieldContainer[SeenSegment]
@@ -232,19 +236,19 @@ class Election(_message.Message):
     broker_epoch: int
     def __init__(self, seen: _Optional[_Union[SeenSegment, _Mapping]] = ..., engine: _Optional[str] = ..., broker_epoch: _Optional[int] = ...) -> None: ...
 
-class ElectLeadersCommand(_message.Message):
+class ElectLeaders(_message.Message):
     __slots__ = ("elections",)
     ELECTIONS_FIELD_NUMBER: _ClassVar[int]
     elections: _containers.RepeatedCompositeFieldContainer[Election]
     def __init__(self, elections: _Optional[_Iterable[_Union[Election, _Mapping]]] = ...) -> None: ...
 
-class MoveLeadersCommand(_message.Message):
+class MoveLeaders(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     segments: _containers.RepeatedCompositeFieldContainer[SeenSegment]
     def __init__(self, segments: _Optional[_Iterable[_Union[SeenSegment, _Mapping]]] = ...) -> None: ...
 
-class FillReplicasCommand(_message.Message):
+class FillReplicas(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     segments: _containers.RepeatedCompositeFieldContainer[SeenSegment]
@@ -258,25 +262,25 @@ class Departure(_message.Message):
     engine: str
     def __init__(self, seen: _Optional[_Union[SeenSegment, _Mapping]] = ..., engine: _Optional[str] = ...) -> None: ...
 
-class MoveReplicasCommand(_message.Message):
+class MoveReplicas(_message.Message):
     __slots__ = ("departures",)
     DEPARTURES_FIELD_NUMBER: _ClassVar[int]
     departures: _containers.RepeatedCompositeFieldContainer[Departure]
     def __init__(self, departures: _Optional[_Iterable[_Union[Departure, _Mapping]]] = ...) -> None: ...
 
-class RemoveSegmentsCommand(_message.Message):
+class RemoveSegments(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     segments: _containers.RepeatedCompositeFieldContainer[SeenSegment]
     def __init__(self, segments: _Optional[_Iterable[_Union[SeenSegment, _Mapping]]] = ...) -> None: ...
 
-class FinishRemovalsCommand(_message.Message):
+class FinishRemovals(_message.Message):
     __slots__ = ("segments",)
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     segments: _containers.RepeatedCompositeFieldContainer[SeenSegment]
     def __init__(self, segments: _Optional[_Iterable[_Union[SeenSegment, _Mapping]]] = ...) -> None: ...
 
-class ForgetDropsCommand(_message.Message):
+class ForgetDrops(_message.Message):
     __slots__ = ("keys",)
     KEYS_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedScalarFieldContainer[bytes]

@@ -1,0 +1,355 @@
+"""Where the time of a call goes: by node, by entry, by message, and by stage of the node's code.
+
+Three nodes, and loads of single pairs, batches and reads. For one call of each load it prints the
+processor time, in user and system mode, of the leader, of one that follows and of the process that
+asks; how many commands an entry holds, and how many messages of the shard's replicas an entry and a
+call cost, from the nodes' metrics.
+
+`--profile` runs one node under `cProfile`, on the clock of its loop's thread, and prints for
+one call the functions that are called, the tasks that are made, the blocks of memory that it holds
+while it is in flight, and the time of each stage: a folder of `quorate`, or a library.
+
+python benchmarks/path.py [--only LOADS] [--seconds S] [--profile leader|follower] [--top N]
+                          [--directory DIR] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+import urllib.request
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+from figures import names, run, show
+from google.protobuf.message import Message
+from prometheus_client.parser import text_string_to_metric_families
+from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.program import Program
+from quorate.testing.waiting import until
+from quorate.v1 import batch_pb2, kv_pb2
+from systems.closed_loop import calls, channel
+from systems.system import KEYS, READS_A_CALL, Load, server_cpu_s, values
+
+BATCH: Final = 1_000
+SHARD: Final = "metadata/0"
+PROFILED: Final = Path(__file__).parent / "systems" / "profiled.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A load."""
+
+    method: str
+    reply: type[Message]
+    requests: list[Any]
+    in_flight: int
+    by_follower: bool = False
+    pairs: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one load cost: of one call, where nothing else is said."""
+
+    load: str
+    calls: int
+    calls_per_s: float
+    leader_us: float
+    follower_us: float
+    asker_us: float
+    #: Of the three nodes together.
+    pair_us: float
+    #: Of writes alone.
+    entry_commands: float
+    entry_messages: float
+    messages: float
+
+
+def cases() -> dict[str, Case]:
+    """Return the loads by their names."""
+    keys = [b"path.%06d" % at for at in range(KEYS)]
+    puts = [
+        kv_pb2.PutPair(key=key, value=value) for key, value in zip(keys, values(KEYS), strict=True)
+    ]
+    batches = [kv_pb2.PutPairs(pairs=puts[at : at + BATCH]) for at in range(0, KEYS, BATCH)]
+    gets = [kv_pb2.GetPairRequest(key=key) for key in keys]
+    many = [
+        kv_pb2.GetPairsRequest(keys=keys[at : at + READS_A_CALL])
+        for at in range(0, KEYS, READS_A_CALL)
+    ]
+
+    def write(in_flight: int, *, by_follower: bool = False) -> Case:
+        return Case(
+            method="Put",
+            reply=kv_pb2.PutPairReply,
+            requests=puts,
+            in_flight=in_flight,
+            by_follower=by_follower,
+        )
+
+    def read(*, by_follower: bool = False) -> Case:
+        return Case(
+            method="Get",
+            reply=kv_pb2.GetPairResponse,
+            requests=gets,
+            in_flight=100,
+            by_follower=by_follower,
+        )
+
+    return {
+        "batch": Case(
+            method="PutBatch",
+            reply=batch_pb2.BatchReply,
+            requests=batches,
+            in_flight=8,
+            pairs=BATCH,
+        ),
+        "write-1": write(1),
+        "write-100": write(100),
+        "write-100-follower": write(100, by_follower=True),
+        "read-100": read(),
+        "read-100-follower": read(by_follower=True),
+        "reads": Case(
+            method="GetBatch",
+            reply=kv_pb2.GetPairsResponse,
+            requests=many,
+            in_flight=8,
+            pairs=READS_A_CALL,
+        ),
+    }
+
+
+class Nodes:
+    """Three nodes; one of them may be profiled."""
+
+    def __init__(self, cluster: Cluster, directory: Path, profiled: str | None) -> None:
+        self._cluster: Final = cluster
+        self._output: Final = directory / "profile.json"
+        self._role: Final = profiled
+        self._program: Final = Program("profiled", directory / "profiled.log")
+        #: The node that is profiled.
+        self._node: NodeProcess | None = None
+
+    def start(self) -> None:
+        """Start what is profiled anew, and let it lead if it is to."""
+        if self._role is None:
+            return
+        self._node = node = self._cluster.followers(SHARD)[0]
+        node.stop()
+        command = [sys.executable, str(PROFILED), str(self._output), "serve", "--config"]
+        self._program.start([*command, str(node.file)], dict(os.environ))
+        until(lambda: ready(node) or None)
+        if self._role == "leader":
+            self._cluster.leader(SHARD).transfer(SHARD, node.name)
+            until(lambda: self._leads(node) or None)
+
+    def close(self) -> None:
+        """End what is profiled."""
+        self._program.close()
+
+    def pids(self) -> dict[str, int]:
+        """Return the processes of the nodes, that of the leader first."""
+        leader = self.leader()
+        found = {
+            node.name: self._program.pid if node is self._node else node.pid
+            for node in self._cluster.nodes.values()
+        }
+        return {leader.name: found.pop(leader.name), **found}
+
+    def leader(self) -> NodeProcess:
+        """Return the node that leads."""
+        [leader] = [node for node in self._cluster.nodes.values() if self._leads(node)]
+        return leader
+
+    def asked(self, *, by_follower: bool) -> NodeProcess:
+        """Return the node that is asked: one that is profiled rather than another."""
+        leader = self.leader()
+        if not by_follower:
+            return leader
+        followers = [node for node in self._cluster.nodes.values() if node is not leader]
+        return self._node if self._node in followers else followers[0]
+
+    def totals(self) -> Counter[str]:
+        """Return what the metrics of all nodes say together."""
+        total: Counter[str] = Counter()
+        for node in self._cluster.nodes.values():
+            total.update(scraped(node))
+        return total
+
+    async def fill(self) -> None:
+        """Write every pair once."""
+        case = cases()["batch"]
+        leader = await asyncio.to_thread(self.leader)
+        async with channel(leader.address) as way:
+            await load_of(way, case).run(1, 1.0)
+
+    async def measure(self, name: str, case: Case, seconds: float) -> Figures:
+        """Put a load on the nodes."""
+        node = await asyncio.to_thread(self.asked, by_follower=case.by_follower)
+        async with channel(node.address) as way:
+            load = load_of(way, case)
+            await load.run(case.in_flight, seconds / 4)
+            pids = list((await asyncio.to_thread(self.pids)).values())
+            before = await asyncio.to_thread(self.totals)
+            used = [server_cpu_s([pid]) for pid in pids]
+            asker = time.process_time()
+            self._signal(signal.SIGUSR1)
+            took = await load.run(case.in_flight, seconds)
+            self._signal(signal.SIGUSR2)
+            asker = time.process_time() - asker
+            used = [server_cpu_s([pid]) - was for pid, was in zip(pids, used, strict=True)]
+            grown = await asyncio.to_thread(self.totals)
+            grown.subtract(before)
+        count = len(took.latencies_s)
+        if not count or took.failures:
+            raise RuntimeError(f"{name}: {count} calls answered, {took.failures} failed")
+        entries = grown["quorate_write_entry_commands_count"]
+        messages = grown["quorate_raft_received_messages_total"]
+        leader, *followers = (each / count * 1e6 for each in used)
+        return Figures(
+            load=name,
+            calls=count,
+            calls_per_s=count / took.seconds,
+            leader_us=leader,
+            follower_us=sum(followers) / len(followers),
+            asker_us=asker / count * 1e6,
+            pair_us=sum(used) / count / case.pairs * 1e6,
+            entry_commands=grown["quorate_write_entry_commands_sum"] / entries if entries else 0.0,
+            entry_messages=messages / entries if entries else 0.0,
+            messages=messages / count,
+        )
+
+    def profile(self, figures: Figures, in_flight: int) -> dict[str, Any]:
+        """Return what the profiled node saw of a load, for one call."""
+        found: dict[str, Any] = until(self._seen)
+        count = figures.calls
+        return {
+            "load": figures.load,
+            "functions": found["calls"] / count,
+            "tasks": found["tasks"] / count,
+            "blocks_in_flight": found["blocks"] / in_flight,
+            "stages_us": {stage: own_s / count * 1e6 for stage, own_s in found["stages"].items()},
+            "functions_us": {
+                name: (called / count, own_s / count * 1e6)
+                for name, (called, own_s) in found["functions"].items()
+            },
+        }
+
+    def _seen(self) -> dict[str, Any] | None:
+        if not self._output.exists():
+            return None
+        found: dict[str, Any] = json.loads(self._output.read_text())
+        self._output.unlink()
+        return found
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._node is not None:
+            self._program.send_signal(number)
+
+    def _leads(self, node: NodeProcess) -> bool:
+        return scraped(node, role="leader")["quorate_raft_role"] == 1
+
+
+def load_of(way: grpc.aio.Channel, case: Case) -> Load:
+    """Return a load by the path of its method: it needs no stub."""
+    method = way.unary_unary(
+        f"/quorate.v1.KvService/{case.method}",
+        request_serializer=lambda message: message.SerializeToString(),
+        response_deserializer=case.reply.FromString,
+    )
+    return calls(method, case.requests, pairs=case.pairs)
+
+
+def scraped(node: NodeProcess, **labels: str) -> Counter[str]:
+    """Return the sums of a node's metrics, of its one shard and of whatever has these labels."""
+    with urllib.request.urlopen(f"http://{node.http_address}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    total: Counter[str] = Counter()
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if labels.items() <= sample.labels.items():
+                total[sample.name] += int(sample.value)
+    return total
+
+
+def ready(node: NodeProcess) -> bool:
+    """Whether a node is ready that another program runs."""
+    try:
+        return scraped(node)["quorate_node_ready"] == 1
+    except OSError:
+        return False
+
+
+async def measured(options: argparse.Namespace) -> tuple[list[Figures], list[dict[str, Any]]]:
+    """Return what each load cost, and what the profiled node saw of it."""
+    found: list[Figures] = []
+    seen: list[dict[str, Any]] = []
+    with TemporaryDirectory(dir=options.directory) as place:
+        directory = Path(place)
+        with Cluster(directory) as cluster:
+            nodes = Nodes(cluster.ready(), directory, options.profile)
+            try:
+                await asyncio.to_thread(nodes.start)
+                await nodes.fill()
+                for name, case in cases().items():
+                    if name in options.only:
+                        found.append(await nodes.measure(name, case, options.seconds))
+                        if options.profile:
+                            seen.append(nodes.profile(found[-1], case.in_flight))
+            finally:
+                await asyncio.to_thread(nodes.close)
+    return found, seen
+
+
+def show_profile(seen: dict[str, Any], role: str, top: int) -> None:
+    """Print what a node did for one call, the longest first."""
+    print(
+        f"{seen['load']}, the {role}, profiled: {seen['functions']:,.0f} functions, "
+        f"{seen['tasks']:.2f} tasks, {seen['blocks_in_flight']:,.0f} blocks in flight"
+    )
+    stages = sorted(seen["stages_us"].items(), key=lambda each: -each[1])
+    total = sum(own_us for _, own_us in stages)
+    for name, own_us in stages:
+        if own_us >= total / 200:
+            print(f"  {own_us:9,.1f} us  {own_us / total:4.0%}  {name}")
+    functions = sorted(seen["functions_us"].items(), key=lambda each: -each[1][1])
+    for name, (called, own_us) in functions[:top]:
+        print(f"  {own_us:9,.1f} us  {called:8.2f} calls  {name}")
+    print()
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", type=names, default=list(cases()), metavar="LOADS")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
+    parser.add_argument("--profile", choices=("leader", "follower"), default=None)
+    parser.add_argument("--top", type=int, default=0, help="functions that the profile prints")
+    parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    sys.setswitchinterval(0.0003)
+    found, seen = run(measured(options))
+    if options.json:
+        print(json.dumps({"loads": [asdict(each) for each in found], "profile": seen}, indent=2))
+        return
+    show(found)
+    for each in seen:
+        show_profile(each, options.profile, options.top)
+
+
+if __name__ == "__main__":
+    main()

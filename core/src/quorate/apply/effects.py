@@ -1,0 +1,156 @@
+"""What an entry holds: the effects of its commands, packed so that one pass writes and one reads.
+
+An entry is a head, the events of the commands as the history of watches keeps them, and the changes
+of families that give no events. The bytes are a promise, whose old ones stand under tests/compat.
+"""
+
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+from struct import Struct, error as StructError, pack, unpack_from
+from typing import Final, NamedTuple
+
+from quorate.apply.layers import Layer, Table
+from quorate.storage import events
+from quorate.storage.events import EventRow
+
+#: No entry of commands, which versions before effects logged, begins with this byte.
+_FORMAT: Final = 1
+#: Format, logical time, generation, checked index, checksum there, number of commands, length of
+#: the events, number of tables.
+_HEAD: Final = Struct(">BqQQIIIH")
+#: Length of the family's name, number of ranges, number of rows.
+_TABLE: Final = Struct(">HII")
+#: The length of a deleted row, which no value has.
+_DELETED: Final = -1
+
+
+class Head(NamedTuple):
+    """What an entry says beside the rows that it changes."""
+
+    #: Logical time of its commands.
+    now_ms: int
+    #: How many times the cluster was restored from a backup.
+    generation: int
+    #: An index that the leader had applied, and its running checksum there; 0: none.
+    checked_index: int
+    checksum: int
+    #: How many commands it came from, refused ones among them.
+    commands: int
+
+
+class Effects(NamedTuple):
+    """An entry, read as far as its parts."""
+
+    head: Head
+    #: The event row, as `quorate.storage.events` reads it; b"" where nothing happened.
+    events: bytes
+    #: The families that give no events.
+    tables: dict[str, Table]
+
+
+class EffectsError(Exception):
+    """The payload of an entry is none that this version can read."""
+
+
+def encode(head: Head, happened: EventRow, tables: Iterable[tuple[str, Table]]) -> bytes:
+    """Return the payload of an entry."""
+    row = happened.encode(head.now_ms) if happened.parts else b""
+    parts: list[bytes] = [b"", row]
+    count = 0
+    for family, table in tables:
+        count += 1
+        name, rows = family.encode(), table.rows
+        values = rows.values()
+        edges = [edge for pair in table.ranges for edge in pair]
+        lengths = [_DELETED if value is None else len(value) for value in values]
+        parts += (
+            _TABLE.pack(len(name), len(table.ranges), len(rows)),
+            name,
+            pack(
+                f">{len(edges) + 2 * len(rows)}i",
+                *map(len, edges),
+                *map(len, rows),
+                *lengths,
+            ),
+            *edges,
+            *rows,
+            *filter(None, values),
+        )
+    now_ms, generation, checked_index, checksum, commands = head
+    parts[0] = _HEAD.pack(
+        _FORMAT, now_ms, generation, checked_index, checksum, commands, len(row), count
+    )
+    return b"".join(parts)
+
+
+def decode(payload: bytes) -> Effects:
+    """Read the payload of an entry; raises `EffectsError` for anything else."""
+    if payload[:1] != bytes((_FORMAT,)):
+        raise EffectsError(_foreign(payload))
+    try:
+        _, now_ms, generation, index, checksum, commands, size, count = _HEAD.unpack_from(payload)
+        at = _HEAD.size + size
+        tables: dict[str, Table] = {}
+        for _ in range(count):
+            family, tables_at = _name(payload, at)
+            tables[family], at = _table(payload, at, tables_at)
+    except (StructError, UnicodeDecodeError):
+        at = -1
+    if at != len(payload):
+        raise EffectsError(f"holds {len(payload)} bytes that do not add up")
+    head = Head(now_ms, generation, index, checksum, commands)
+    return Effects(head, payload[_HEAD.size : _HEAD.size + size], tables)
+
+
+def unpack_into(layer: Layer, effects: Effects) -> set[str]:
+    """Carry the effects out in a layer, and return what a watch may want to see.
+
+    That is the families of rows that changed, and the full names of what was emitted.
+    """
+    for family, table in effects.tables.items():
+        below = layer.table(family)
+        for start, end in table.ranges:
+            below.delete_range(start, end)
+        below.rows.update(table.rows)
+    seen: set[str] = set()
+    if effects.events:
+        for name, rows in events.rows_of(effects.events):
+            seen.add(name)
+            if rows:
+                layer.table(name).rows.update(rows)
+    return seen
+
+
+def _name(payload: bytes, at: int) -> tuple[str, int]:
+    end = at + _TABLE.size + _TABLE.unpack_from(payload, at)[0]
+    return payload[at + _TABLE.size : end].decode(), end
+
+
+def _table(payload: bytes, at: int, lengths_at: int) -> tuple[Table, int]:
+    _, ranges, rows = _TABLE.unpack_from(payload, at)
+    named = 2 * ranges + rows
+    lengths = unpack_from(f">{named + rows}i", payload, lengths_at)
+    begin = lengths_at + 4 * len(lengths)
+    ends = list(accumulate([max(0, length) for length in lengths], initial=begin))
+    parts = [payload[start:end] for start, end in pairwise(ends)]
+    table = Table()
+    table.ranges.extend(zip(parts[0 : 2 * ranges : 2], parts[1 : 2 * ranges : 2], strict=True))
+    keys, values = parts[2 * ranges : named], parts[named:]
+    if _DELETED in lengths:
+        deleted = lengths[named:]
+        table.rows = {
+            key: None if length == _DELETED else value
+            for key, value, length in zip(keys, values, deleted, strict=True)
+        }
+    else:
+        table.rows = dict(zip(keys, values, strict=True))
+    return table, ends[-1]
+
+
+def _foreign(payload: bytes) -> str:
+    if not payload or payload[0] in (0x08, 0x10, 0x18, 0x22):
+        return (
+            "holds commands, as versions before 0.2 logged them, and this version reads effects:"
+            " bring the cluster to rest and back it up with the version that wrote it"
+        )
+    return f"is of format {payload[0]}, which a newer version of quorate wrote: run that version"

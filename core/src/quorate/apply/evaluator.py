@@ -1,0 +1,393 @@
+"""Evaluates commands, once, on the leader: handlers run here, and their effects are replicated.
+
+A handler reads the stored rows and, above them, the effects of the entries in flight, in the order
+of the log: that an entry is agreed upon implies that those before it are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Final
+
+from google.protobuf.message import Message
+
+from quorate.apply import control, effects, sessions, slot_set
+from quorate.apply.control import Standing
+from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
+from quorate.apply.layers import Layer, Rows
+from quorate.apply.outcomes import (
+    COPY_BEHIND,
+    INTERNAL,
+    RESERVED,
+    TOO_LARGE,
+    UNKNOWN_COMMAND,
+    WRONG_SHARD,
+    CopyBehind,
+    Outcome,
+    Refusal,
+)
+from quorate.apply.program import Program
+from quorate.apply.scope import Scope
+from quorate.apply.slot_set import SlotSet
+from quorate.apply.txn import ROW_BYTES, ShardTxn
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import EngineError
+from quorate.storage.events import EventRow
+from quorate.storage.families import SLOTS
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationLimits:
+    """What one command may do, and how much is evaluated in one go; sizes are in bytes."""
+
+    #: The value of one row.
+    row_bytes: int = ROW_BYTES
+    #: All that one command writes.
+    effects_bytes: int = 16 << 20
+    #: What one command answers.
+    reply_bytes: int = 4 << 20
+    #: An entry ends between two writes once its effects have this size, or took this long.
+    entry_bytes: int = 256 << 10
+    entry_s: float = 0.005
+    #: A write that is evaluated for longer is warned about: the node does nothing else meanwhile.
+    slow_s: float = 0.25
+
+
+#: Called with command, index and error when code of a plugin failed.
+OnFailure = Callable[[str, int, Exception], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An entry that can be logged, and what its writes are answered once it is stored."""
+
+    index: int
+    payload: bytes
+    #: The outcomes of the commands of each write.
+    outcomes: list[tuple[Outcome, ...]]
+    layer: Layer
+    standing: Standing
+    now_ms: int
+
+
+class Evaluator:
+    """Runs the handlers of one shard while this replica leads it."""
+
+    def __init__(
+        self,
+        program: Program,
+        shard: ShardId,
+        data: ShardData,
+        *,
+        clock: Callable[[], float] = perf_counter,
+        limits: EvaluationLimits | None = None,
+        on_failure: OnFailure | None = None,
+    ) -> None:
+        self._program: Final = program
+        self._shard: Final = shard
+        self._data: Final = data
+        self._clock: Final = clock
+        self._limits: Final = EvaluationLimits() if limits is None else limits
+        self._on_failure: Final = self._log_failure if on_failure is None else on_failure
+        #: The effects of the entries in flight, in the order of the log.
+        self._flying: Final[deque[tuple[int, Layer]]] = deque()
+        self.begin()
+        #: How many commands failed by a bug since the start.
+        self.failures = 0
+
+    def evaluate(
+        self,
+        index: int,
+        writes: Iterable[Sequence[LoggedCommand]],
+        now_ms: int,
+        *,
+        checked_index: int = 0,
+        checksum: int = 0,
+    ) -> Evaluation:
+        """Return what these commands come to as the entry at `index`; nothing is kept of it yet.
+
+        It ends between two writes once the entry is large enough: the rest is for the next one.
+        Raises `EngineError` when a row cannot be read, after which this replica must stop.
+        """
+        turn = _Turn(self, index, max(now_ms, self._now_ms))
+        began = at = self._clock()
+        limits = self._limits
+        outcomes: list[tuple[Outcome, ...]] = []
+        for commands in writes:
+            outcomes.append(turn.run_all(commands))
+            before, at = at, self._clock()
+            if at - before > limits.slow_s:
+                self._warn_slow(commands, at - before)
+            if turn.size >= limits.entry_bytes or at - began >= limits.entry_s:
+                break
+        head = effects.Head(
+            turn.now_ms, turn.standing.generation, checked_index, checksum, turn.commands
+        )
+        quiet = self._program.watched
+        tables = [each for each in turn.layer.tables.items() if each[0] not in quiet]
+        payload = effects.encode(head, turn.events, tables)
+        return Evaluation(index, payload, outcomes, turn.layer, turn.standing, turn.now_ms)
+
+    def logged(self, evaluation: Evaluation) -> None:
+        """Let later commands see the effects of an entry that was logged."""
+        self._flying.append((evaluation.index, evaluation.layer))
+        self._standing = evaluation.standing
+        self._now_ms = evaluation.now_ms
+
+    def stored(self, index: int) -> None:
+        """Forget the effects of the entries up to an index: the rows hold them."""
+        flying = self._flying
+        if flying and flying[0][0] <= index:
+            while flying and flying[0][0] <= index:
+                flying.popleft()
+            if flying:
+                flying[0][1].rebase(self._data)
+
+    def begin(self) -> None:
+        """Forget all that was evaluated and is not stored, and go on from the stored rows.
+
+        It is called when leadership was gained or lost, and when the rows were replaced.
+        """
+        self._flying.clear()
+        self._now_ms = self._data.record.now_ms
+        self._standing = Standing(
+            shard=self._shard,
+            mirrored=self._program.mirrored,
+            slots=SlotSet.decode(self._data.get(SLOTS, slot_set.KEY)),
+            generation=self._data.record.generation,
+            sessions_ms=sessions.first_check(self._data),
+        )
+
+    @property
+    def _top(self) -> Rows:
+        return self._flying[-1][1] if self._flying else self._data
+
+    def _log_failure(self, command: str, index: int, error: Exception) -> None:
+        _log.error(
+            "command %s at index %d of shard %s failed with %s: %s; its writes were dropped,"
+            " repair its data route",
+            command,
+            index,
+            self._shard,
+            type(error).__name__,
+            error,
+            exc_info=error,
+            extra={"command": command, "index": index, "shard": str(self._shard)},
+        )
+
+    def _warn_slow(self, commands: Sequence[LoggedCommand], took_s: float) -> None:
+        name = commands[0].type if commands else "nothing"
+        _log.warning(
+            "%d commands of shard %s, %s first, took %d ms to evaluate; this node did nothing else"
+            " meanwhile: give less to one command, or repair its handler",
+            len(commands),
+            self._shard,
+            name,
+            int(took_s * 1_000),
+            extra={"command": name, "shard": str(self._shard)},
+        )
+
+
+class _Turn:
+    """The commands that share an entry."""
+
+    def __init__(self, evaluator: Evaluator, index: int, now_ms: int) -> None:
+        self._evaluator: Final = evaluator
+        self._program: Final = evaluator._program
+        self._limits: Final = evaluator._limits
+        self.now_ms: Final = now_ms
+        self.layer: Final = Layer(evaluator._top)
+        self.events: Final = EventRow()
+        self.standing = replace(evaluator._standing)
+        #: How many commands were evaluated, and about how many bytes they write.
+        self.commands = 0
+        self.size = 0
+        self._index: Final = index
+        if self.standing.sessions_ms < now_ms:
+            self.standing.sessions_ms = sessions.expire(
+                self.layer, now_ms, self.standing.sessions_ms
+            )
+
+    def run_all(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
+        """Evaluate a write; none of its commands overtakes one that is to run again."""
+        outcomes: list[Outcome] = []
+        try:
+            for command in commands:
+                outcomes.append(self.run(command))
+        except CopyBehind:
+            left = len(commands) - len(outcomes)
+            why = f"the copies in shard {self.standing.shard} may be old: try again"
+            revision = revision_of(self._index, max(0, self.commands - 1))
+            outcomes += [Outcome(revision, refusal=Refusal(COPY_BEHIND, why))] * left
+        return tuple(outcomes)
+
+    def run(self, command: LoggedCommand) -> Outcome:
+        """Evaluate the next command."""
+        revision = revision_of(self._index, self.commands)
+        self.commands += 1
+        if command.stamp is None:
+            return self._run(command, revision)
+        return self._once(command, command.stamp, revision)
+
+    def _once(self, command: LoggedCommand, stamp: Stamp, revision: int) -> Outcome:
+        layer = Layer(self.layer)
+        known = sessions.answer_known(layer, command, stamp, revision, self.now_ms)
+        if known is not None:
+            layer.merge_into(self.layer)
+            return known
+        refusal = self._foreign(command) or self._unknown(command)
+        if refusal is not None:
+            # It was not carried out, and may be by another leader: nothing is remembered.
+            return Outcome(revision, refusal=refusal)
+        outcome = self._run(command, revision)
+        sessions.record(layer, command, stamp, outcome)
+        layer.merge_into(self.layer)
+        return outcome
+
+    def _run(self, command: LoggedCommand, revision: int) -> Outcome:
+        handler = self._program.handlers.get(command.type)
+        if handler is None:
+            return self._control(command, revision)
+        refusal = self._foreign(command)
+        if refusal is not None:
+            return Outcome(revision, refusal=refusal)
+        layer, start = Layer(self.layer), self.events.mark()
+        txn = self._txn(layer, handler.scope, revision, command.copies)
+        reply = b""
+        try:
+            answer = handler.apply(txn, handler.parse(command.payload))
+            if answer is not None:
+                reply = _serialized(answer)
+        except Rejected as error:
+            refusal = Refusal(str(error.code), str(error.message))
+            if refusal.code in RESERVED:
+                refusal = self._failed(command, revision, _reserved(refusal.code))
+        except (MemoryError, EngineError):
+            raise
+        except CopyBehind:
+            self.events.back_to(start)
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of a handler is an outcome too
+            refusal = self._failed(command, revision, error)
+        finally:
+            txn.end()
+        if layer.fault is not None:
+            # The handler went on although a read had failed.
+            raise layer.fault
+        return self._outcome(command, revision, layer, start, reply, refusal)
+
+    def _control(self, command: LoggedCommand, revision: int) -> Outcome:
+        refusal = self._unknown(command)
+        if refusal is not None:
+            return Outcome(revision, refusal=refusal)
+        route = control.ROUTES[command.type]
+        layer, start, standing = Layer(self.layer), self.events.mark(), replace(self.standing)
+        txn = self._txn(layer, control.SCOPE, revision, command.copies)
+        reply = b""
+        try:
+            answer = route.apply(txn, route.parse(command.payload), self.standing)
+            if answer is not None:
+                reply = _serialized(answer)
+        except Rejected as error:
+            refusal = Refusal(error.code, error.message)
+        except (MemoryError, EngineError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug in core is an outcome, too
+            refusal = self._failed(command, revision, error)
+        if refusal is not None:
+            self.standing = standing
+        return self._outcome(command, revision, layer, start, reply, refusal)
+
+    def _outcome(
+        self,
+        command: LoggedCommand,
+        revision: int,
+        layer: Layer,
+        start: tuple[int, int],
+        reply: bytes,
+        refusal: Refusal | None,
+    ) -> Outcome:
+        """Keep what a command wrote, unless it was refused or is too large."""
+        if refusal is None:
+            size = layer.size(self._program.watched) + self.events.size_since(start)
+            refusal = self._excess(command, size, len(reply))
+            if refusal is None:
+                self.size += size
+                layer.merge_into(self.layer)
+                return Outcome(revision, reply)
+        self.events.back_to(start)
+        return Outcome(revision, refusal=refusal)
+
+    def _excess(self, command: LoggedCommand, size: int, reply: int) -> Refusal | None:
+        limits = self._limits
+        if size > limits.effects_bytes:
+            what = (
+                f"writes {size} bytes, {limits.effects_bytes} are the most (limits.effects_bytes)"
+            )
+        elif reply > limits.reply_bytes:
+            what = f"answers {reply} bytes, {limits.reply_bytes} are the most (limits.reply_bytes)"
+        else:
+            return None
+        return Refusal(TOO_LARGE, f"command {command.type} {what}; nothing was written")
+
+    def _txn(self, layer: Layer, scope: Scope, revision: int, copies: Copies) -> ShardTxn:
+        return ShardTxn(
+            layer,
+            scope,
+            self.events,
+            revision=revision,
+            at_ms=self.now_ms,
+            shard=self.standing.shard.number,
+            generation=self.standing.generation,
+            row_bytes=self._limits.row_bytes,
+            copies=copies,
+        )
+
+    def _foreign(self, command: LoggedCommand) -> Refusal | None:
+        """Return the refusal of a command that touches slots which the shard does not own."""
+        slots = self.standing.slots
+        if command.slotless or not command.slots or slots.owned.issuperset(command.slots):
+            return None
+        missing = min(slot for slot in command.slots if not slots.owns(slot))
+        return Refusal(
+            WRONG_SHARD,
+            f"slot {missing} is not owned by shard {self.standing.shard} in version"
+            f" {slots.version} of its slots: route the command anew",
+        )
+
+    def _unknown(self, command: LoggedCommand) -> Refusal | None:
+        if command.type in self._program.handlers or command.type in control.ROUTES:
+            return None
+        return Refusal(
+            UNKNOWN_COMMAND,
+            f"no plugin that is enabled on the leader of shard {self.standing.shard} knows command"
+            f" {command.type}: enable its plugin there, in the version that declares it",
+        )
+
+    def _failed(self, command: LoggedCommand, revision: int, error: Exception) -> Refusal:
+        index = index_of(revision)
+        self._evaluator.failures += 1
+        self._evaluator._on_failure(command.type, index, error)
+        return Refusal(
+            INTERNAL,
+            f"command {command.type} failed at index {index} with {type(error).__name__}; its"
+            " writes were dropped; the leader's log tells more",
+        )
+
+
+def _reserved(code: str) -> ValueError:
+    return ValueError(f"the handler refused with {code}, which is core's own: choose another code")
+
+
+def _serialized(answer: Message) -> bytes:
+    if not isinstance(answer, Message):
+        raise TypeError(f"the handler answered a {type(answer).__name__}, not a message")
+    return answer.SerializeToString(deterministic=True)

@@ -1,0 +1,98 @@
+"""The handlers: pure functions of a transaction and a command."""
+
+from functools import partial
+
+from quorate.builtin.cluster.coordinators.assigning import LiveBrokers, assign, chosen
+from quorate.builtin.cluster.coordinators.rows import (
+    ASSIGNMENTS,
+    COORDINATORS,
+    Assignment,
+    Candidates,
+    row_key,
+)
+from quorate.plugin import Rejected, Txn, answer_each
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.coordinator_pb2 import (
+    AssignCoordinator,
+    AssignCoordinators,
+    Coordinator,
+    MoveCoordinators,
+    ReleaseCoordinator,
+    ReleaseCoordinators,
+)
+
+
+def assign_each(txn: Txn, command: AssignCoordinators) -> BatchReply:
+    """Give each key a coordinator that has none."""
+    return answer_each(txn, command.coordinators, partial(_assign, live=LiveBrokers(txn)))
+
+
+def release_each(txn: Txn, command: ReleaseCoordinators) -> BatchReply:
+    """Forget each key."""
+    return answer_each(txn, command.coordinators, _release)
+
+
+def move_each(txn: Txn, command: MoveCoordinators) -> BatchReply:
+    """Give each key whose broker is gone to another; what has changed since stays as it is."""
+    live = LiveBrokers(txn)
+    for assignment in command.assignments:
+        if txn.get(ASSIGNMENTS, assignment) is not None:
+            _move(txn, Assignment.unpacked(assignment), live)
+    return BatchReply(items=len(command.assignments))
+
+
+def _assign(txn: Txn, wanted: AssignCoordinator, live: LiveBrokers) -> Coordinator:
+    value = txn.get(COORDINATORS, row_key(wanted))
+    row = Coordinator(
+        role=wanted.role,
+        key=wanted.key,
+        cluster_name=wanted.cluster_name,
+        labels=wanted.labels,
+    )
+    if value is not None:
+        row = Coordinator.FromString(value)
+        if Candidates.of(row) != Candidates.of(wanted):
+            raise Rejected(
+                "FAILED_PRECONDITION",
+                f"{wanted.key} of role {wanted.role} is coordinated among brokers of cluster name "
+                f"{row.cluster_name!r} with labels {dict(row.labels)}; ask for the same, or "
+                "release it first",
+            )
+        if live.include(row.broker_epoch):
+            return row
+    broker = chosen(row, live)
+    if broker is None:
+        raise Rejected(
+            "NO_BROKER",
+            f"no live broker of role {wanted.role} has that cluster name and those labels; try "
+            "again when one has registered",
+        )
+    assign(txn, row, broker)
+    return row
+
+
+def _release(txn: Txn, named: ReleaseCoordinator) -> None:
+    key = row_key(named)
+    value = txn.get(COORDINATORS, key)
+    if value is None:
+        raise Rejected("NOT_FOUND", f"{named.key} of role {named.role} has no coordinator")
+    row = Coordinator.FromString(value)
+    if named.epoch not in (0, row.epoch):
+        raise Rejected(
+            "FENCED",
+            f"{named.key} of role {named.role} is coordinated under epoch {row.epoch}, and this "
+            f"release is of epoch {named.epoch}",
+        )
+    txn.delete(ASSIGNMENTS, Assignment.of(row).packed())
+    txn.delete(COORDINATORS, key)
+
+
+def _move(txn: Txn, assignment: Assignment, live: LiveBrokers) -> None:
+    value = txn.get(COORDINATORS, assignment.row)
+    if value is None or live.include(assignment.broker_epoch):
+        return
+    row = Coordinator.FromString(value)
+    broker = chosen(row, live)
+    # What has no broker, and finds none, is as it was.
+    if broker is not None or row.broker_epoch:
+        assign(txn, row, broker)

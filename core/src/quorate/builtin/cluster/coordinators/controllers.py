@@ -1,0 +1,29 @@
+"""What runs on the leader: it moves what brokers coordinated that are gone."""
+
+from typing import Final
+
+from quorate.builtin.cluster.coordinators.queries import MOST_MOVES
+from quorate.builtin.cluster.families import BROKERS, GROUP
+from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.coordinator_pb2 import CoordinatorMove, FindCoordinatorMoves, MoveCoordinators
+
+
+async def move(node: NodeApi, shard: ShardRef) -> None:
+    """Move what is to be moved, until nothing is left."""
+    while True:
+        query = FindCoordinatorMoves(limit=MOST_MOVES)
+        found = [each.assignment async for each in node.query(query, CoordinatorMove)]
+        if not found:
+            return
+        await node.propose(MoveCoordinators(assignments=found), BatchReply, if_leader=shard)
+
+
+MOVING: Final = Controller(
+    name="cluster.coordinator_moving",
+    group=GROUP,
+    run_once=move,
+    # It is woken when brokers come and go: this is for a run that failed.
+    interval_s=10.0,
+    wake_on=(BROKERS,),
+)

@@ -1,0 +1,11 @@
+"""What other plugins read of resources: their settings."""
+
+from quorate.builtin.resource.plugin import RESOURCES
+from quorate.plugin import NodeApi, keys
+from quorate.plugin.resource import read_rows
+
+
+async def value_of(node: NodeApi, path: str) -> bytes | None:
+    """Return the value of the resource with this path; None if there is none."""
+    [resource] = await read_rows(node, RESOURCES, [keys.pack(path)])
+    return None if resource is None else resource.value

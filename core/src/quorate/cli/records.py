@@ -1,0 +1,391 @@
+"""The commands of a resource: `quorate <plugin> <resources> list`, and whatever its verbs are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from google.protobuf.descriptor import EnumDescriptor, EnumValueDescriptor, FieldDescriptor
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.message import Message
+
+from quorate.cli.deferred import terminal_of
+from quorate.plugin.resource import Binding, Resource, bind
+from quorate.plugin.resource.binding import (
+    CREATED,
+    EXPECTED,
+    MISSING_OK,
+    UPDATED,
+    Write,
+    plural,
+    spaced,
+)
+from quorate.plugin.singles import is_repeated
+from quorate.plugin.updates import UPDATE_MASK
+
+if TYPE_CHECKING:
+    from quorate.client import RecordChange, SyncRecords
+
+_RANGES: Final = {
+    FieldDescriptor.CPPTYPE_INT32: (-(1 << 31), (1 << 31) - 1),
+    FieldDescriptor.CPPTYPE_UINT32: (0, (1 << 32) - 1),
+    FieldDescriptor.CPPTYPE_INT64: (-(1 << 63), (1 << 63) - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 63) - 1),
+}
+#: Fields of requests that options of their own stand for, or that nobody sets.
+_HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
+_PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
+
+
+def group_of(
+    plugin: str, resources: Sequence[Resource[Any]], into: click.Command | None = None
+) -> click.Command:
+    """Return the group of a plugin with a group for each resource, unless it has one by then.
+
+    What a plugin brings itself stays. The commands of a resource that is named like its plugin
+    stand in the plugin's group, too.
+    """
+    group = click.Group(plugin, help=f"See and change what {plugin} keeps.")
+    if into is not None:
+        if not isinstance(into, click.Group):
+            return into
+        group = into
+    for resource in resources:
+        noun = resource.family.partition(".")[2].replace("_", "-")
+        own = click.Group(noun, help=_help(resource))
+        named_alike = noun in (plugin, f"{plugin}s")
+        for command in _commands(bind(resource)):
+            own.add_command(command)
+            if named_alike and command.name not in group.commands:
+                group.add_command(command)
+        if noun not in group.commands:
+            group.add_command(own)
+    return group
+
+
+def _help(resource: Resource[Any]) -> str:
+    return f"See and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
+
+
+def _commands(binding: Binding) -> Iterator[click.Command]:
+    if "List" in binding.reads:
+        yield _list(binding)
+    if "Get" in binding.reads:
+        yield _get(binding)
+    yield _watch(binding)
+    for verb, write in binding.writes.items():
+        if not (write.batches or write.singles):
+            continue
+        if verb == "Delete":
+            yield _delete(binding)
+        elif write.item is not None:
+            yield _change(binding, write)
+
+
+def _list(binding: Binding) -> click.Command:
+    [read, *_] = binding.reads["List"]
+    leading = binding.resource.key[:-1]
+    fields = [
+        each
+        for each in read.request.DESCRIPTOR.fields
+        if each.name not in _PAGING and each.name not in leading
+    ]
+    conditions = [_Given(each, ()) for each in fields if each.message_type is None]
+    most = click.Option(
+        ["--limit"],
+        type=click.IntRange(1),
+        default=1_000,
+        show_default=True,
+        help="Show at most as many.",
+    )
+
+    def run(limit: int, **given: Any) -> None:
+        request = {name: given.pop(name) for name in leading if given.get(name)}
+        for each in conditions:
+            value = given.get(each.name)
+            if value is not None:
+                request[each.field.name] = each.value(value)
+        found = _records(binding).list(page_size=min(limit + 1, 1_000), **request)
+        rows = list(islice(found, limit))
+        _show(binding, rows)
+        if next(found, None) is not None:
+            terminal_of(click.get_current_context()).warn(
+                f"there are more than {limit}; ask for more with --limit"
+            )
+
+    arguments = [click.Argument([name], default="") for name in leading]
+    return click.Command(
+        "list",
+        callback=run,
+        params=[*arguments, *(each.option() for each in conditions), most],
+        help=f"List {binding.noun}s in the order of their keys.",
+    )
+
+
+def _get(binding: Binding) -> click.Command:
+    def run(**key: Any) -> None:
+        row = _records(binding).get(_key(binding, key))
+        if row is None:
+            from quorate.client import RejectedError
+
+            named = " of ".join(str(key[name]) for name in reversed(binding.resource.key))
+            raise RejectedError("NOT_FOUND", f"there is no {binding.noun} {named}")
+        _show(binding, [row])
+
+    help = f"Show one {binding.noun}."
+    return click.Command("get", callback=run, params=_key_arguments(binding), help=help)
+
+
+def _watch(binding: Binding) -> click.Command:
+    leading = binding.resource.key[:-1]
+
+    def run(changes_only: bool, **given: Any) -> None:
+        terminal = terminal_of(click.get_current_context())
+        names = []
+        for name in leading:
+            if not given.get(name):
+                break
+            names.append(given[name])
+        try:
+            for change in _records(binding).watch(*names, changes_only=changes_only):
+                terminal.tell(*_seen(binding, change))
+        except KeyboardInterrupt:
+            return
+
+    only = click.Option(["--changes-only"], is_flag=True, help="Leave out the current rows.")
+    return click.Command(
+        "watch",
+        callback=run,
+        params=[*(click.Argument([name], default="") for name in leading), only],
+        help=f"Show {binding.noun}s and every change of them until Ctrl-C, a line each.",
+    )
+
+
+def _delete(binding: Binding) -> click.Command:
+    def run(missing_ok: bool, **key: Any) -> None:
+        left = _records(binding).delete(_key(binding, key), missing_ok=missing_ok)
+        if left is not None:
+            _show(binding, [left])
+
+    help = f"A {binding.noun} that is not there is no failure."
+    flag = click.Option(["--missing-ok"], is_flag=True, help=help)
+    return click.Command(
+        "delete",
+        callback=run,
+        params=[*_key_arguments(binding), flag],
+        help=f"Delete one {binding.noun}.",
+    )
+
+
+def _change(binding: Binding, write: Write) -> click.Command:
+    assert write.item is not None
+    given = list(_settable(binding, write.item))
+    replaces = write.verb == "Create" and "Put" in binding.writes
+    updates = write.verb == "Update"
+    more: list[click.Parameter] = []
+    if replaces:
+        help = f"Replace the {binding.noun} that is there."
+        more.append(click.Option(["--replace"], is_flag=True, help=help))
+    if updates:
+        names = [each.path for each in given]
+        help = "Empty a field; given any number of times."
+        more.append(click.Option(["--clear"], multiple=True, type=click.Choice(names), help=help))
+    item_type: type[Any] = write.item
+
+    def run(replace: bool = False, clear: Sequence[str] = (), **values: Any) -> None:
+        key = {name: values.pop(name) for name in binding.resource.key}
+        item = item_type(**key)
+        paths = list(clear)
+        for each in given:
+            value = values[each.name]
+            if value is not None and value != ():
+                each.write(item, value)
+                paths.append(each.path)
+        records = _records(binding)
+        if updates:
+            answer: Any = records.update(item, fields=paths)
+        elif replace:
+            answer = records.put(item)
+        else:
+            answer = records.do(write.verb, item)
+        if answer is not None:
+            _show(binding, [answer])
+
+    verb = spaced(write.verb)
+    return click.Command(
+        verb.replace(" ", "-"),
+        callback=run,
+        params=[*_key_arguments(binding), *(each.option() for each in given), *more],
+        help=f"{verb.capitalize()} one {binding.noun}.",
+    )
+
+
+class _Given:
+    """An option for one field of a message, which refuses what the field cannot hold."""
+
+    def __init__(self, field: Any, within: tuple[Any, ...]) -> None:
+        self.field: Final[Any] = field
+        self._within: Final = within
+        names = [each.name for each in (*within, field)]
+        self.path: Final = ".".join(names)
+        self.name: Final = "__".join(names)
+        self._flag: Final = f"--{'-'.join(names).replace('_', '-')}"
+        kind = field.message_type
+        self._map: Final = kind is not None and bool(kind.GetOptions().map_entry)
+        self._many: Final = is_repeated(field) and (kind is None or self._map)
+        self._json: Final = kind is not None and not self._map
+
+    def option(self) -> click.Option:
+        """Return the option; it is None, or (), when it is not given."""
+        field = self.field
+        if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL and not self._many:
+            off = f"--no-{self._flag.removeprefix('--')}"
+            return click.Option([f"{self._flag}/{off}", self.name], default=None)
+        metavar = "JSON" if self._json else "NAME=VALUE" if self._map else None
+        return click.Option(
+            [self._flag, self.name],
+            type=None if self._map or self._json else _type(field),
+            multiple=self._many,
+            metavar=metavar,
+            callback=self._check,
+            help="Given any number of times." if self._many else None,
+        )
+
+    def write(self, item: Any, value: Any) -> None:
+        """Write what was given into a message."""
+        for each in self._within:
+            item = getattr(item, each.name)
+        if self._json:
+            ParseDict({self.field.name: value}, item)
+        elif self._map:
+            getattr(item, self.field.name).update(value)
+        elif self._many:
+            getattr(item, self.field.name).extend(self.value(each) for each in value)
+        else:
+            setattr(item, self.field.name, self.value(value))
+
+    def value(self, given: Any) -> Any:
+        """Return what was given as the field has it."""
+        if self.field.enum_type is not None:
+            return words_of(self.field.enum_type)[given]
+        if self.field.type == FieldDescriptor.TYPE_BYTES:
+            return str(given).encode(errors="surrogateescape")
+        return given
+
+    def _check(self, ctx: click.Context, parameter: click.Parameter, given: Any) -> Any:
+        if given is None or given == ():
+            return given
+        if self._map:
+            return self._pairs(ctx, parameter, given)
+        if not self._json:
+            return given
+        try:
+            value = json.loads(given)
+            owner: Any = self.field.containing_type._concrete_class
+            ParseDict({self.field.name: value}, owner())
+        except (ValueError, ParseError) as error:
+            raise click.BadParameter(f"{given!r} is none: {error}", ctx, parameter) from None
+        return value
+
+    def _pairs(self, ctx: click.Context, parameter: click.Parameter, given: Any) -> dict[str, Any]:
+        kind: Any = self.field.message_type.fields_by_name["value"]
+        found: dict[str, Any] = {}
+        for each in given:
+            name, equals, value = each.partition("=")
+            if not name or not equals:
+                raise click.BadParameter(f"{each!r} is no NAME=VALUE", ctx, parameter)
+            found[name] = _type(kind).convert(value, parameter, ctx)
+        return found
+
+
+def words_of(enum: EnumDescriptor) -> dict[str, int]:
+    """Return the values of an enum by the words that stand for them on the command line."""
+    return {_word(enum, number): number for number in enum.values_by_number if number}
+
+
+def _word(enum: Any, number: int) -> str:
+    value: EnumValueDescriptor | None = enum.values_by_number.get(number)
+    if value is None:
+        return str(number)
+    prefix: str = enum.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    return value.name.removeprefix(prefix).lower().replace("_", "-")
+
+
+def _type(field: Any) -> click.ParamType[Any]:
+    if field.enum_type is not None:
+        return click.Choice(list(words_of(field.enum_type)))
+    if field.cpp_type in _RANGES:
+        return click.IntRange(*_RANGES[field.cpp_type])
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return click.BOOL
+    if field.cpp_type in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT):
+        return click.FLOAT
+    return click.STRING
+
+
+def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
+    hidden = _HIDDEN.union(binding.resource.key, binding.resource.internal)
+    for field in item.DESCRIPTOR.fields:
+        if field.name in hidden:
+            continue
+        kind = field.message_type
+        if kind is None or is_repeated(field):
+            yield _Given(field, ())
+        else:
+            yield from (_Given(each, (field,)) for each in kind.fields)
+
+
+def _key_arguments(binding: Binding) -> list[click.Parameter]:
+    fields = binding.resource.row.DESCRIPTOR.fields_by_name
+    return [
+        click.Argument([name], metavar=name.upper(), type=_type(fields[name]))
+        for name in binding.resource.key
+    ]
+
+
+def _key(binding: Binding, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(given[name] for name in binding.resource.key)
+
+
+def _records(binding: Binding) -> SyncRecords[Any]:
+    client = click.get_current_context().obj.client()
+    records: SyncRecords[Any] = client.records(binding.resource)
+    return records
+
+
+def _show(binding: Binding, rows: Sequence[Message]) -> None:
+    """Print rows, a column a field; those within a message stand beside the others."""
+    click.get_current_context().obj.print([dict(columns_of(row)) for row in rows])
+
+
+def columns_of(message: Message) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a message as columns, and those of messages within it."""
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if field.message_type is not None and is_repeated(field):
+            if field.message_type.GetOptions().map_entry:
+                yield field.name, dict(sorted(value.items()))
+            else:
+                yield field.name, [dict(columns_of(each)) for each in value]
+        elif isinstance(value, Message):
+            yield from columns_of(value)
+        elif isinstance(value, MutableSequence):
+            yield field.name, list(value)
+        elif field.enum_type is not None:
+            yield field.name, _word(field.enum_type, value)
+        else:
+            yield field.name, value
+
+
+def _seen(binding: Binding, change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
+    """Return a change as a line, and by its parts."""
+    kind = str(change.kind)
+    key = " ".join(str(each) for each in change.key)
+    parts: dict[str, object] = {"kind": kind, "key": list(change.key), "revision": change.revision}
+    if change.row is None:
+        return f"{kind} {key or change.reason}", parts
+    parts["value"] = MessageToDict(change.row, preserving_proto_field_name=True)
+    return f"{kind} {key} = {json.dumps(parts['value'], ensure_ascii=False)}", parts

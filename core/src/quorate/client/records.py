@@ -1,0 +1,366 @@
+"""The rows of a resource, written and read by its declaration: nothing is generated or repeated."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from quorate.client.errors import InvalidError, RejectedError
+from quorate.client.twins import Blocking, blocking, iterating
+from quorate.client.vocabulary import item_error
+from quorate.client.watching import ChangeKind
+from quorate.plugin import keys
+from quorate.plugin.resource import Resource, bind
+from quorate.plugin.resource.binding import (
+    EXPECTED,
+    MISSING_OK,
+    TOKEN,
+    Read,
+    Write,
+    inner_field,
+    set_field,
+)
+from quorate.plugin.updates import UPDATE_MASK
+from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    from quorate.client.asynchronous import AsyncClient
+
+R = TypeVar("R", bound=Message)
+
+#: One part of a key, or all of them in their order.
+Key = str | int | tuple[str | int, ...]
+#: The most items of one command.
+_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordChange(Generic[R]):
+    """What a watch saw of a row; `row` is None when it was deleted, and for a `RESYNC`."""
+
+    kind: ChangeKind
+    #: The parts of the row's key.
+    key: tuple[str | int | bytes, ...] = ()
+    row: R | None = None
+    #: The row before the change, of a family that keeps it.
+    previous: R | None = None
+    revision: int = 0
+    #: Resumes a watch after this change; empty while the current rows are given.
+    token: bytes = b""
+    #: Of a `RESYNC`: what was missed.
+    reason: str = ""
+
+
+class Records(Generic[R]):
+    """Creates, updates, puts, deletes, reads, lists and watches the rows of one resource.
+
+    Each verb takes one row or many. One is answered with the row, and its refusal is raised; many
+    are answered with a `BatchReply`, which names those that were refused by their positions.
+    """
+
+    def __init__(self, q: AsyncClient, resource: Resource[R]) -> None:
+        self._q: Final = q
+        self._resource: Final = resource
+        self._binding: Final = bind(resource)
+        self._answer: Final[type[Any]] = resource.answer or resource.row
+        self._service: Final = f"/{resource.service.full_name}/"
+
+    @overload
+    async def create(self, rows: R, /, *, timeout_s: float | None = None) -> R: ...
+    @overload
+    async def create(
+        self, rows: Iterable[R], /, *, timeout_s: float | None = None
+    ) -> BatchReply: ...
+    async def create(self, rows: Any, /, *, timeout_s: float | None = None) -> Any:
+        """Create rows; ALREADY_EXISTS if there is one of that key."""
+        return await self.do("Create", rows, timeout_s=timeout_s)
+
+    @overload
+    async def update(
+        self, rows: R, /, *, fields: Iterable[str] = (), timeout_s: float | None = None
+    ) -> R: ...
+    @overload
+    async def update(
+        self, rows: Iterable[R], /, *, fields: Iterable[str] = (), timeout_s: float | None = None
+    ) -> BatchReply: ...
+    async def update(
+        self, rows: Any, /, *, fields: Iterable[str] = (), timeout_s: float | None = None
+    ) -> Any:
+        """Change what is given of rows: what `fields` names, or else what is not empty."""
+        mask = FieldMask(paths=fields)
+        return await self.do("Update", rows, mask=mask, timeout_s=timeout_s)
+
+    @overload
+    async def put(self, rows: R, /, *, timeout_s: float | None = None) -> R: ...
+    @overload
+    async def put(self, rows: Iterable[R], /, *, timeout_s: float | None = None) -> BatchReply: ...
+    async def put(self, rows: Any, /, *, timeout_s: float | None = None) -> Any:
+        """Create rows, or replace all that those say which are there."""
+        return await self.do("Put", rows, timeout_s=timeout_s)
+
+    async def delete(
+        self,
+        *key: Any,
+        missing_ok: bool = False,
+        expected_revision: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Delete the row of a key, or the rows of a list of keys, or of rows.
+
+        NOT_FOUND if there is none, unless `missing_ok`.
+        """
+        write = self._write("Delete")
+        one, many = _keys(key)
+        items = [self._named(write.item, each) for each in ([one] if many is None else many)]
+        for item in items:
+            if write.has(MISSING_OK):
+                item.missing_ok = missing_ok
+            if expected_revision is not None:
+                if not write.has(EXPECTED):
+                    raise InvalidError(EXPECTED, f"a {self._binding.noun} has none to expect")
+                item.expected_revision = expected_revision
+        fields = write.command.DESCRIPTOR.fields_by_name
+        like = write.command(missing_ok=missing_ok) if MISSING_OK in fields else None
+        return await self._send(write, items, like, many is not None, timeout_s)
+
+    async def do(
+        self,
+        verb: str,
+        items: Any,
+        /,
+        *,
+        mask: FieldMask | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Carry out any verb of the resource with one item or many."""
+        write = self._write(verb)
+        one = isinstance(items, Message | str | bytes)
+        given = [self._item(write, each, mask) for each in ([items] if one else items)]
+        like = None
+        if mask is not None and write.masked:
+            like = write.command(update_mask=mask)
+        return await self._send(write, given, like, not one, timeout_s)
+
+    async def get(self, *key: Any, timeout_s: float | None = None) -> Any:
+        """Return the row of a key, or None; of a list of keys a list, in their order."""
+        one, many = _keys(key)
+        wanted = [one] if many is None else list(many)
+        read = self._read("Get", many=True)
+        named = self._inner(read)
+        rows: Any = []
+        for first in range(0, len(wanted), self._resource.lookups):
+            part = wanted[first : first + self._resource.lookups]
+            if read.many:
+                items = [self._named(named, each) for each in part]
+                request = read.request(**{read.many: items})
+                found = await self._call(
+                    read, request, part[0] if len(wanted) == 1 else None, timeout_s
+                )
+                rows += self._aligned(read, found, part)
+            else:
+                rows += [await self._get_one(read, each, timeout_s) for each in part]
+        return rows if many is not None else rows[0]
+
+    async def list(
+        self, /, *, timeout_s: float | None = None, **conditions: Any
+    ) -> AsyncGenerator[R, None]:
+        """Yield the rows in the order of their keys; `conditions` are fields of the list request.
+
+        Among them are the first parts of the key, `prefix`, and what rows must be equal to.
+        """
+        read = self._read("List")
+        assert read.rows is not None
+        request: Any = self._request(read, conditions)
+        while True:
+            page = await self._call(read, request, None, timeout_s)
+            for row in getattr(page, read.rows.name):
+                yield row
+            if not getattr(page, TOKEN):
+                return
+            request.page_token = getattr(page, TOKEN)
+
+    async def count(self, /, *, timeout_s: float | None = None, **conditions: Any) -> int:
+        """Return how many rows there are under the same conditions."""
+        if "Count" in self._binding.reads:
+            read = self._read("Count")
+            answer = await self._call(read, self._request(read, conditions), None, timeout_s)
+            return int(getattr(answer, answer.DESCRIPTOR.fields[0].name))
+        return sum([1 async for _ in self.list(timeout_s=timeout_s, **conditions)])
+
+    async def watch(
+        self, *leading: str | int, token: bytes = b"", changes_only: bool = False
+    ) -> AsyncGenerator[RecordChange[R], None]:
+        """Yield the current rows whose keys begin with these parts, and then every change."""
+        changes = self._q.watch(
+            self._resource.family,
+            prefix=keys.pack(*leading),
+            token=token,
+            changes_only=changes_only,
+        )
+        parse = self._resource.row.FromString
+        async for change in changes:
+            gone = change.kind in (ChangeKind.DELETED, ChangeKind.RESYNC)
+            yield RecordChange(
+                kind=change.kind,
+                key=keys.unpack(change.key),
+                row=None if gone else parse(change.value),
+                previous=parse(change.previous) if change.previous else None,
+                revision=change.revision,
+                token=change.token,
+                reason=change.reason,
+            )
+
+    def _write(self, verb: str) -> Write:
+        found = self._binding.writes.get(verb)
+        if found is None:
+            known = ", ".join(self._binding.writes) or "none"
+            raise InvalidError("verb", f"{verb!r} is none of {self._binding.noun}: {known}")
+        return found
+
+    def _read(self, verb: str, *, many: bool = False) -> Read:
+        found = self._binding.reads.get(verb, ())
+        if not found:
+            raise InvalidError("verb", f"{self._resource.service.name} has no method {verb}")
+        return next((each for each in found if each.many or not many), found[0])
+
+    def _item(self, write: Write, given: Any, mask: FieldMask | None) -> Any:
+        """Return an item as the verb has it, of an item or of a row."""
+        if write.item is None or isinstance(given, write.item):
+            item = given
+        else:
+            item = write.item()
+            for field, value in given.ListFields():
+                if write.has(field.name):
+                    set_field(item, field.name, value)
+        if mask is not None and mask.paths and write.has(UPDATE_MASK):
+            item.update_mask.CopyFrom(mask)
+        return item
+
+    def _named(self, kind: type[Message] | None, key: Any) -> Any:
+        """Return what names a row by its key, or by the row itself."""
+        names = self._resource.key
+        if isinstance(key, Message):
+            key = tuple(getattr(key, name) for name in names)
+        parts = key if isinstance(key, tuple) else (key,)
+        if len(parts) != len(names):
+            raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
+        return parts[0] if kind is None else kind(**dict(zip(names, parts, strict=True)))
+
+    async def _send(
+        self,
+        write: Write,
+        items: Sequence[Any],
+        like: Message | None,
+        many: bool,
+        timeout_s: float | None,
+    ) -> Any:
+        parts = [
+            write.of(items[first : first + _AT_ONCE], like)
+            for first in range(0, len(items) or 1, _AT_ONCE)
+        ]
+        by_hand = next(iter(write.batches), None) if write.spec.by_hand else None
+        if by_hand is not None:
+            method = self._service + by_hand
+            replies = [
+                await self._q.call(method, part, BatchReply, timeout_s=timeout_s) for part in parts
+            ]
+            reply = replies[0]
+        elif len(parts) == 1:
+            try:
+                reply = await self._q.execute(parts[0], BatchReply, timeout_s=timeout_s)
+            except InvalidError as error:
+                raise error if many else item_error(error) from None
+        else:
+            reply = await self._q.execute_all(parts, timeout_s=timeout_s)
+        if many:
+            return reply
+        for refusal in reply.refusals:
+            raise RejectedError(refusal.code, refusal.message)
+        return self._answer.FromString(reply.replies[0]) if any(reply.replies) else None
+
+    async def _get_one(self, read: Read, key: Any, timeout_s: float | None) -> Any:
+        try:
+            return await self._call(read, self._named(read.request, key), key, timeout_s)
+        except RejectedError as error:
+            if error.code == "NOT_FOUND":
+                return None
+            raise
+
+    async def _call(self, read: Read, request: Any, key: Any, timeout_s: float | None) -> Any:
+        """Ask the leader of the rows' shard, where one shard has them."""
+        shard_key: bytes | None = None
+        if not self._resource.shard_by:
+            shard_key = b""
+        elif key is not None:
+            shard_key = self._binding.shard_of(
+                self._binding.key_of(self._named(self._resource.row, key))
+            )
+        return await self._q.call(
+            self._service + read.method,
+            request,
+            read.response,
+            group=None if shard_key is None else self._resource.group,
+            shard_key=shard_key,
+            read=True,
+            timeout_s=timeout_s,
+        )
+
+    def _inner(self, read: Read) -> type[Message] | None:
+        """Return what names one row in a request for many; None: text."""
+        if not read.many:
+            return None
+        kind: Any = read.request.DESCRIPTOR.fields_by_name[read.many].message_type
+        return None if kind is None else GetMessageClass(kind)
+
+    def _aligned(self, read: Read, found: Any, wanted: Sequence[Any]) -> Iterator[Any]:
+        assert read.rows is not None
+        rows = list(getattr(found, read.rows.name))
+        kind = self._answer.DESCRIPTOR
+        if read.rows.message_type is not kind:
+            # One answer a name.
+            name = inner_field(read.rows, kind).name
+            yield from (getattr(each, name) if each.HasField(name) else None for each in rows)
+            return
+        row_of = self._row_of
+        by_key = {self._binding.key_of(row_of(each)): each for each in rows}
+        for each in wanted:
+            yield by_key.get(self._binding.key_of(self._named(self._resource.row, each)))
+
+    def _row_of(self, answer: Any) -> Any:
+        if self._resource.answer is None:
+            return answer
+        kind = self._resource.row.DESCRIPTOR
+        return next(value for field, value in answer.ListFields() if field.message_type is kind)
+
+    def _request(self, read: Read, conditions: Mapping[str, Any]) -> Message:
+        known = read.request.DESCRIPTOR.fields_by_name
+        for name in conditions:
+            if name not in known:
+                raise InvalidError(name, f"is none of {', '.join(known)}")
+        return read.request(**conditions)
+
+
+class SyncRecords(Blocking[Records[R]], Generic[R]):
+    """The same, without `await`."""
+
+    create = blocking(Records.create)
+    update = blocking(Records.update)
+    put = blocking(Records.put)
+    delete = blocking(Records.delete)
+    do = blocking(Records.do)
+    get = blocking(Records.get)
+    list = iterating(Records.list)
+    count = blocking(Records.count)
+    watch = iterating(Records.watch)
+
+
+def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:
+    """Return the one key that was given, or the many."""
+    if len(given) == 1 and not isinstance(given[0], str | int | tuple | Message):
+        return None, list(given[0])
+    return (given[0] if len(given) == 1 else given), None

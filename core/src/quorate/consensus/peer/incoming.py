@@ -1,0 +1,186 @@
+"""The connections that other nodes make: who may, and what comes on them."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from quorate.consensus.messages import Lane, Message, Peer
+from quorate.consensus.peer.connection import Connection
+from quorate.consensus.peer.frames import decode_frame
+from quorate.consensus.peer.refused import Refused
+from quorate.consensus.peer.streams import StreamLimits
+from quorate.consensus.peer.wire import (
+    NO_OPENING,
+    OPENING_BYTES,
+    Answer,
+    Handshake,
+    MalformedMessageError,
+    decode_handshake,
+    decode_opening,
+    encode_answer,
+    encode_opening,
+)
+
+OVERSIZED: Final = "a frame over the limit"
+SILENT: Final = "it connects and says nothing"
+
+#: Those that have not said who they are: the oldest gives way to one more.
+_MOST_UNKNOWN: Final = 128
+
+
+class Incoming:
+    """Listens for other nodes, and reads what they send.
+
+    `answer(handshake, lane, address)` says who may; `deliver(peer, messages)` takes what they send.
+    Who has not said within `answer_s` who it is, or says too much, is cut off.
+    """
+
+    def __init__(
+        self,
+        me: Peer,
+        limits: StreamLimits,
+        *,
+        answer: Callable[[Handshake, Lane, str], Answer],
+        deliver: Callable[[Peer, list[tuple[str, Message]]], None],
+        refused: Refused,
+    ) -> None:
+        self.me: Final = me
+        self.limits: Final = limits
+        self.answer: Final = answer
+        self.deliver: Final = deliver
+        self.refused: Final = refused
+        #: Connections whose other end is not known yet, the oldest first.
+        self.unknown: Final[dict[Connection, None]] = {}
+        #: The newest connection of each node and lane; an older one ends when it comes.
+        self.newest: Final[dict[tuple[str, Lane], Connection]] = {}
+        self._server: asyncio.Server | None = None
+        self._stopped = False
+        #: Where it listens, or did; 0: nowhere.
+        self.port = 0
+
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        """Take connections from now on; raises `OSError`."""
+        self._stopped = False
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self.caller(), OPENING_BYTES, self.limits.silent_s),
+            host,
+            port,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else self.limits.answer_s,
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Take no more, and end those that stand."""
+        self._stopped = True
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in (*self.unknown, *self.newest.values()):
+            connection.abort()
+        await self._server.wait_closed()
+
+    def caller(self) -> "_Caller":
+        """Return what reads one more connection."""
+        return _Caller(self)
+
+    def admit(self, connection: Connection) -> None:
+        """Let a connection try to say who makes it."""
+        if self._stopped:
+            # It was accepted before, and is made only now.
+            connection.abort()
+            return
+        self.unknown[connection] = None
+        if len(self.unknown) > _MOST_UNKNOWN:
+            oldest = next(iter(self.unknown))
+            del self.unknown[oldest]
+            oldest.abort()
+
+
+class _Caller:
+    """One connection that another node made."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        self._in: Final = incoming
+        self._connection: Connection | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._peer: Peer | None = None
+        self._address = ""
+
+    def opened(self, connection: Connection) -> None:
+        """Wait for a handshake, not for long."""
+        self._connection = connection
+        self._address = connection.peer
+        loop = asyncio.get_running_loop()
+        self._patience = loop.call_later(self._in.limits.answer_s, self._refuse, SILENT, "")
+        self._in.admit(connection)
+
+    def read(self, content: memoryview) -> None:
+        """Take a handshake, and messages after it."""
+        try:
+            if self._peer is None:
+                self._shake_hands(content)
+            else:
+                self._take_frame(self._peer, content)
+        except MalformedMessageError as error:
+            self._refuse(error.reason, error.detail)
+
+    def oversized(self, size: int) -> None:
+        """Count what is too large; the connection ends."""
+        self._refuse(OVERSIZED if self._peer else NO_OPENING, f"{size} bytes")
+
+    def has_room(self) -> None:
+        """Go on; nothing waits here."""
+
+    def closed(self) -> None:
+        """Forget the connection."""
+        self._known()
+        incoming, connection = self._in, self._connection
+        for key in [key for key, each in incoming.newest.items() if each is connection]:
+            del incoming.newest[key]
+
+    def _shake_hands(self, content: memoryview) -> None:
+        connection = self._connection
+        assert connection is not None
+        lane, shown = decode_opening(content)
+        asker = decode_handshake(shown)
+        answer = self._in.answer(asker, lane, self._address)
+        self._known()
+        if not answer.refusal:
+            # Before the answer: who has it may rely on older connections not being read any more.
+            older = self._in.newest.pop((asker.peer.node, lane), None)
+            if older is not None:
+                older.abort()
+            self._in.newest[asker.peer.node, lane] = connection
+            self._peer = asker.peer
+            connection.largest = self._in.limits.received_bytes
+        connection.write(encode_opening(lane, encode_answer(answer)))
+        if answer.refusal:
+            connection.close()
+
+    def _take_frame(self, peer: Peer, content: memoryview) -> None:
+        messages = decode_frame(
+            content, peer, self._in.me, self._in.limits.entry_bytes, self._pass_over
+        )
+        self._in.deliver(peer, messages)
+
+    def _pass_over(self, error: MalformedMessageError) -> None:
+        self._note(error.reason, error.detail)
+
+    def _refuse(self, reason: str, detail: str) -> None:
+        self._note(reason, detail)
+        if self._connection is not None:
+            self._connection.abort()
+
+    def _note(self, reason: str, detail: str) -> None:
+        node = self._peer.node if self._peer else self._address
+        self._in.refused.note(node, reason, f"{detail} from {self._address}".lstrip())
+
+    def _known(self) -> None:
+        """Wait no longer to hear who it is."""
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        if self._connection is not None:
+            self._in.unknown.pop(self._connection, None)

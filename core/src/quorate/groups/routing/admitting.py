@@ -1,0 +1,190 @@
+"""`Command.admit`: what a plugin makes of a command once, on the node where it enters."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.config.sections import LimitsSection
+from quorate.groups.refusals import (
+    NotAdmittedError,
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnreadableError,
+)
+from quorate.groups.routing import routes
+from quorate.groups.routing.parcels import Answered, Proposal
+from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
+from quorate.plugin.catalog import Catalog
+
+_log = logging.getLogger(__name__)
+
+#: Takes a command that was admitted.
+Enter = Callable[[Proposal, Answered], None]
+
+
+class Admissions:
+    """Has commands admitted. Those that declare no `admit` cost one look-up."""
+
+    def __init__(self, catalog: Catalog, limits: LimitsSection) -> None:
+        self._wanted: Final = {
+            each.message: each for each in catalog.commands.values() if each.admit is not None
+        }
+        self._limits: Final = limits
+        #: What `admit` is given; the node sets it before it serves.
+        self.node: NodeApi | None = None
+
+    def wants(self, message: Message) -> bool:
+        """Tell whether a command is to be admitted first."""
+        return type(message) in self._wanted
+
+    async def one(self, proposal: Proposal, caller: Caller) -> Proposal:
+        """Return what goes on in the place of a proposal; raises why nothing does."""
+        command = self._wanted[type(proposal.message)]
+        if self.node is None:
+            raise NotProposedError("the node is starting; nothing was proposed: try again")
+        routes.check(command, proposal.message, self._limits)
+        try:
+            async with asyncio.timeout_at(proposal.deadline) as patience:
+                message = await admitted(command, proposal.message, self.node, caller)
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            name = command.message.DESCRIPTOR.full_name
+            raise NotProposedInTimeError(
+                f"the deadline passed before {name} was admitted, and it was not proposed: try "
+                "again"
+            ) from None
+        return proposal._replace(message=message)
+
+    async def all(
+        self, proposals: Iterable[Proposal], caller: Caller
+    ) -> Sequence[Proposal | Exception]:
+        """Return what goes on in the place of each proposal, or why nothing does."""
+        found: list[Proposal | Exception] = list(proposals)
+        places = [
+            place
+            for place, each in enumerate(found)
+            if isinstance(each, Proposal) and self.wants(each.message)
+        ]
+        if len(places) == 1:
+            [place] = places
+            found[place] = await self._settled(found[place], caller)
+        elif places:
+            asked = (self._settled(found[place], caller) for place in places)
+            for place, result in zip(places, await asyncio.gather(*asked), strict=True):
+                found[place] = result
+        return found
+
+    async def _settled(
+        self, proposal: Proposal | Exception, caller: Caller
+    ) -> Proposal | Exception:
+        try:
+            return proposal if isinstance(proposal, Exception) else await self.one(proposal, caller)
+        except Exception as error:  # noqa: BLE001 - it stands in the place of the command
+            return error
+
+
+class AdmissionQueue:
+    """The entrance of one stream: its commands are admitted side by side, and enter in order."""
+
+    def __init__(
+        self, admissions: Admissions, caller: Caller, loop: asyncio.AbstractEventLoop, enter: Enter
+    ) -> None:
+        self._admissions: Final = admissions
+        self._caller: Final = caller
+        self._loop: Final = loop
+        self._enter: Final = enter
+        #: From the oldest command that is being admitted on; what follows it waits.
+        self._waiting: Final[deque[tuple[asyncio.Task[Proposal] | Proposal, Answered]]] = deque()
+
+    def put(self, proposal: Proposal, answered: Answered) -> None:
+        """Let a command enter after those that were put before, maybe at once."""
+        if self._admissions.wants(proposal.message):
+            task = self._loop.create_task(self._admissions.one(proposal, self._caller))
+            self._waiting.append((task, answered))
+            task.add_done_callback(self._go_on)
+        elif self._waiting:
+            self._waiting.append((proposal, answered))
+        else:
+            self._enter(proposal, answered)
+
+    async def close(self) -> None:
+        """Let nothing enter any more, and answer nothing of what waits."""
+        tasks = [each for each, _ in self._waiting if isinstance(each, asyncio.Task)]
+        self._waiting.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _go_on(self, _: object) -> None:
+        waiting = self._waiting
+        while waiting:
+            first, answered = waiting[0]
+            if isinstance(first, asyncio.Task):
+                if not first.done():
+                    return
+                waiting.popleft()
+                try:
+                    proposal = first.result()
+                except asyncio.CancelledError:
+                    answered(NotProposedError("admit was cancelled, and nothing was proposed"))
+                except Exception as error:  # noqa: BLE001 - it is the answer
+                    answered(error)
+                else:
+                    self._enter(proposal, answered)
+            else:
+                waiting.popleft()
+                self._enter(first, answered)
+
+
+async def admitted(
+    command: Command[Any], message: Message, node: NodeApi, caller: Caller
+) -> Message:
+    """Return what `admit` makes of a valid command: another message with the same shard keys.
+
+    Raises `Invalid`, `NotAdmittedError`, and `NotProposedError` or `UnreadableError` when what it
+    asked of the cluster cannot be had now.
+    """
+    if command.admit is None:
+        return message
+    name = message.DESCRIPTOR.full_name
+    try:
+        given: Message | None = await command.admit(node, caller, message)
+    except (Invalid, NotProposedError, UnreadableError):
+        raise
+    except Rejected as refusal:
+        raise NotAdmittedError(refusal.code, refusal.message) from refusal
+    except OutcomeUnknownError as error:
+        # What is unknown is a write of `admit`: this command was not proposed.
+        raise NotProposedError(f"{name} was not admitted: {error}") from error
+    except Exception as error:
+        _log.exception("admit of the command %s failed", name)
+        raise NotAdmittedError(
+            "INTERNAL", f"admit of {name} raised {type(error).__name__}: {error}; repair it"
+        ) from error
+    if given is None:
+        return message
+    if type(given) is not type(message):
+        raise NotAdmittedError(
+            "INTERNAL", f"admit of {name} returned a {type(given).__name__}; return its message"
+        )
+    if _shard_keys(command, given) != _shard_keys(command, message):
+        raise NotAdmittedError(
+            "INTERNAL",
+            f"admit of {name} changed its shard key or the number of its items, by which it has "
+            "come here; leave them as they are",
+        )
+    return given
+
+
+def _shard_keys(command: Command[Any], message: Message) -> list[bytes]:
+    if command.items is None:
+        return [] if command.shard_key is None else [command.shard_key(message)]
+    return [command.items.shard_key(item) for item in command.items.get(message)]

@@ -1,0 +1,38 @@
+"""Resources: rows that are created, updated, deleted, read, listed and watched, by declaration."""
+
+from quorate.plugin.resource.binding import Binding, bind
+from quorate.plugin.resource.declaration import Resource, Verb
+from quorate.plugin.resource.deriving import Derived, derive, holding_of, tenant_deletion
+from quorate.plugin.resource.reading import read_rows
+from quorate.plugin.resource.rows import find_row, get_row, write_row
+from quorate.plugin.resource.tenants import (
+    TENANTS,
+    Holding,
+    TenantCascade,
+    limit_of,
+    tenant_known,
+    tenant_there,
+    waiting_tenants,
+)
+
+__all__ = [
+    "TENANTS",
+    "Binding",
+    "Derived",
+    "Holding",
+    "Resource",
+    "TenantCascade",
+    "Verb",
+    "bind",
+    "derive",
+    "find_row",
+    "get_row",
+    "holding_of",
+    "limit_of",
+    "read_rows",
+    "tenant_deletion",
+    "tenant_known",
+    "tenant_there",
+    "waiting_tenants",
+    "write_row",
+]

@@ -1,0 +1,488 @@
+"""Reads from the descriptor of a service what each of its methods asks for: nothing is registered.
+
+The convention is written down in `docs/explanation/resources.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field as made
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from quorate.plugin import keys
+from quorate.plugin.declarations import constant_key
+from quorate.plugin.outcomes import Invalid
+from quorate.plugin.resource.declaration import Resource, Verb
+from quorate.plugin.singles import is_repeated
+from quorate.plugin.updates import UPDATE_MASK
+from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import MethodDescriptor
+
+#: The verbs whose handlers are derived.
+DERIVED: Final = ("Create", "Update", "Put", "Delete")
+_READS: Final = ("Get", "List", "Stream", "Count")
+_ALIASES: Final = {"StreamList": "Stream"}
+_BATCH: Final = "Batch"
+#: The fields that the host sets.
+CREATED: Final = "created_at_ms"
+UPDATED: Final = "updated_at_ms"
+MISSING_OK: Final = "missing_ok"
+EXPECTED: Final = "expected_revision"
+TOKEN: Final = "next_page_token"
+
+
+KeyOf = Callable[[Any], bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """A verb that changes something: its command, and the methods that send it."""
+
+    verb: str
+    spec: Verb
+    command: type[Any]
+    #: The repeated field of the command that holds the items.
+    field: str
+    #: What an item is; None: text or bytes.
+    item: type[Message] | None
+    #: The methods whose request is the command.
+    batches: tuple[str, ...] = ()
+    #: The methods that send a batch of one, and the field of their request that holds the item;
+    #: "": the request is the item.
+    singles: Mapping[str, str] = made(default_factory=dict)
+
+    def items(self, command: Message) -> Sequence[Any]:
+        """Return the items of a command; each is made anew when it is asked for."""
+        found: Sequence[Any] = getattr(command, self.field)
+        return found
+
+    def of(self, items: Sequence[Any], like: Message | None = None) -> Message:
+        """Return the command with these items, and whatever else `like` holds."""
+        if like is None or len(self.command.DESCRIPTOR.fields) == 1:
+            found: Message = self.command(**{self.field: items})
+            return found
+        command: Message = self.command()
+        if type(like) is self.command:
+            command.CopyFrom(like)
+            command.ClearField(self.field)
+        else:
+            for each, value in like.ListFields():
+                if each.name in command.DESCRIPTOR.fields_by_name and each.name != self.field:
+                    set_field(command, each.name, value)
+        getattr(command, self.field).extend(items)
+        return command
+
+    def has(self, name: str) -> bool:
+        """Tell whether an item has a field of that name."""
+        return self.item is not None and name in self.item.DESCRIPTOR.fields_by_name
+
+    @cached_property
+    def key_is_text(self) -> bool:
+        """Whether an item is the name of a row, and not the bytes of its key."""
+        held = self.command.DESCRIPTOR.fields_by_name[self.field]
+        return self.item is None and held.type == FieldDescriptor.TYPE_STRING
+
+    def mask(self, command: Message) -> FieldMask | None:
+        """Return the mask that stands beside the items, if there is room for one."""
+        return getattr(command, UPDATE_MASK) if self.masked else None
+
+    @cached_property
+    def masked(self) -> bool:
+        """Whether the mask of an update stands beside the items."""
+        return UPDATE_MASK in self.command.DESCRIPTOR.fields_by_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A method that reads."""
+
+    method: str
+    request: type[Message]
+    response: type[Message]
+    #: The field of the request that holds many keys; "": it holds one key, or a page is asked for.
+    many: str = ""
+    #: The field of the response that holds the rows, and what they are.
+    rows: FieldDescriptor | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """A resource with what its service says."""
+
+    resource: Resource[Any]
+    writes: Mapping[str, Write]
+    #: By verb: `Get`, `List`, `Stream` and `Count`; a verb may have several methods.
+    reads: Mapping[str, tuple[Read, ...]]
+    #: What does not fit, each as what is wrong and what to do.
+    problems: tuple[tuple[str, str], ...]
+    #: The methods that the resource's own servicer has to have.
+    own: tuple[str, ...] = ()
+
+    @cached_property
+    def noun(self) -> str:
+        """What one row is called."""
+        return self.resource.noun or spaced(self.resource.row.DESCRIPTOR.name)
+
+    @cached_property
+    def key_of(self) -> KeyOf:
+        """Return the key that an item or a row names."""
+        fields = self.resource.key
+        if not fields:
+            return lambda _: b""
+        return _packer(fields)
+
+    def key_of_item(self, write: Write) -> Callable[[Any], bytes]:
+        """Return what finds the key of a verb's items: bytes are keys, text is a name."""
+        if write.spec.key is not None:
+            return write.spec.key
+        if write.item is not None:
+            return self.key_of
+        return keys.pack if write.key_is_text else bytes
+
+    @cached_property
+    def shard_of(self) -> Callable[[bytes], bytes]:
+        """Return the shard key of a row's key."""
+        count = len(self.resource.shard_by)
+        if not count:
+            return constant_key
+        if count == len(self.resource.key):
+            return bytes
+        return lambda key: keys.pack(*keys.unpack(key)[:count])
+
+    def shard_of_item(self, write: Write) -> Callable[[Any], bytes]:
+        """Return the shard key of a verb's items."""
+        fields = self.resource.shard_by
+        if not fields:
+            return constant_key
+        key_of = self.key_of_item(write)
+        if len(fields) == len(self.resource.key):
+            return key_of
+        if write.item is None:
+            shard_of = self.shard_of
+            return lambda item: shard_of(key_of(item))
+        return _packer(fields)
+
+    def named(self, item: Any) -> str:
+        """Return how messages name a row: its name, and what that is of."""
+        if isinstance(item, str):
+            return item
+        get = [str(getattr(item, name)) for name in self.resource.key]
+        return " of ".join(reversed(get))
+
+    @cached_property
+    def stamped(self) -> bool:
+        """Whether rows have the time of their last write."""
+        return UPDATED in self.resource.row.DESCRIPTOR.fields_by_name
+
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """The fields that no update changes."""
+        resource = self.resource
+        return frozenset({*resource.key, *resource.internal, CREATED, UPDATED, EXPECTED})
+
+
+def _packer(fields: Sequence[str]) -> KeyOf:
+    get: Callable[[Any], Any] = attrgetter(*fields)
+    if len(fields) > 1:
+        return lambda item: keys.pack(*get(item))
+    return lambda item: keys.pack(get(item))
+
+
+def bind(resource: Resource[Any]) -> Binding:
+    """Return what the methods of a resource's service ask for; nothing is raised."""
+    found = _cache.get(id(resource))
+    if found is None or found.resource is not resource:
+        found = _cache[id(resource)] = _Binder(resource).bound()
+    return found
+
+
+_cache: Final[dict[int, Binding]] = {}
+
+
+class _Binder:
+    """Looks at one service."""
+
+    def __init__(self, resource: Resource[Any]) -> None:
+        self._resource: Final = resource
+        self._problems: Final[list[tuple[str, str]]] = []
+        self._row: Final = resource.row.DESCRIPTOR
+        names = resource.serves or tuple(each.name for each in resource.service.methods)
+        self._methods: Final = {
+            name: resource.service.methods_by_name[name]
+            for name in names
+            if name in resource.service.methods_by_name
+        }
+        for name in names:
+            if name not in self._methods:
+                self._problem(f"serves {name}, which the service lacks", "correct the name")
+
+    def bound(self) -> Binding:
+        resource = self._resource
+        self._check_fields()
+        by_verb: dict[str, list[MethodDescriptor]] = {}
+        own = []
+        for method in self._methods.values():
+            if resource.servicer is not None and hasattr(resource.servicer, method.name):
+                own.append(method.name)
+                spec = resource.verbs.get(self._verb(method.name))
+                if spec is None or not spec.by_hand:
+                    continue
+            by_verb.setdefault(self._verb(method.name), []).append(method)
+        writes, reads = {}, {}
+        for verb in dict.fromkeys([*by_verb, *resource.verbs]):
+            methods = by_verb.get(verb, [])
+            if verb in _READS and verb not in resource.verbs:
+                reads[verb] = tuple(filter(None, map(self._read, methods)))
+            elif verb in DERIVED or verb in resource.verbs:
+                write = self._write(verb, methods)
+                if write is not None:
+                    writes[verb] = write
+            else:
+                for method in methods:
+                    if method.name not in own:
+                        self._problem(
+                            f"has the method {method.name} and no verb {verb}",
+                            f"give it verbs={{{verb!r}: Verb(apply=...)}}, let its servicer have "
+                            f"{method.name}, or remove the rpc from the .proto file",
+                        )
+        if resource.tenant and resource.cascade and "Delete" not in writes:
+            self._problem(
+                "has a tenant and no verb Delete",
+                "add `rpc Delete` to the service, or cascade=False",
+            )
+        return Binding(
+            resource=resource,
+            writes=writes,
+            reads=reads,
+            problems=tuple(self._problems),
+            own=tuple(own),
+        )
+
+    def _check_fields(self) -> None:
+        resource, known = self._resource, self._row.fields_by_name
+        if not resource.key:
+            self._problem("has no key", "name the fields of the row that make it up")
+        for what, names in (
+            ("key", resource.key),
+            ("shard_by", resource.shard_by),
+            ("internal", resource.internal),
+            ("tenant", filter(None, [resource.tenant])),
+        ):
+            for name in names:
+                if name not in known:
+                    self._problem(
+                        f"names {name!r} in {what}, and {self._row.name} has no such field",
+                        f"use one of {', '.join(known)}",
+                    )
+        if resource.shard_by != resource.key[: len(resource.shard_by)]:
+            self._problem("has a shard_by that does not begin its key", "begin the key with it")
+        if resource.tenant and resource.key[:1] != (resource.tenant,):
+            self._problem("has a tenant that does not begin its key", "begin the key with it")
+        if resource.limit and not resource.tenant:
+            self._problem("has a limit and no tenant", "name the field of the tenant")
+
+    def _verb(self, name: str) -> str:
+        """Return the verb of a method: its name without `Batch`, the row's name and its plural."""
+        name = name.removesuffix(_BATCH)
+        if name.endswith("s") and name[:-1] in self._methods:
+            name = name[:-1]
+        if name in self._resource.verbs:
+            return name
+        for noun in (plural(self._row.name), self._row.name):
+            if name.endswith(noun) and name != noun:
+                name = name.removesuffix(noun)
+                break
+        return _ALIASES.get(name, name)
+
+    def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:
+        spec = self._resource.verbs.get(verb, Verb())
+        if (
+            verb not in DERIVED
+            and not spec.by_hand
+            and (spec.apply is None) == (spec.apply_all is None)
+        ):
+            self._problem(
+                f"has a verb {verb} with {'neither' if spec.apply is None else 'both'} of apply "
+                "and apply_all",
+                "give it one of them",
+            )
+            return None
+        batches = [
+            each
+            for each in methods
+            if each.output_type.full_name == BatchReply.DESCRIPTOR.full_name
+        ]
+        if not batches and spec.message is None:
+            if not methods:
+                self._problem(
+                    f"has a verb {verb}, and {self._resource.service.name} has no such method",
+                    f"add `rpc {verb}(...) returns (quorate.v1.BatchReply)`, or give the verb the "
+                    "message of an internal command",
+                )
+            for each in methods:
+                self._problem(
+                    f"has the method {each.name}, which answers {each.output_type.name}",
+                    f"let `{verb}` or `{verb}Batch` answer quorate.v1.BatchReply: every verb is "
+                    "one command with many items",
+                )
+            return None
+        command = spec.message or GetMessageClass(batches[0].input_type)
+        held = _repeated(command.DESCRIPTOR, self._resource.key)
+        if held is None:
+            self._problem(
+                f"has the verb {verb}, and {command.DESCRIPTOR.name} has no repeated items",
+                f"write `repeated {self._row.name} {plural(self._row.name).lower()} = 1;` in it",
+            )
+            return None
+        item = None if held.message_type is None else GetMessageClass(held.message_type)
+        singles = {}
+        for each in methods:
+            if each in batches:
+                continue
+            holder = _holder(each.input_type, held)
+            if holder is None:
+                self._problem(
+                    f"has the method {each.name}, whose {each.input_type.name} holds no "
+                    f"{held.message_type.name if held.message_type else 'item'}",
+                    "let its request be the item of the batch, or a message with a field of it",
+                )
+            else:
+                singles[each.name] = holder
+        return Write(
+            verb=verb,
+            spec=spec,
+            command=command,
+            field=held.name,
+            item=item,
+            batches=tuple(each.name for each in batches),
+            singles=singles,
+        )
+
+    def _read(self, method: MethodDescriptor) -> Read | None:
+        request, response = method.input_type, method.output_type
+        answer = self._resource.answer
+        shown = (answer or self._resource.row).DESCRIPTOR.full_name
+        verb = self._verb(method.name)
+        read = Read(
+            method=method.name,
+            request=GetMessageClass(request),
+            response=GetMessageClass(response),
+        )
+        if verb == "Count":
+            return read
+        many = _repeated(request, self._resource.key)
+        held = next((each for each in response.fields if _holds(each, shown)), None)
+        if verb == "Get" and many is None:
+            if response.full_name == shown:
+                return read
+        elif held is not None and (verb == "Get" or TOKEN in response.fields_by_name):
+            return Read(
+                method=read.method,
+                request=read.request,
+                response=read.response,
+                many=many.name if many is not None and verb == "Get" else "",
+                rows=held,
+            )
+        wanted = shown if verb == "Get" and many is None else f"a message with `repeated {shown}`"
+        self._problem(
+            f"has the method {method.name}, which answers {response.name}",
+            f"let it answer {wanted}" + ("" if verb == "Get" else f" and `bytes {TOKEN}`"),
+        )
+        return None
+
+    def _problem(self, what: str, fix: str) -> None:
+        self._problems.append((f"resource {self._resource.family} {what}", fix))
+
+
+def set_field(message: Message, name: str, value: Any) -> None:
+    """Write a field of any kind from the same one of another message."""
+    held = getattr(message, name)
+    declared = message.DESCRIPTOR.fields_by_name[name]
+    if is_repeated(declared):
+        message.ClearField(name)
+        if declared.message_type is not None and declared.message_type.GetOptions().map_entry:
+            getattr(message, name).MergeFrom(value)
+        else:
+            getattr(message, name).extend(value)
+    elif declared.message_type is not None:
+        held.CopyFrom(value)
+    else:
+        setattr(message, name, value)
+
+
+def inner_field(field: Any, kind: Any) -> FieldDescriptor:
+    """Return the field of a message within a field that holds a message of that kind."""
+    found: FieldDescriptor = next(
+        each for each in field.message_type.fields if each.message_type is kind
+    )
+    return found
+
+
+def spaced(name: str) -> str:
+    """Return a name in capitals and small letters as words."""
+    out = "".join(f" {each.lower()}" if each.isupper() else each for each in name)
+    return out.strip()
+
+
+def plural(name: str) -> str:
+    """Return the plural of a message's name."""
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}es" if name.endswith(("s", "x", "ch", "sh")) else f"{name}s"
+
+
+def wrong_row(check: Callable[[Any, str], None]) -> Callable[[Message], None]:
+    """Return the check of a whole row, which stands in no request."""
+    return lambda row: check(row, "")
+
+
+def renamed(invalid: Invalid, write: Write, holder: str) -> Invalid:
+    """Return what is wrong with the one item of a batch as its single request has it."""
+    path = f"{write.field}[0]."
+    rest = invalid.field.removeprefix(path)
+    if rest == invalid.field:
+        return invalid
+    return Invalid(f"{holder}.{rest}" if holder else rest, invalid.reason)
+
+
+def _repeated(message: Any, key: Sequence[str]) -> FieldDescriptor | None:
+    """Return the one repeated field of a message, unless the message has a key of its own."""
+    if set(key) <= set(message.fields_by_name):
+        return None
+    found = [each for each in message.fields if is_repeated(each)]
+    return found[0] if len(found) == 1 else None
+
+
+def _holder(request: Descriptor, held: FieldDescriptor) -> str | None:
+    if held.message_type is None:
+        return None
+    if request.full_name == held.message_type.full_name:
+        return ""
+    for each in request.fields:
+        kind = None if is_repeated(each) else each.message_type
+        if kind is not None and kind.full_name == held.message_type.full_name:
+            return each.name
+    return None
+
+
+def _holds(field: FieldDescriptor, shown: str) -> bool:
+    """Tell whether a field holds many rows, or many of what holds one."""
+    kind = field.message_type
+    if kind is None or not is_repeated(field):
+        return False
+    return kind.full_name == shown or bool(list(_inner(kind, shown)))
+
+
+def _inner(kind: Descriptor, shown: str) -> Iterator[FieldDescriptor]:
+    for each in kind.fields:
+        if each.message_type is not None and each.message_type.full_name == shown:
+            yield each

@@ -1,0 +1,123 @@
+"""What an author says of a resource: rows with a key that are written, read, listed and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.plugin.checking import LARGEST_PAGE
+from quorate.plugin.declarations import METADATA_GROUP, Access, Table
+from quorate.plugin.node import Caller, NodeApi
+from quorate.plugin.transaction import Txn
+from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import ServiceDescriptor
+
+R = TypeVar("R", bound=Message)
+
+#: Refuses a value, and is given the path of its field.
+CheckField = Callable[[str, Any], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """How one verb of a resource is carried out, where the derived way does not do.
+
+    What is left out is derived, as far as the verb is `Create`, `Update`, `Put` or `Delete`.
+    """
+
+    #: Carries out one item and returns its reply. It looks at all that it can refuse before it
+    #: writes: the other items of the batch stay.
+    apply: Callable[[Txn, Any], Message | None] | None = None
+    #: Carries out the whole command, in place of `apply`: for a hot path, and for what a command
+    #: says beside its items.
+    apply_all: Callable[[Txn, Any], BatchReply] | None = None
+    #: A method of the resource's servicer carries the verb out: there is no command of that name.
+    by_hand: bool = False
+    #: The key of an item, where it has not the fields of the row's key.
+    key: Callable[[Any], bytes] | None = None
+    #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
+    check: Callable[[Any, str], None] | None = None
+    #: Refuses the whole command, in place of `check`: then one wrong item refuses the others.
+    validate: Callable[[Any], None] | None = None
+    #: As in `Command`.
+    admit: Callable[[NodeApi, Caller, Any], Awaitable[Any]] | None = None
+    #: The command of a verb that no method of the service calls: an internal one.
+    message: type[Message] | None = None
+    #: Clients may send the command; None: those whose verb has a method.
+    public: bool | None = None
+    #: Families of others that it reads; the tenants are read anyhow.
+    reads: tuple[str, ...] = ()
+    #: Items for the conformance kit; those of derived verbs are made of the resource's examples.
+    examples: tuple[Any, ...] = ()
+    #: Whole commands in the place of items, where a command says more than its items.
+    command_examples: tuple[Message, ...] = ()
+    #: As in `Command`.
+    access: Callable[[Any], Access] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource(Generic[R]):
+    """Rows of one kind, and everything that is done with them.
+
+    Family, commands, handlers, queries, the methods of the service, the deletion of a tenant's
+    rows, the records of the clients, the command line, the table and the reference are derived.
+    """
+
+    #: The column family, `<plugin>.<plural noun>`.
+    family: str
+    #: What a row is stored as.
+    row: type[R]
+    #: `DESCRIPTOR.services_by_name["XService"]`: its methods are bound by their names.
+    service: ServiceDescriptor
+    #: The fields of the row that make up its key, in the order in which rows are listed.
+    key: tuple[str, ...]
+    #: The group of the family.
+    group: str = METADATA_GROUP.name
+    #: The first fields of the key, by which rows are spread over shards; none: one shard has all.
+    shard_by: tuple[str, ...] = ()
+    #: What one row is called in messages; "": the name of the row's message in small letters.
+    noun: str = ""
+    #: The field that names the tenant: it must be there and is deleted with its rows.
+    tenant: str = ""
+    #: Tenants may have as many rows as their limit of this name says.
+    limit: str = ""
+    #: Refuses a row that is wrong whatever is stored, and is given the path of the row.
+    check: Callable[[Any, str], None] | None = None
+    #: What parts of the key must be; text that is not named here must be a name.
+    check_key: Mapping[str, CheckField] = field(default_factory=dict)
+    #: Fields that callers do not set; `created_at_ms` and `updated_at_ms` are among them anyhow.
+    internal: tuple[str, ...] = ()
+    #: Called before a row is written or deleted, with the row before and after, or None. It may
+    #: complete the row, write what goes with it, and refuse by `Rejected` before it writes.
+    changed: Callable[[Txn, R | None, R | None], None] | None = None
+    #: A request's further conditions: returns what says whether a row is wanted, or None.
+    keep: Callable[[Any], Callable[[R], bool] | None] | None = None
+    #: Rows for the conformance kit and the reference, of different keys.
+    examples: tuple[R, ...] = ()
+    #: By name: what replaces a derived verb, or is one of the resource's own.
+    verbs: Mapping[str, Verb] = field(default_factory=dict)
+    #: The methods that are served, of a service that several resources share; (): all of them.
+    serves: tuple[str, ...] = ()
+    #: Makes what has methods in the place of derived ones, or of those that cannot be derived.
+    servicer: Callable[[NodeApi], object] | None = None
+    #: What is answered in the place of a row: a message with a field for it and its `revision`.
+    answer: type[Message] | None = None
+    #: The most keys of one lookup; less for large rows, which fit into one message together.
+    lookups: int = LARGEST_PAGE
+    #: As in `ColumnFamily`.
+    mirrored: bool = False
+    #: As in `ColumnFamily`.
+    previous: bool = False
+    #: As in `ColumnFamily`.
+    counted: bool = False
+    #: Whether the rows of a tenant are deleted with it; False: the plugin does that itself.
+    cascade: bool = True
+    #: Whether `quorate <plugin>` gets the commands of this resource.
+    cli: bool = True
+    #: In the place of the derived table; False: there is none.
+    table: Table | bool = True

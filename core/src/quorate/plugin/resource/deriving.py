@@ -1,0 +1,299 @@
+"""Everything that resources declare, in the forms in which a plugin could have written it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.plugin import keys
+from quorate.plugin.declarations import (
+    ColumnFamily,
+    Command,
+    Controller,
+    DataRoute,
+    Extension,
+    GrpcService,
+    Items,
+    Query,
+)
+from quorate.plugin.node import NodeApi
+from quorate.plugin.resource.binding import (
+    DERIVED,
+    EXPECTED,
+    MISSING_OK,
+    Binding,
+    Write,
+    bind,
+    set_field,
+)
+from quorate.plugin.resource.declaration import Resource
+from quorate.plugin.resource.handlers import counts_family, handler_of
+from quorate.plugin.resource.messages import derived_message
+from quorate.plugin.resource.reading import Reads
+from quorate.plugin.resource.serving import service_of, validate_of
+from quorate.plugin.resource.tables import table_of
+from quorate.plugin.resource.tenants import (
+    CASCADES,
+    TENANTS,
+    Holding,
+    TenantCascade,
+    TenantDeletion,
+    tenant_known,
+)
+from quorate.plugin.transaction import Reader
+from quorate.v1.rows_pb2 import KnowsTenant, TenantKnown
+from quorate.v1.tenant_pb2 import Tenant
+
+#: A wake that was lost costs no more than this.
+_INTERVAL_S: Final = 10.0
+_TABLES: Final = "spark.tables"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What resources give to a plugin's hooks."""
+
+    families: tuple[ColumnFamily, ...] = ()
+    commands: tuple[Command[Any], ...] = ()
+    routes: tuple[DataRoute[Any], ...] = ()
+    queries: tuple[Query[Any], ...] = ()
+    services: tuple[GrpcService, ...] = ()
+    controllers: tuple[Controller, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
+    """Return what the resources of a plugin declare, and all that is wrong with them."""
+    bindings = [bind(each) for each in resources]
+    problems = [*(each for binding in bindings for each in binding.problems), *_shared(bindings)]
+    if problems:
+        return Derived(families=tuple(_families(bindings)), problems=tuple(problems))
+    commands = [_command(binding, write) for binding, write in _writes(bindings)]
+    deletion = tenant_deletion(plugin, bindings)
+    return Derived(
+        families=tuple(_families(bindings)),
+        commands=tuple(commands),
+        routes=tuple(_route(binding, write) for binding, write in _writes(bindings)),
+        queries=(
+            *(query for binding in bindings for query in Reads(binding).queries()),
+            *deletion.queries,
+        ),
+        services=tuple(service_of(found) for found in _by_service(bindings).values()),
+        controllers=deletion.controllers,
+        extensions=(*deletion.extensions, *_tables(bindings)),
+    )
+
+
+def holding_of(resource: Resource[Any]) -> Holding:
+    """Return how the rows of a tenant are found and deleted."""
+    binding = bind(resource)
+    reads, delete = Reads(binding), binding.writes["Delete"]
+
+    async def keys_of(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
+        async for page in reads.keys_of(node, tenant):
+            yield page
+
+    def erase(_: NodeApi, found: Sequence[bytes]) -> Message:
+        assert delete.item is not None
+        like = None
+        missing_ok: dict[str, Any] = {}
+        if delete.has(MISSING_OK):
+            missing_ok = {MISSING_OK: True}
+        elif MISSING_OK in delete.command.DESCRIPTOR.fields_by_name:
+            like = delete.command(**{MISSING_OK: True})
+        parts = (dict(zip(resource.key, keys.unpack(key), strict=True)) for key in found)
+        return delete.of([delete.item(**each, **missing_ok) for each in parts], like)
+
+    return Holding(keys_of=keys_of, erase=erase)
+
+
+def tenant_deletion(
+    plugin: str, bindings: Sequence[Binding], more: Sequence[Holding] = (), group: str = ""
+) -> Derived:
+    """Return a plugin's part in the deletion of tenants, whose rows it has under `bindings`."""
+    held = [each for each in bindings if each.resource.tenant and each.resource.cascade]
+    holdings = (*(holding_of(each.resource) for each in held), *more)
+    if not holdings:
+        return Derived()
+    groups = list(dict.fromkeys([*(each.resource.group for each in held), *filter(None, [group])]))
+    package = held[0].resource.row.DESCRIPTOR.file.package if held else f"quorate_{plugin}.v1"
+    asked = [
+        derived_message(package, f"Knows{plugin.title()}Tenant{each.title()}", KnowsTenant)
+        for each in (part.replace("_", "") for part in groups)
+    ]
+
+    def known(reader: Reader, query: Any) -> Iterator[TenantKnown]:
+        tenant = tenant_known(reader, query.tenant)
+        yield TenantKnown(deleting_id=tenant.id if tenant and tenant.deleting_at_ms else 0)
+
+    async def is_known(node: NodeApi, tenant: Tenant) -> bool:
+        for kind in asked:
+            async for each in node.query(kind(tenant=tenant.name), TenantKnown):
+                if each.deleting_id != tenant.id:
+                    return False
+        return True
+
+    deletion = TenantDeletion(cascade=plugin, holdings=holdings, known=is_known)
+    return Derived(
+        queries=tuple(
+            Query(message=kind, group=each, run=known, order=lambda _: b"", reads=(TENANTS,))
+            for kind, each in zip(asked, groups, strict=True)
+        ),
+        controllers=(
+            Controller(
+                name=f"{plugin}.tenant_deletion",
+                group=groups[0],
+                run_once=deletion.run_once,
+                interval_s=_INTERVAL_S,
+                wake_on=(TENANTS,),
+            ),
+        ),
+        extensions=(
+            Extension(point=CASCADES, name=plugin, value=TenantCascade(holds=deletion.holds)),
+        ),
+    )
+
+
+def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
+    for binding in bindings:
+        resource = binding.resource
+        shard_key = binding.shard_of if resource.shard_by else None
+        yield ColumnFamily(
+            name=resource.family,
+            group=resource.group,
+            row=resource.row,
+            shard_key=shard_key,
+            mirrored=resource.mirrored,
+            previous=resource.previous,
+            counted=resource.counted,
+        )
+        if resource.limit:
+            # Its keys are those of the tenants, by which rows are spread if they are at all.
+            yield ColumnFamily(
+                name=counts_family(resource.family),
+                group=resource.group,
+                shard_key=bytes if resource.shard_by else None,
+            )
+
+
+def _writes(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, Write]]:
+    for binding in bindings:
+        # What deletes comes last, so that the examples of the others find their rows.
+        for write in sorted(binding.writes.values(), key=_order):
+            if not write.spec.by_hand:
+                yield binding, write
+
+
+def _order(write: Write) -> int:
+    own = len(DERIVED) - 1
+    if write.verb == "Delete":
+        return own + 1
+    return DERIVED.index(write.verb) if write.verb in DERIVED else own
+
+
+def _command(binding: Binding, write: Write) -> Command[Any]:
+    key_of = binding.key_of_item(write)
+    spec = write.spec
+    named = write.item is None or spec.key is not None or all(map(write.has, binding.resource.key))
+    called = bool(write.batches or write.singles)
+    return Command(
+        message=write.command,
+        group=binding.resource.group,
+        items=Items(
+            get=write.items,
+            shard_key=binding.shard_of_item(write),
+            make=lambda whole, items: write.of(items, whole),
+            key=key_of if named else None,
+        ),
+        validate=validate_of(binding, write),
+        admit=spec.admit,
+        public=called if spec.public is None else spec.public,
+        access=spec.access,
+        examples=tuple(_examples(binding, write)),
+    )
+
+
+def _route(binding: Binding, write: Write) -> DataRoute[Any]:
+    reads = list(write.spec.reads)
+    if binding.resource.tenant and write.verb != "Delete" and TENANTS not in reads:
+        reads.append(TENANTS)
+    return DataRoute(message=write.command, apply=handler_of(binding, write), reads=tuple(reads))
+
+
+def _examples(binding: Binding, write: Write) -> Iterator[Message]:
+    if write.spec.command_examples:
+        yield from write.spec.command_examples
+        return
+    if write.spec.examples:
+        yield write.of(list(write.spec.examples))
+        return
+    resource = binding.resource
+    if write.verb not in DERIVED or not resource.examples:
+        return
+    if write.item is None:
+        if write.key_is_text:
+            yield write.of([getattr(row, resource.key[0]) for row in resource.examples])
+        return
+    if write.item is resource.row:
+        yield write.of(list(resource.examples))
+        return
+    names = [
+        each.name
+        for each in write.item.DESCRIPTOR.fields
+        if each.name not in (EXPECTED, MISSING_OK)
+    ]
+    items = []
+    for row in resource.examples:
+        item = write.item()
+        for each, value in row.ListFields():
+            if each.name in names:
+                set_field(item, each.name, value)
+        items.append(item)
+    yield write.of(items)
+
+
+def _by_service(bindings: Sequence[Binding]) -> Mapping[str, list[Binding]]:
+    found: dict[str, list[Binding]] = {}
+    for binding in bindings:
+        found.setdefault(binding.resource.service.full_name, []).append(binding)
+    return found
+
+
+def _shared(bindings: Sequence[Binding]) -> Iterator[tuple[str, str]]:
+    """Hold resources that share a service against each other."""
+    for name, found in _by_service(bindings).items():
+        served = [method for each in found for method in _served(each)]
+        for method in dict.fromkeys(each.name for each in found[0].resource.service.methods):
+            count = served.count(method)
+            if count > 1:
+                families = " and ".join(
+                    each.resource.family for each in found if method in _served(each)
+                )
+                yield (
+                    f"resources {families} both serve {method} of {name}",
+                    "name in `serves` which methods each of them has",
+                )
+            elif not count and not any(each.problems for each in found):
+                yield (
+                    f"service {name} has the method {method}, which no resource serves",
+                    "name it in the `serves` of one, or remove the rpc from the .proto file",
+                )
+
+
+def _served(binding: Binding) -> list[str]:
+    found = list(binding.own)
+    for write in binding.writes.values():
+        found += [*write.batches, *write.singles]
+    found += [read.method for reads in binding.reads.values() for read in reads]
+    return list(dict.fromkeys(found))
+
+
+def _tables(bindings: Sequence[Binding]) -> Iterator[Extension]:
+    for binding in bindings:
+        table = table_of(binding)
+        if table is not None:
+            yield Extension(point=_TABLES, name=binding.resource.family, value=table)

@@ -1,0 +1,346 @@
+"""The derived reads: what a shard answers, and how the methods of a service ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.plugin import keys
+from quorate.plugin.batches import read_each, read_range
+from quorate.plugin.checking import (
+    LARGEST_PAGE,
+    LONGEST_KEY,
+    PAGE,
+    check_any,
+    check_name,
+    check_page_size,
+    check_text,
+)
+from quorate.plugin.declarations import Items, Query
+from quorate.plugin.node import Consistency, NodeApi
+from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.resource.binding import TOKEN, Binding, Read, bind, inner_field
+from quorate.plugin.resource.declaration import Resource
+from quorate.plugin.resource.handlers import shown
+from quorate.plugin.resource.messages import query_of
+from quorate.plugin.splicing import embedded, head, number
+from quorate.plugin.transaction import Reader
+from quorate.v1.rows_pb2 import ReadRows, ScanRows, StoredRow
+
+#: A page ends after the row that fills it.
+PAGE_BYTES: Final = 1 << 20
+#: No more rows than these are looked at for one page, whether they are wanted or not.
+MOST_LOOKED_AT: Final = 10_000
+_ALL: Final = (b"", b"\xff" * (LONGEST_KEY + 1))
+#: Fields of a request for a page that are no condition on a row.
+_PAGING: Final = frozenset({"prefix", "page_size", "page_token", "stale", "min_revision"})
+
+R = TypeVar("R", bound=Message)
+
+Keep = Callable[[Any], bool]
+
+
+class Reads:
+    """The queries of a resource, and what its methods make of them."""
+
+    def __init__(self, binding: Binding) -> None:
+        resource = binding.resource
+        self.binding: Final = binding
+        package = resource.row.DESCRIPTOR.file.package
+        self.read_rows: Final = query_of(package, "Read", resource.family, ReadRows)
+        self.scan_rows: Final = query_of(package, "Scan", resource.family, ScanRows)
+        self.family: Final = resource.family
+
+    def queries(self) -> tuple[Query[Any], ...]:
+        """Return the vocabulary of reads."""
+        group = self.binding.resource.group
+        return (
+            Query(
+                message=self.read_rows,
+                group=group,
+                run=self._run_read,
+                items=Items(
+                    get=lambda query: query.keys,
+                    shard_key=self.binding.shard_of,
+                    make=lambda _, keys: self.read_rows(keys=keys),
+                ),
+            ),
+            Query(
+                message=self.scan_rows,
+                group=group,
+                run=self._run_scan,
+                shard_key=lambda query: query.shard_key if query.HasField("shard_key") else None,
+                order=lambda row: row.key,
+            ),
+        )
+
+    def _run_read(self, reader: Reader, query: Any) -> Iterator[StoredRow]:
+        for row in read_each(reader, self.family, query.keys):
+            yield StoredRow() if row is None else StoredRow(**row._asdict())
+
+    def _run_scan(self, reader: Reader, query: Any) -> Iterator[StoredRow]:
+        limit = min(query.limit or LARGEST_PAGE + 1, LARGEST_PAGE + 1)
+        keep = self._keep(query.filter) if query.filter else None
+        parse = self.binding.resource.row.FromString
+        room, given, last = PAGE_BYTES, 0, b""
+        for looked_at, row in enumerate(read_range(reader, self.family, query.start, query.end)):
+            if given == limit or room <= 0 or looked_at == MOST_LOOKED_AT:
+                yield StoredRow(key=keys.behind(last), more=True)
+                return
+            last = row.key
+            if keep is None or keep(parse(row.value)):
+                value = b"" if query.keys_only else row.value
+                given += 1
+                room -= len(value) + len(row.key)
+                yield StoredRow(key=row.key, value=value, revision=row.revision)
+
+    @cached_property
+    def _lists(self) -> Read | None:
+        for verb in ("List", "Stream", "Count"):
+            for read in self.binding.reads.get(verb, ()):
+                return read
+        return None
+
+    @cached_property
+    def conditions(self) -> tuple[tuple[str, bool], ...]:
+        """The fields of a row that a list asks to be equal, and whether each has presence."""
+        if self._lists is None:
+            return ()
+        known = self.binding.resource.row.DESCRIPTOR.fields_by_name
+        leading = set(self.binding.resource.key[:-1])
+        return tuple(
+            (each.name, each.has_presence)
+            for each in self._lists.request.DESCRIPTOR.fields
+            if each.name in known and each.name not in _PAGING and each.name not in leading
+        )
+
+    def _keep(self, request: bytes) -> Keep | None:
+        """Return what tells whether a row is wanted by a request."""
+        assert self._lists is not None
+        asked = self._lists.request.FromString(request)
+        equal = [(name, getattr(asked, name)) for name in self._asked(asked)]
+        more = self.binding.resource.keep and self.binding.resource.keep(asked)
+        if not equal:
+            return more
+
+        def keep(row: Any) -> bool:
+            return all(getattr(row, name) == value for name, value in equal) and (
+                more is None or more(row)
+            )
+
+        return keep
+
+    def _asked(self, request: Any) -> Iterator[str]:
+        for name, has_presence in self.conditions:
+            if request.HasField(name) if has_presence else getattr(request, name):
+                yield name
+
+    # What methods answer with.
+
+    async def rows(
+        self, node: NodeApi, wanted: Sequence[bytes], request: Any = None
+    ) -> list[StoredRow | None]:
+        """Return the rows of keys, in their order."""
+        consistency, min_revision = _freshness(request)
+        found = await node.read(
+            self.read_rows(keys=wanted),
+            StoredRow,
+            consistency=consistency,
+            min_revision=min_revision,
+        )
+        return [row if row.key else None for row in found.rows]
+
+    async def get(self, node: NodeApi, read: Read, request: Any) -> bytes:
+        """Return the one row that a request names, in its wire form."""
+        binding = self.binding
+        check_key_of(binding, request, "")
+        [row] = await self.rows(node, [binding.key_of(request)], request)
+        if row is None:
+            raise Rejected("NOT_FOUND", f"there is no {binding.noun} {binding.named(request)}")
+        return shown(binding)(row.value, row.revision)
+
+    async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
+        """Return the rows that a request names: those that there are, or one answer a name."""
+        binding = self.binding
+        named = list(getattr(request, read.many))
+        check_any(read.many, named, binding.resource.lookups)
+        for position, each in enumerate(named):
+            if isinstance(each, str):
+                check_part(binding, binding.resource.key[0], each, f"{read.many}[{position}]")
+            else:
+                check_key_of(binding, each, f"{read.many}[{position}].")
+        key_of = keys.pack if isinstance(named[0], str) else binding.key_of
+        found = await self.rows(node, list(map(key_of, named)), request)
+        show, wrap, each_answered = shown(binding), *_wrapping(binding, read)
+        return b"".join(
+            wrap(None if row is None else show(row.value, row.revision))
+            for row in found
+            if row is not None or each_answered
+        )
+
+    async def page(self, node: NodeApi, read: Read, request: Any) -> bytes:
+        """Return a page of rows in its wire form."""
+        size = getattr(request, "page_size", 0)
+        check_page_size("page_size", size)
+        start, end, shard_key = self.range_of(request)
+        token = request.page_token
+        if len(token) > LONGEST_KEY:
+            raise Invalid("page_token", "is none that a page was answered with")
+        if token:
+            start = max(start, keys.behind(token))
+        rows, token, age_ms = await self._page(node, request, start, end, shard_key, size or PAGE)
+        show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
+        page = b"".join(wrap(show(row.value, row.revision)) for row in rows)
+        fields = read.response.DESCRIPTOR.fields_by_name
+        if token:
+            page += embedded(fields[TOKEN].number, token)
+        if age_ms and "age_ms" in fields:
+            page += read.response(age_ms=age_ms).SerializeToString()
+        return page
+
+    async def stream(self, node: NodeApi, read: Read, request: Any) -> AsyncIterator[bytes]:
+        """Yield page after page, to the end."""
+        wanted = type(request)()
+        wanted.CopyFrom(request)
+        while True:
+            page = await self.page(node, read, wanted)
+            yield page
+            token = getattr(read.response.FromString(page), TOKEN)
+            if not token:
+                return
+            wanted.page_token = token
+
+    async def count(self, node: NodeApi, read: Read, request: Any) -> bytes:
+        """Return how many rows a request asks for."""
+        start, end, shard_key = self.range_of(request)
+        total, token = 0, b""
+        while True:
+            rows, token, _ = await self._page(
+                node, request, start, end, shard_key, LARGEST_PAGE, keys_only=True
+            )
+            total += len(rows)
+            if not token:
+                field = read.response.DESCRIPTOR.fields[0].number
+                return number(field, total) if total else b""
+            start = keys.behind(token)
+
+    async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
+        """Yield the keys that begin with these parts, page by page."""
+        start, end = keys.prefix(*leading) if leading else _ALL
+        token = b"\0"
+        while token:
+            rows, token, _ = await self._page(
+                node, None, start, end, None, LARGEST_PAGE, keys_only=True
+            )
+            if rows:
+                yield [row.key for row in rows]
+            start = keys.behind(token)
+
+    def range_of(self, request: Any) -> tuple[bytes, bytes, bytes | None]:
+        """Return where the rows of a request begin and end, and the shard key if one has them.
+
+        Refuses parts of the key that leave out one before them.
+        """
+        binding = self.binding
+        leading = binding.resource.key[:-1]
+        known = request.DESCRIPTOR.fields_by_name
+        given: list[Any] = []
+        for position, name in enumerate(leading):
+            value = getattr(request, name) if name in known else ""
+            if not value:
+                continue
+            if len(given) < position:
+                before = leading[len(given)]
+                raise Invalid(name, f"must be empty when no {before} is given")
+            check_part(binding, name, value, name)
+            given.append(value)
+        prefix = getattr(request, "prefix", "")
+        if prefix and len(given) < len(leading):
+            raise Invalid("prefix", f"must be empty when no {leading[len(given)]} is given")
+        if prefix:
+            check_text("prefix", prefix, LONGEST_KEY)
+            start, end = keys.opening(*given, prefix)
+        else:
+            start, end = keys.prefix(*given) if given else _ALL
+        count = len(binding.resource.shard_by)
+        shard_key = keys.pack(*given[:count]) if len(given) >= count else None
+        return start, end, shard_key
+
+    async def _page(
+        self,
+        node: NodeApi,
+        request: Any,
+        start: bytes,
+        end: bytes,
+        shard_key: bytes | None,
+        size: int,
+        *,
+        keys_only: bool = False,
+    ) -> tuple[list[StoredRow], bytes, int]:
+        """Return at most `size` rows and the key after which the next page begins."""
+        filtered = request is not None and (
+            self.binding.resource.keep is not None or next(self._asked(request), None)
+        )
+        query = self.scan_rows(
+            start=start,
+            end=end,
+            limit=size + 1,
+            filter=request.SerializeToString() if filtered else b"",
+            keys_only=keys_only,
+            shard_key=shard_key,
+        )
+        consistency, min_revision = _freshness(request)
+        found = await node.read(
+            query, StoredRow, consistency=consistency, min_revision=min_revision
+        )
+        rows: list[StoredRow] = []
+        for row in found.rows:
+            if len(rows) == size:
+                return rows, rows[-1].key, found.age_ms
+            if row.more:
+                # The key itself is the last that the shard has looked at.
+                return rows, row.key[:-1], found.age_ms
+            rows.append(row)
+        return rows, b"", found.age_ms
+
+
+async def read_rows(
+    node: NodeApi, resource: Resource[R], wanted: Sequence[bytes]
+) -> list[R | None]:
+    """Return the rows of keys in their order; None where there is no row."""
+    found = await Reads(bind(resource)).rows(node, wanted)
+    return [None if row is None else resource.row.FromString(row.value) for row in found]
+
+
+def check_key_of(binding: Binding, item: Any, path: str) -> None:
+    """Refuse what cannot be the key of a row."""
+    for name in binding.resource.key:
+        check_part(binding, name, getattr(item, name), f"{path}{name}")
+
+
+def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
+    """Refuse what cannot be one part of the key of a row."""
+    check = binding.resource.check_key.get(name)
+    if check is not None:
+        check(path, value)
+    elif isinstance(value, str):
+        check_name(path, value)
+
+
+def _freshness(request: Any) -> tuple[Consistency, int]:
+    stale = bool(getattr(request, "stale", False))
+    return ("stale" if stale else "linearizable"), getattr(request, "min_revision", 0)
+
+
+def _wrapping(binding: Binding, read: Read) -> tuple[Callable[[bytes | None], bytes], bool]:
+    """Return what makes a row an element of the response, and whether each name is answered."""
+    assert read.rows is not None
+    outer = read.rows.number
+    kind = (binding.resource.answer or binding.resource.row).DESCRIPTOR
+    if read.rows.message_type is kind:
+        return lambda row: head(outer, len(row or b"")) + (row or b""), False
+    inner = inner_field(read.rows, kind).number
+    return lambda row: embedded(outer, b"" if row is None else embedded(inner, row)), True

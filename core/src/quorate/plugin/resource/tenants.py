@@ -1,0 +1,128 @@
+"""The tenants whose rows a plugin has: they must be there, have limits, and go with their rows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import Message
+
+from quorate.plugin import keys
+from quorate.plugin.node import NodeApi, ShardRef
+from quorate.plugin.outcomes import Rejected
+from quorate.plugin.resource.messages import query_of
+from quorate.plugin.transaction import Reader
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.rows_pb2 import ScanRows, StoredRow
+from quorate.v1.tenant_pb2 import FinishTenantCascade, Tenant
+
+#: The mirrored family of the tenants: what reads it names it in its `reads`.
+TENANTS: Final = "tenant.tenants"
+#: The extension point through which plugins take part in the deletion of a tenant.
+CASCADES: Final = "tenant.cascades"
+#: Tenants that are looked at in one read.
+_PAGE: Final = 1_000
+_END: Final = b"\xff"
+_SCAN: Final = query_of("quorate.v1", "Scan", TENANTS, ScanRows)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantCascade:
+    """What a plugin gives to `tenant.cascades`; the extension's name is its cascade.
+
+    A tenant that is marked for deletion names the cascade in its row. The plugin deletes what it
+    holds of the tenant, and takes on nothing new; then it proposes `FinishTenantCascade`.
+    """
+
+    #: Whether the plugin holds anything of the tenant of that name.
+    holds: Callable[[NodeApi, str], Awaitable[bool]]
+
+
+def tenant_known(reader: Reader, name: str) -> Tenant | None:
+    """Return the tenant of that name, if it is known here: a copy may lag."""
+    value = reader.get(TENANTS, keys.pack(name))
+    return None if value is None else _tenant_of(value)
+
+
+def tenant_there(reader: Reader, name: str) -> Tenant:
+    """Return the tenant that something new is for; refuse one that is unknown or being deleted."""
+    tenant = tenant_known(reader, name)
+    if tenant is None:
+        raise Rejected(
+            "NOT_FOUND", f"there is no tenant {name}: create it, or try again if it is new"
+        )
+    if tenant.deleting_at_ms:
+        raise Rejected("FAILED_PRECONDITION", f"tenant {name} is being deleted: it takes nothing")
+    return tenant
+
+
+def limit_of(tenant: Tenant, limit: str) -> int | None:
+    """Return how many of something a tenant may have; None: it is not limited."""
+    return tenant.limits.get(limit)
+
+
+async def waiting_tenants(node: NodeApi, cascade: str) -> AsyncIterator[Tenant]:
+    """Yield the tenants that are being deleted and still name a cascade, by name.
+
+    They are read page by page, and each may have its part finished before the next is given.
+    """
+    start, more = b"", True
+    while more:
+        query = _SCAN(start=start, end=_END, limit=_PAGE, shard_key=b"")
+        found = [row async for row in node.query(query, StoredRow)]
+        rows = [row for row in found if not row.more]
+        for row in rows:
+            tenant = Tenant.FromString(row.value)
+            if cascade in tenant.cascades:
+                yield tenant
+        more = len(rows) == _PAGE or len(found) > len(rows)
+        start = keys.behind(rows[-1].key) if rows else _END
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """Rows of tenants in a family whose keys begin with the tenant."""
+
+    #: Yields the keys of a tenant's rows, page by page.
+    keys_of: Callable[[NodeApi, str], AsyncIterator[Sequence[bytes]]]
+    #: Returns the batch command that deletes the rows of these keys and whatever goes with them; a
+    #: row that is gone already does not keep it from the others.
+    erase: Callable[[NodeApi, Sequence[bytes]], Message]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantDeletion:
+    """A plugin's part in the deletion of tenants: whatever it holds of them is erased."""
+
+    cascade: str
+    holdings: Sequence[Holding]
+    #: Whether every shard knows that a tenant is being deleted: one that does not takes new rows.
+    known: Callable[[NodeApi, Tenant], Awaitable[bool]]
+
+    async def holds(self, node: NodeApi, tenant: str) -> bool:
+        """Tell whether there is any row of the tenant."""
+        for holding in self.holdings:
+            async for _ in holding.keys_of(node, tenant):
+                return True
+        return False
+
+    async def run_once(self, node: NodeApi, shard: ShardRef) -> None:
+        """Erase the rows of every tenant that waits for it, and say when nothing is left."""
+        async for tenant in waiting_tenants(node, self.cascade):
+            if not await self.known(node, tenant):
+                continue
+            for holding in self.holdings:
+                async for page in holding.keys_of(node, tenant.name):
+                    await node.propose(holding.erase(node, page), BatchReply, if_leader=shard)
+            if not await self.holds(node, tenant.name):
+                done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=self.cascade)
+                await node.propose(done, Empty, if_leader=shard)
+
+
+@lru_cache(maxsize=256)
+def _tenant_of(row: bytes) -> Tenant:
+    """Return the tenant of a row, which nobody changes: command after command asks for the same."""
+    return Tenant.FromString(row)

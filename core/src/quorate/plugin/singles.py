@@ -1,0 +1,63 @@
+"""A single call is a batch of one: an item is sent as the command of which it is an item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.plugin.declarations import Command
+from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.v1.batch_pb2 import BatchReply
+
+#: By the full name of an item: the command that holds such items, and its field.
+Singles = Mapping[str, tuple[type[Message], str]]
+
+_FIRST_ITEM: Final = re.compile(r"^\w+\[0\]\.")
+
+
+def singles_of(commands: Iterable[Command[Any]]) -> Singles:
+    """Return the commands of items; what is a command itself, or an item of several, is none."""
+    own = {command.message.DESCRIPTOR.full_name for command in commands}
+    found: dict[str, list[tuple[type[Message], str]]] = {}
+    for command in commands:
+        if command.items is None:
+            continue
+        for field in command.message.DESCRIPTOR.fields:
+            # A single message is no list of items.
+            if field.message_type is not None and is_repeated(field):
+                found.setdefault(field.message_type.full_name, []).append(
+                    (command.message, field.name)
+                )
+    return {name: each[0] for name, each in found.items() if len(each) == 1 and name not in own}
+
+
+def batch_of(singles: Singles, message: Message) -> Message | None:
+    """Return the batch of one of an item; None for what is no item."""
+    found = singles.get(message.DESCRIPTOR.full_name)
+    return None if found is None else found[0](**{found[1]: [message]})
+
+
+def only_reply(reply: BatchReply) -> bytes:
+    """Return the answer to the one item of a batch; raises its refusal."""
+    for refusal in reply.refusals:
+        raise Rejected(refusal.code, refusal.message)
+    return reply.replies[0] if reply.replies else b""
+
+
+def field_of_item(field: str) -> str:
+    """Return a field of a batch of one as the item has it."""
+    return _FIRST_ITEM.sub("", field)
+
+
+def of_item(invalid: Invalid) -> Invalid:
+    """Return what is wrong with a batch of one as the fault of its item."""
+    return Invalid(field_of_item(invalid.field), invalid.reason)
+
+
+def is_repeated(field: Any) -> bool:
+    """Tell whether a field holds many values; older releases of protobuf call that a label."""
+    found: bool | None = getattr(field, "is_repeated", None)
+    return bool(field.label == field.LABEL_REPEATED) if found is None else found

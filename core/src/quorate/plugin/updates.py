@@ -1,0 +1,119 @@
+"""What an update changes: the fields that it gives, and no other.
+
+A field is given when the update's mask names it or, without a mask, when it is set: to anything but
+the default, or at all where the field has presence. Without a mask the fields within a message are
+given one by one; a list or a map is given, and replaced, as a whole.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+
+from quorate.plugin.outcomes import Invalid, Rejected
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+U = TypeVar("U", bound=Message)
+R = TypeVar("R", bound=Message)
+
+#: The field that names what is given: in the update, or beside the rows that a request holds.
+UPDATE_MASK: Final = "update_mask"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updates:
+    """The updates of a resource's rows.
+
+    A mask that is not passed is the update's own.
+    """
+
+    #: The fields that no update changes, those that name the row among them.
+    fixed: frozenset[str]
+
+    def check(
+        self,
+        update: U,
+        path: str = "",
+        *,
+        whole: Callable[[U, str], None] | None = None,
+        mask: FieldMask | None = None,
+        mask_path: str = "",
+    ) -> None:
+        """Refuse a mask that names what cannot be changed, and wrong values of what is given.
+
+        `whole` refuses what no whole row can be; what it says of fields that are not given counts
+        only for the row that the update leads to, see `updated`.
+        """
+        mask, mask_path = _mask(update, mask), mask_path or f"{path}{UPDATE_MASK}"
+        for name in mask.paths:
+            if self._is_fixed(name) or not _is_in(update, name):
+                names = (field.name for field in update.DESCRIPTOR.fields)
+                free = ", ".join(each for each in names if not self._is_fixed(each))
+                raise Invalid(mask_path, f"names {name!r}, and may name {free}")
+        if whole is None:
+            return
+        try:
+            whole(update, path)
+        except Invalid as invalid:
+            wrong = _root(invalid.field.removeprefix(path))
+            given = {_root(each) for each in self.given(update, mask).paths}
+            if wrong in given or wrong in self.fixed:
+                raise
+
+    def given(self, update: Message, mask: FieldMask | None = None) -> FieldMask:
+        """Return the fields that an update gives."""
+        mask = _mask(update, mask)
+        if mask.paths:
+            return mask
+        return FieldMask(paths=[each for each in _set_in(update) if not self._is_fixed(each)])
+
+    def write(self, row: R, update: Message, mask: FieldMask | None = None) -> R:
+        """Write what an update gives into a row, and return that."""
+        given = self.given(update, mask)
+        source = type(update)()
+        source.CopyFrom(update)
+        for path in given.paths:
+            # A message that is not there would keep what is named within it from being cleared.
+            within: Message = source
+            for name in path.split(".")[:-1]:
+                within = getattr(within, name)
+                within.SetInParent()
+        given.MergeMessage(source, row, True, True)
+        return row
+
+    def _is_fixed(self, path: str) -> bool:
+        return _root(path) in self.fixed or _root(path) == UPDATE_MASK
+
+
+def updated(row: R, check: Callable[[R], None]) -> R:
+    """Return the row that an update leads to; reject one that `check` refuses."""
+    try:
+        check(row)
+    except Invalid as invalid:
+        raise Rejected("INVALID_ARGUMENT", str(invalid)) from None
+    return row
+
+
+def _mask(update: Message, mask: FieldMask | None) -> FieldMask:
+    return getattr(update, UPDATE_MASK, FieldMask()) if mask is None else mask
+
+
+def _is_in(message: Message, path: str) -> bool:
+    descriptor = cast("Descriptor", message.DESCRIPTOR)
+    return FieldMask(paths=[path]).IsValidForDescriptor(descriptor)
+
+
+def _root(path: str) -> str:
+    return path.partition(".")[0].partition("[")[0]
+
+
+def _set_in(message: Message, prefix: str = "") -> Iterator[str]:
+    for field, value in message.ListFields():
+        if isinstance(value, Message):
+            yield from _set_in(value, f"{prefix}{field.name}.")
+        else:
+            yield f"{prefix}{field.name}"

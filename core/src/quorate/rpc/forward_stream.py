@@ -1,0 +1,194 @@
+"""The stream on which a node forwards to another one: many parts a message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome, Refusal
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.routing.proposing import Result
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, NoWayError
+from quorate.rpc.parts import Part
+from quorate.rpc.status import error_of
+from quorate.v1 import entry_pb2, node_pb2
+
+#: How long a node may take to let this one in; one that cannot be reached is known before.
+_ADMISSION_S: Final = 5.0
+
+
+class ForwardStream:
+    """Made anew when there is something to send and it has ended. Nothing is sent twice.
+
+    A part is in doubt from the moment in which it is handed to gRPC, and not before.
+    """
+
+    def __init__(
+        self, node: str, channels: NodeChannels, loop: asyncio.AbstractEventLoop, message_bytes: int
+    ) -> None:
+        self._node: Final = node
+        self._channels: Final = channels
+        self._loop: Final = loop
+        self._message_bytes: Final = message_bytes
+        self._waiting: Final = deque[Part]()
+        #: What was sent and is not answered, by its id, and which of its commands went.
+        self._sent: Final[dict[int, tuple[Part, list[int]]]] = {}
+        self._ids: Final = count(1)
+        self._news: Final = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    def put(self, part: Part) -> None:
+        """Send a part; those of one turn of the loop share a message."""
+        self._waiting.append(part)
+        self._news.set()
+        if self._running is None:
+            self._running = self._loop.create_task(self._run())
+
+    def parts(self) -> Iterator[Part]:
+        """Yield what waits, and what was sent and is not answered."""
+        yield from self._waiting
+        yield from [part for part, _ in self._sent.values()]
+
+    async def _run(self) -> None:
+        error: Exception = NotProposedError(f"{self._node} was not sent a command")
+        broken = OutcomeUnknownError(f"the stream to {self._node} ended under a command")
+        again = False
+        try:
+            way = await self._channels.way(self._node, _ADMISSION_S)
+            call: Any = way.stub.Forward(metadata=way.metadata)
+            try:
+                async with asyncio.timeout(_ADMISSION_S):
+                    # Who is refused learns it here, before anything is sent.
+                    if ADMITTED_KEY not in dict(await call.initial_metadata()):
+                        # It ends with why.
+                        await call.read()
+                        raise NoWayError(f"{self._node} takes no forwarded commands")
+                again = True
+                await self._converse(call)
+            except asyncio.CancelledError:
+                # The channel was closed under it: this node stops, or finds the other elsewhere.
+                again = False
+                raise
+            finally:
+                call.cancel()
+        except NoWayError as failed:
+            error = NotProposedError(f"{failed}; nothing was proposed")
+        except TimeoutError:
+            error = NotProposedError(f"{self._node} let no stream in; nothing was proposed")
+        except grpc.aio.AioRpcError as failed:
+            why = failed.details()
+            error = NotProposedError(f"{self._node} takes no forwarded commands: {why}")
+            broken = OutcomeUnknownError(f"the stream to {self._node} broke under a command: {why}")
+        finally:
+            sent = list(self._sent.values())
+            self._sent.clear()
+            for part, _ in sent:
+                part.settle_all(broken)
+            self._running = None
+            if again and self._waiting:
+                self._running = self._loop.create_task(self._run())
+            else:
+                while self._waiting:
+                    self._waiting.popleft().settle_all(error)
+
+    async def _converse(self, call: Any) -> None:
+        writing = self._loop.create_task(self._write(call))
+        try:
+            async for response in call:
+                self._take(response)
+        finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+
+    async def _write(self, call: Any) -> None:
+        while True:
+            self._news.clear()
+            while (request := self._next_request()) is not None:
+                try:
+                    await call.write(request)
+                except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                    # The reader hears why.
+                    return
+            await self._news.wait()
+
+    def _next_request(self) -> node_pb2.ForwardRequest | None:
+        """Take what shares the next message: a part is never cut."""
+        now = self._loop.time()
+        request = node_pb2.ForwardRequest()
+        size = 0
+        while self._waiting:
+            part = self._waiting[0]
+            part.expire(now)
+            if part.answer.done():
+                self._waiting.popleft()
+                continue
+            size += part.weight
+            if request.parts and size > self._message_bytes:
+                break
+            self._waiting.popleft()
+            part.sent = True
+            number = next(self._ids)
+            # A command whose time has passed was told not to be proposed, and must not be.
+            places = [place for place, result in enumerate(part.results) if result is None]
+            self._sent[number] = (part, places)
+            sent = request.parts.add(id=number, shard=str(part.requests[0].shard))
+            for place in places:
+                each = part.requests[place]
+                sent.commands.add(
+                    command=_logged(each.command),
+                    caller=each.caller,
+                    timeout_ms=max(0, round((part.deadlines[place] - now) * 1_000)),
+                )
+        return request if request.parts else None
+
+    def _take(self, response: node_pb2.ForwardResponse) -> None:
+        for answered in response.parts:
+            part, places = self._sent.pop(answered.id, (None, ()))
+            if part is None:
+                continue
+            shard = part.requests[0].shard
+            for place, answer in zip(places, answered.answers, strict=False):
+                part.settle(place, _settled(self._node, shard, answer))
+            part.settle_all(
+                OutcomeUnknownError(f"{self._node} was sent a command and gave no answer to it")
+            )
+
+
+def _logged(command: LoggedCommand) -> entry_pb2.LoggedCommand:
+    stamp = command.stamp
+    return entry_pb2.LoggedCommand(
+        type=command.type,
+        payload=command.payload,
+        slots=command.slots,
+        stamp=None if stamp is None else entry_pb2.Stamp(**stamp._asdict()),
+        slotless=command.slotless,
+    )
+
+
+def _settled(node: str, shard: ShardId, answer: node_pb2.ForwardAnswer) -> Result:
+    match answer.WhichOneof("result"):
+        case "outcome":
+            found = answer.outcome
+            refusal = found.refusal if found.HasField("refusal") else None
+            return Outcome(
+                found.revision,
+                found.reply,
+                None if refusal is None else Refusal(refusal.code, refusal.message),
+                found.forgotten,
+            )
+        case "status":
+            error = error_of(answer.status, shard)
+            if not isinstance(error, Rejected):
+                return error
+            # No refusal of a handler: something broke there, before or after it was logged.
+            return OutcomeUnknownError(f"{node} failed with a command: {error}")
+    return OutcomeUnknownError(f"{node} gave an answer that cannot be read")

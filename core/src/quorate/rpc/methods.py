@@ -1,0 +1,138 @@
+"""What every call goes through: its size, its deadline, and the status that it fails with.
+
+It is put around a method once, when the server is made: a call that is good makes no task, and
+raises nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+from google.rpc import code_pb2, status_pb2
+
+from quorate.plugin import Invalid, Rejected
+from quorate.rpc import deadline
+from quorate.rpc.large_requests import LargeRequests
+from quorate.rpc.status import DETAILS_KEY, status_of
+
+_log = logging.getLogger(__name__)
+
+#: The field that is blamed when it is the whole request.
+REQUEST: Final = "request"
+
+_CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+#: What serves a method, streams included: it is given the request, or the requests, and the
+#: context of the call. Its answer is None where it has written messages itself.
+Behaviour: TypeAlias = Callable[[Any, Context], Awaitable[Any]]
+#: Puts something around a method, which is named by its path.
+Around = Callable[[str, Behaviour], Behaviour]
+Read = Callable[[bytes], Any]
+
+
+def reading(parse: Read, most: int) -> Read:
+    """Return what reads a request of at most so many bytes; it raises `Invalid`."""
+
+    def read(content: bytes) -> Any:
+        if len(content) > most:
+            raise Invalid(
+                REQUEST,
+                f"{len(content)} bytes, and {most} are the most (limits.grpc_message_bytes); "
+                "send less at once",
+            )
+        try:
+            return parse(content)
+        except DecodeError:
+            raise Invalid(
+                REQUEST, f"its {len(content)} bytes are no message of this method"
+            ) from None
+
+    return read
+
+
+def answering(path: str, serve: Any, read: Read | None, large: LargeRequests) -> Behaviour:
+    """Answer with one message whatever `serve` returns or raises.
+
+    Without `read` the requests are a stream, or bytes that the servicer looks at itself. With it a
+    large request waits for its turn.
+    """
+    waits = inspect.iscoroutinefunction(serve)
+
+    async def answer(request: Any, context: Context) -> Any:
+        try:
+            deadline.begin(context.time_remaining())
+            if read is not None:
+                if large.gives_way(size := len(request)):
+                    async with large.turn(size):
+                        return await answered(read(request), context)
+                request = read(request)
+            return await serve(request, context) if waits else serve(request, context)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - each one becomes a status
+            await fail(path, error, context)
+
+    async def answered(request: Any, context: Context) -> Any:
+        return await serve(request, context) if waits else serve(request, context)
+
+    return answer
+
+
+def streaming(path: str, serve: Any, read: Read | None) -> Behaviour:
+    """Write whatever `serve` yields; one that writes by itself is a coroutine."""
+    writes = inspect.iscoroutinefunction(serve)
+
+    async def answer(request: Any, context: Context) -> None:
+        try:
+            deadline.begin(context.time_remaining())
+            found = serve(request if read is None else read(request), context)
+            if writes:
+                await found
+                return
+            try:
+                async for each in found:
+                    await context.write(each)
+            finally:
+                # What it holds is not left to the collector of garbage.
+                if isinstance(found, AsyncGenerator):
+                    await found.aclose()
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - each one becomes a status
+            await fail(path, error, context)
+
+    return answer
+
+
+async def fail(method: str, error: Exception, context: Context) -> None:
+    """End a call with the status of an exception."""
+    if context.cancelled() or context.done() or _says_stopped(error):
+        # Nobody is there to be told.
+        return
+    status = told(method, error)
+    details = ((DETAILS_KEY, status.SerializeToString()),)
+    await context.abort(_CODES[status.code], status.message, details)
+
+
+def _says_stopped(error: Exception) -> bool:
+    """Whether gRPC says that its server has stopped, for which it has no public name.
+
+    Of its own errors it is the one that blames neither the servicer nor gRPC.
+    """
+    blames = grpc.aio.UsageError | grpc.aio.InternalError
+    return isinstance(error, grpc.aio.BaseError) and not isinstance(error, blames)
+
+
+def told(what: str, error: Exception) -> status_pb2.Status:
+    """Return what a caller is told of an exception; log one that is a fault of this node's code."""
+    status = status_of(error)
+    if status.code == code_pb2.INTERNAL and not isinstance(error, Rejected):
+        _log.error("%s failed", what, exc_info=error)
+    return status

@@ -1,0 +1,47 @@
+"""When families were last changed: who follows a few of them need not read what is about others."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+
+class _Span(NamedTuple):
+    """The newest entries that changed a family, and the last one before them."""
+
+    before: int
+    first: int
+    last: int
+
+
+class Touched:
+    """Knows it of the entries that were stored since the data was opened; nothing of older ones."""
+
+    def __init__(self, applied: int) -> None:
+        self._known_from: Final = applied
+        self._applied = applied
+        self._spans: Final[dict[str, _Span]] = {}
+
+    def note(self, names: Iterable[str], first: int, last: int) -> None:
+        """Note which families entries have changed, and what they emitted, by its full name."""
+        spans, since = self._spans, self._known_from
+        for name in names:
+            known = spans.get(name)
+            spans[name] = _Span(since if known is None else known.last, first, last)
+        self._applied = last
+
+    def unchanged_to(self, names: Iterable[str], index: int) -> int:
+        """Return the last index up to which none of these has changed after `index`, if known."""
+        if index < self._known_from:
+            return index
+        to = self._applied
+        for name in names:
+            span = self._spans.get(name)
+            if span is None or span.last <= index:
+                continue
+            if index < span.before:
+                return index
+            to = min(to, span.first - 1)
+        return max(to, index)
+
+    def changed(self, names: Iterable[str], index: int) -> bool:
+        """Whether one of these may have changed after `index`."""
+        return self.unchanged_to(names, index) < self._applied

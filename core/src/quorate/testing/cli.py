@@ -1,0 +1,113 @@
+"""Runs commands of `quorate` in a test, those of plugins above all, and keeps what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, cast
+
+import click
+from click.testing import CliRunner
+
+from quorate.cli.failures import Failure
+from quorate.cli.main import main
+from quorate.cli.terminal import Terminal
+from quorate.testing.memory_client import MemoryClient, SyncMemoryClient
+from quorate.testing.node import MemoryNode
+
+if TYPE_CHECKING:
+    from quorate.client import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a command ended, and what it showed."""
+
+    #: As of the process: 0 when it succeeded; docs/reference/cli.md lists the others.
+    exit_code: int
+    #: What it printed with `Console.print`.
+    rows: list[Mapping[str, object]]
+    #: All that a terminal would show.
+    output: str
+    #: Why it failed; empty when it did not.
+    error: str
+
+
+class Cli:
+    """Runs `quorate` in this process against a node in memory, or where a client asks.
+
+        with Cli(node) as cli:
+            assert cli.run("greeting", "list", "oslo").rows == [...]
+
+    Options, failures and exit codes are those that a user meets.
+    """
+
+    def __init__(self, asked: MemoryNode | MemoryClient | Client) -> None:
+        self._own: SyncMemoryClient | None = None
+        if isinstance(asked, MemoryNode):
+            asked = MemoryClient(asked)
+        if isinstance(asked, MemoryClient):
+            self._own = SyncMemoryClient(asked)
+        self._client: Final = cast("Client", self._own or asked)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what was begun for a node in memory; a client that was given stays open."""
+        if self._own is not None:
+            self._own.close()
+
+    @property
+    def client(self) -> Client:
+        """What the commands are given: a test may ask it as well."""
+        return self._client
+
+    def run(self, *arguments: str, input: str | None = None) -> Ran:
+        """Run `quorate` with these arguments; `input` is typed where it asks for something."""
+        terminal = _Recording(self._client)
+        code: list[int] = []
+
+        @click.command(add_help_option=False)
+        def quorate() -> None:
+            code.append(main(arguments, terminal))
+
+        result = CliRunner().invoke(quorate, (), input=input)
+        if not code:
+            raise AssertionError(
+                f"quorate {' '.join(arguments)} did not come to its end: {result.exception!r}"
+            )
+        return Ran(
+            exit_code=code[0], rows=terminal.rows, output=result.output, error=terminal.error
+        )
+
+
+class _Recording(Terminal):
+    """A terminal that gives the client of a test, and keeps what is shown."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self._given: Final = client
+        self.rows: Final[list[Mapping[str, object]]] = []
+        self.error = ""
+
+    def client(self) -> Client:
+        return self._given
+
+    def print(self, rows: Iterable[Mapping[str, object]]) -> None:
+        shown = list(rows)
+        self.rows.extend(shown)
+        super().print(shown)
+
+    def fail(self, failure: Failure) -> None:
+        self.error = str(failure)
+        super().fail(failure)

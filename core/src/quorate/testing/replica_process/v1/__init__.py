@@ -1,1 +1,0 @@
-"""Messages of the domain that processes under test serve."""

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+import uvloop
+from quorate.consensus.alarms import Alarms
+from quorate.consensus.timing import Timing
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_what_is_due_together_rings_in_one_turn(new_loop: type) -> None:
+    async def try_it() -> None:
+        loop = asyncio.get_running_loop()
+        alarms, turn, rung = Alarms(loop), 0, list[tuple[int, int]]()
+        moments, ended = set[int](), loop.create_future()
+        due = round(loop.time() + 0.5, 3)
+
+        def later(number: int) -> None:
+            rung.append((turn, number))
+            if len(rung) == 4:
+                ended.set_result(None)
+
+        def ringing(number: int) -> None:
+            delay_s = due - loop.time() + (number - 2) * 1e-9
+            moments.add(alarms.set(delay_s, lambda _: later(number)))
+            if number < 3:
+                loop.call_later(0.002, ringing, number + 1)
+
+        # They are set in turns of their own, as replicas do, and floating point parts them a bit.
+        ringing(0)
+        while not ended.done():
+            turn += 1
+            await asyncio.sleep(0)
+        assert loop.time() >= due - 0.001
+        assert [number for _, number in rung] == [0, 1, 2, 3]
+        assert len({each for each, _ in rung}) == len(moments) == 1
+
+    loop = new_loop()
+    try:
+        loop.run_until_complete(asyncio.wait_for(try_it(), 10))
+    finally:
+        loop.close()
+
+
+async def test_one_that_sets_the_same_moment_twice_rings_once_for_both() -> None:
+    alarms = Alarms(asyncio.get_running_loop())
+    rung: list[int] = []
+    first = alarms.set(0.01, rung.append)
+    second = alarms.set(0.0, rung.append)
+    async with asyncio.timeout(10):
+        while len(rung) < 2:
+            await asyncio.sleep(0.001)
+    assert rung == [second, first]
+
+
+def test_leaders_send_heartbeats_at_the_same_moments_and_never_late() -> None:
+    timing, rng = Timing(heartbeat_s=0.1), random.Random(1)
+    for now in (rng.uniform(0.0, 1e6) for _ in range(1_000)):
+        due = timing.next_heartbeat(now)
+        assert now < due <= now + timing.heartbeat_s
+        assert due / timing.heartbeat_s == pytest.approx(round(due / timing.heartbeat_s), abs=1e-6)
+
+
+def test_a_heartbeat_at_its_moment_is_not_sent_twice() -> None:
+    timing, now = Timing(heartbeat_s=0.1), 0.0
+    for number in range(1, 100_000):
+        now = timing.next_heartbeat(now)
+        assert now == pytest.approx(number * timing.heartbeat_s)

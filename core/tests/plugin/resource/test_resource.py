@@ -1,0 +1,372 @@
+"""What is derived of a resource whose rows are spread by tenant: tenants, limits, reads, faults."""
+
+from __future__ import annotations
+
+from asyncio import run
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from quorate.builtin.tenant import plugin as tenant
+from quorate.plugin import Invalid, RaftGroup, Rejected, Resource, Verb, hookimpl
+from quorate.plugin.catalog import Catalog, build
+from quorate.plugin.discovery import Plugin
+from quorate.plugin.resource import bind, derive
+from quorate.testing import MemoryClient, MemoryNode
+from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, UpdateTenant
+
+if TYPE_CHECKING:
+    from core.tests.plugin.resource.conftest import Proto
+
+TEXT = """
+Thing: string tenant, string name, string kind, uint32 size, int64 created_at_ms, string owner
+Request: Thing thing, FieldMask update_mask
+Name: string tenant, string name, bool missing_ok
+CreateThings: repeated Thing things
+PutThings: repeated Thing things
+UpdateThings: repeated Thing things, FieldMask update_mask
+DeleteThings: repeated Name names
+GetThings: repeated Name names
+Lookup: Thing thing
+Lookups: repeated Lookup lookups
+List: string tenant, string prefix, string kind, uint32 page_size, bytes page_token, bool stale
+Page: repeated Thing things, bytes next_page_token
+rpc Create(Request) Thing
+rpc CreateBatch(CreateThings) BatchReply
+rpc Put(Request) Thing
+rpc PutBatch(PutThings) BatchReply
+rpc Update(Request) Thing
+rpc UpdateBatch(UpdateThings) BatchReply
+rpc Delete(Name) BatchReply
+rpc Get(Name) Thing
+rpc GetBatch(GetThings) Lookups
+rpc List(List) Page
+rpc StreamList(List) stream Page
+rpc Count(List) RowCount
+"""
+#: `Delete` has no single form here.
+TEXT = TEXT.replace("rpc Delete(Name) BatchReply", "rpc DeleteBatch(DeleteThings) BatchReply")
+
+
+class Things:
+    """A node with the things of some tenants, in four shards."""
+
+    def __init__(self, proto: Callable[[str], Proto], **changed: Any) -> None:
+        self.pb: Any = proto(TEXT)
+        self.resource: Resource[Any] = Resource(
+            family="things.things",
+            row=self.pb.Thing,
+            service=self.pb.service,
+            group="things",
+            key=("tenant", "name"),
+            shard_by=("tenant",),
+            tenant="tenant",
+            limit="things",
+            internal=("owner",),
+            check=self.check,
+            examples=(self.pb.Thing(tenant="acme", name="a", kind="x"),),
+        )
+        self.resource = replace(self.resource, **changed)
+        self.node = MemoryNode(catalog=self.catalog(), shards={"things": 4}, at_ms=1_000)
+        self.client = MemoryClient(self.node)
+        self.records = self.client.records(self.resource)
+
+    def catalog(self) -> Catalog:
+        module = ModuleType("things")
+        resource = self.resource
+
+        @hookimpl
+        def quorate_raft_groups() -> Sequence[RaftGroup]:
+            return [RaftGroup(name="things", shards=4)]
+
+        @hookimpl
+        def quorate_resources() -> Sequence[Resource[Any]]:
+            return [resource]
+
+        module.quorate_raft_groups = quorate_raft_groups  # type: ignore[attr-defined]  # made here
+        module.quorate_resources = quorate_resources  # type: ignore[attr-defined]  # made here
+        return build(
+            [
+                Plugin(name="things", distribution="acme", version="1", module=module),
+                Plugin(name="tenant", distribution="quorate", version="1", module=tenant),
+            ]
+        )
+
+    @staticmethod
+    def check(thing: Any, path: str) -> None:
+        if not thing.kind:
+            raise Invalid(f"{path}kind", "must not be empty")
+
+    def thing(self, tenant: str, name: str, kind: str = "x", **more: Any) -> Any:
+        return self.pb.Thing(tenant=tenant, name=name, kind=kind, **more)
+
+    def tenants(self, *names: str) -> None:
+        for name in names:
+            run(self.service("quorate.v1.TenantService").Create(CreateTenant(name=name), None))
+
+    def service(self, name: str = "") -> Any:
+        return self.node.servicer(name or self.pb.service.full_name)
+
+
+@pytest.fixture
+def things(proto: Callable[[str], Proto]) -> Things:
+    made = Things(proto)
+    made.tenants("acme", "globex")
+    return made
+
+
+def test_a_row_needs_its_tenant(things: Things) -> None:
+    with pytest.raises(Exception, match="NOT_FOUND: there is no tenant initech"):
+        run(things.records.create(things.thing("initech", "a")))
+    with pytest.raises(Exception, match="NOT_FOUND: there is no tenant initech"):
+        run(things.records.put(things.thing("initech", "a")))
+
+
+def test_the_host_sets_what_callers_do_not(things: Things) -> None:
+    made = run(things.records.create(things.thing("acme", "a", owner="me", created_at_ms=7)))
+
+    assert (made.created_at_ms, made.owner) == (1_000, "")
+
+
+def test_a_tenant_has_as_many_rows_as_its_limit(things: Things) -> None:
+    update = UpdateTenant(name="acme", limits={"things": 2})
+    run(things.service("quorate.v1.TenantService").Update(update, None))
+    rows = [things.thing("acme", name) for name in "abc"]
+
+    reply = run(things.records.create([*rows, things.thing("globex", "a")]))
+    assert [(each.item, each.code) for each in reply.refusals] == [(2, "LIMIT_REACHED")]
+    run(things.records.put(rows[0]))
+    with pytest.raises(Exception, match="LIMIT_REACHED"):
+        run(things.records.put(rows[2]))
+    run(things.records.delete("acme", "a"))
+    run(things.records.put(rows[2]))
+
+
+def test_a_tenant_goes_with_its_rows(things: Things) -> None:
+    run(things.records.create([things.thing("acme", f"{n}") for n in range(3)]))
+    run(things.records.create(things.thing("globex", "a")))
+    tenants = things.service("quorate.v1.TenantService")
+
+    with pytest.raises(Rejected, match="tenant acme holds something in things"):
+        run(tenants.Delete(DeleteTenantRequest(name="acme"), None))
+    run(tenants.Delete(DeleteTenantRequest(name="acme", cascade=True), None))
+    run(things.node.run_woken())
+
+    assert [each.tenant for each in listed(things)] == ["globex"]
+    assert list(things.node.rows("tenant.tenants")) == [b"\x02globex\x00"]
+    assert list(things.node.rows("things.things_of_tenants")) == [b"\x02globex\x00"]
+
+
+def test_nothing_is_erased_before_every_shard_knows(things: Things) -> None:
+    run(things.records.create(things.thing("acme", "a")))
+    things.node.mirrors_lag = True
+    tenants = things.service("quorate.v1.TenantService")
+    run(tenants.Delete(DeleteTenantRequest(name="acme", cascade=True), None))
+
+    run(things.node.run_controller("things.tenant_deletion"))
+    assert len(listed(things)) == 1
+
+    things.node.mirror()
+    run(things.node.run_controller("things.tenant_deletion"))
+    assert not listed(things)
+
+
+def test_lists_go_over_all_shards_or_one(things: Things) -> None:
+    run(
+        things.records.create(
+            [
+                *(things.thing("acme", f"a{n}", kind="xy"[n % 2]) for n in range(4)),
+                *(things.thing("globex", f"b{n}") for n in range(2)),
+            ]
+        )
+    )
+
+    assert [each.name for each in listed(things)] == ["a0", "a1", "a2", "a3", "b0", "b1"]
+    assert [e.name for e in listed(things, tenant="acme", page_size=3)] == ["a0", "a1", "a2", "a3"]
+    assert [each.name for each in listed(things, kind="y", page_size=1)] == ["a1", "a3"]
+    assert [each.name for each in listed(things, tenant="globex", prefix="b1")] == ["b1"]
+    assert run(things.records.count(kind="x")) == 4
+    with pytest.raises(Exception, match="prefix: must be empty when no tenant is given"):
+        listed(things, prefix="a")
+
+
+def test_many_are_looked_up_in_their_order(things: Things) -> None:
+    run(things.records.create([things.thing("acme", "a"), things.thing("globex", "b")]))
+    wanted = [("globex", "b"), ("acme", "none"), ("acme", "a")]
+
+    found = run(things.records.get(wanted))
+
+    assert [each and each.name for each in found] == ["b", None, "a"]
+
+
+def test_pages_are_streamed(things: Things) -> None:
+    run(things.records.create([things.thing("acme", f"{n}") for n in range(5)]))
+
+    async def pages() -> list[list[str]]:
+        request = things.pb.List(page_size=2)
+        found = things.service().StreamList(request, None)
+        return [[each.name for each in page.things] async for page in found]
+
+    assert run(pages()) == [["0", "1"], ["2", "3"], ["4"]]
+
+
+def test_a_single_call_names_its_own_fields(things: Things) -> None:
+    request = things.pb.Request(thing=things.thing("acme", "a", kind=""))
+
+    with pytest.raises(Invalid) as refused:
+        run(things.service().Create(request, None))
+
+    assert refused.value.field == "thing.kind"
+
+
+def test_a_mask_stands_beside_the_rows(things: Things) -> None:
+    run(things.records.create(things.thing("acme", "a", size=3)))
+    request = things.pb.Request(thing=things.thing("acme", "a", kind="z", size=9))
+    request.update_mask.paths.append("kind")
+
+    changed = run(things.service().Update(request, None))
+
+    assert (changed.kind, changed.size) == ("z", 3)
+    request.update_mask.paths[0] = "owner"
+    with pytest.raises(Invalid, match="update_mask: names 'owner', and may name kind, size"):
+        run(things.service().Update(request, None))
+
+
+def test_what_goes_with_a_row_is_told_of_it(proto: Callable[[str], Proto]) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def changed(_: Any, before: Any, after: Any) -> None:
+        if after is not None and after.kind == "bad":
+            raise Rejected("BAD")
+        seen.append((before.kind if before else "", after.kind if after else ""))
+
+    things = Things(proto, changed=changed)
+    things.tenants("acme")
+    run(things.records.create(things.thing("acme", "a")))
+    run(things.records.update(things.thing("acme", "a", kind="y")))
+    with pytest.raises(Exception, match="BAD"):
+        run(things.records.put(things.thing("acme", "a", kind="bad")))
+    run(things.records.delete("acme", "a"))
+
+    assert seen == [("", "x"), ("x", "y"), ("y", "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed", "what", "fix"),
+    [
+        (
+            TEXT + "rpc Grow(CreateThings) BatchReply\n",
+            {},
+            "has the method Grow and no verb Grow",
+            "give it verbs={'Grow': Verb(apply=...)}",
+        ),
+        (
+            TEXT,
+            {"verbs": {"Grow": Verb(apply=lambda txn, item: None)}},
+            "has a verb Grow, and ThingService has no such method",
+            "add `rpc Grow(...) returns (quorate.v1.BatchReply)`",
+        ),
+        (
+            TEXT,
+            {"verbs": {"Create": Verb(), "Grow": Verb()}},
+            "has a verb Grow with neither of apply and apply_all",
+            "give it one of them",
+        ),
+        (
+            TEXT.replace("PutThings: repeated Thing things", "PutThings: Thing thing"),
+            {},
+            "has the verb Put, and PutThings has no repeated items",
+            "write `repeated Thing things = 1;` in it",
+        ),
+        (
+            TEXT.replace("rpc List(List) Page", "rpc List(List) Thing"),
+            {},
+            "has the method List, which answers Thing",
+            "and `bytes next_page_token`",
+        ),
+        (
+            TEXT.replace("rpc CreateBatch(CreateThings) BatchReply\n", ""),
+            {},
+            "has the method Create, which answers Thing",
+            "every verb is one command with many items",
+        ),
+        (
+            TEXT.replace("Request: Thing thing", "Request: string thing"),
+            {},
+            "has the method Create, whose Request holds no Thing",
+            "let its request be the item of the batch, or a message with a field of it",
+        ),
+        (
+            TEXT.replace("rpc DeleteBatch(DeleteThings) BatchReply\n", ""),
+            {},
+            "has a tenant and no verb Delete",
+            "add `rpc Delete` to the service, or cascade=False",
+        ),
+        (TEXT, {"key": ()}, "has no key", "name the fields of the row"),
+        (
+            TEXT,
+            {"key": ("tenant", "title")},
+            "names 'title' in key, and Thing has no such field",
+            "use one of tenant, name",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_repair(
+    proto: Callable[[str], Proto], text: str, changed: dict[str, Any], what: str, fix: str
+) -> None:
+    pb = proto(text)
+    resource: Resource[Any] = Resource(
+        family="things.things",
+        row=pb.Thing,
+        service=pb.service,
+        key=("tenant", "name"),
+        tenant="tenant",
+        examples=(pb.Thing(tenant="acme", name="a"),),
+    )
+
+    problems = derive("things", [replace(resource, **changed)]).problems
+
+    [found] = [each for each in problems if what in each[0]]
+    assert found[0].startswith("resource things.things ")
+    assert fix in found[1]
+
+
+def test_resources_that_share_a_service_say_what_each_serves(
+    proto: Callable[[str], Proto],
+) -> None:
+    pb = proto(TEXT)
+    resource: Resource[Any] = Resource(
+        family="things.things", row=pb.Thing, service=pb.service, key=("tenant", "name")
+    )
+    other = replace(resource, family="things.others")
+
+    both = [what for what, _ in derive("things", [resource, other]).problems]
+    assert "resources things.things and things.others both serve Create of" in both[0]
+    few = [replace(resource, serves=("Get",)), replace(other, serves=("List",))]
+    none = [what for what, _ in derive("things", few).problems]
+    assert any("has the method Count, which no resource serves" in what for what in none)
+
+
+def test_methods_of_a_servicer_take_the_place_of_derived_ones(
+    proto: Callable[[str], Proto],
+) -> None:
+    class Own:
+        def __init__(self, node: object) -> None:
+            self.node = node
+
+        async def Count(self, request: object, context: object) -> str:
+            return "counted by hand"
+
+    things = Things(proto, servicer=Own)
+
+    assert run(things.service().Count(things.pb.List(), None)) == "counted by hand"
+    assert bind(things.resource).own == ("Count",)
+
+
+def listed(things: Things, **conditions: Any) -> list[Any]:
+    async def read() -> list[Any]:
+        return [each async for each in things.records.list(**conditions)]
+
+    return run(read())

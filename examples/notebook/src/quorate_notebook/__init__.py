@@ -1,0 +1,1 @@
+"""Keeps notes: one resource with a verb of its own."""

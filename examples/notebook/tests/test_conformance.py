@@ -1,0 +1,5 @@
+from quorate.testing import PluginConformance
+
+
+class TestNotebook(PluginConformance):
+    plugin = "notebook"

@@ -1,0 +1,289 @@
+"""Shards, segments, engines and drops: their verbs, which placement makes all but plain."""
+
+from typing import Any, Final
+
+from quorate.plugin import Query, Resource, Verb, constant_key, keys
+
+from quorate_storage_engine import validation
+from quorate_storage_engine.engines import apply as engines, queries as engine_queries
+from quorate_storage_engine.engines.fleet import with_fleet
+from quorate_storage_engine.families import (
+    BROKERS,
+    DROPS,
+    ENGINES,
+    GROUP,
+    SEGMENTS,
+    SHARDS,
+    TENANTS,
+    drop_key,
+    segment_key,
+)
+from quorate_storage_engine.health import get_health
+from quorate_storage_engine.leadership import apply as leadership, queries as leader_queries
+from quorate_storage_engine.removal import apply as removal, queries as removal_queries
+from quorate_storage_engine.segments import apply as segments, queries as segment_queries
+from quorate_storage_engine.service import EngineReads
+from quorate_storage_engine.shards import apply as shards, queries as shard_queries
+from quorate_storage_engine.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    rows_pb2 as rows,
+    service_pb2,
+)
+
+_SERVICE: Final = service_pb2.DESCRIPTOR.services_by_name["EngineService"]
+# What the examples are about: a shard of three replicas, and its first segment.
+_CONFIG: Final = rows.ShardConfig(
+    replicas=3,
+    min_in_sync_replicas=2,
+    storage=rows.STORAGE_TYPE_SEGMENT,
+    max_segment_bytes=1 << 30,
+    retention_s=604_800,
+)
+_SHARD: Final[dict[str, Any]] = {"tenant": "acme", "topic": "orders", "config": _CONFIG}
+_FIRST: Final[dict[str, Any]] = {"shard": "orders-0", "segment": 0}
+_CLAIM: Final = pb.LeaderClaim(engine="engine-1", broker_epoch=1, leader_epoch=1)
+_SEEN: Final = pb.SeenSegment(**_FIRST, segment_epoch=1)
+_END: Final[dict[str, Any]] = {"end_offset": 40, "end_timestamp_ms": 9, "claim": _CLAIM}
+
+
+def _key(item: Any) -> bytes:
+    return segment_key(item.shard, item.segment)
+
+
+def _seen_key(item: Any) -> bytes:
+    return segment_key(item.seen.shard, item.seen.segment)
+
+
+def _of_segments(field: str, apply: Any, check: Any, example: Any, **more: Any) -> Verb:
+    """Return a verb with the fleet whose items name segments."""
+    return Verb(
+        apply_all=with_fleet(field, apply),
+        validate=validation.each(field, check) if check is not None else lambda _: None,
+        examples=(example,),
+        reads=(BROKERS,),
+        **{"key": _key, **more},
+    )
+
+
+SHARD: Final = Resource(
+    family=SHARDS,
+    row=rows.Shard,
+    service=_SERVICE,
+    serves=(
+        "CreateShard",
+        "CreateShards",
+        "DeleteShard",
+        "DeleteShards",
+        "GetShard",
+        "ListShards",
+    ),
+    servicer=EngineReads,
+    key=("name",),
+    noun="engine shard",
+    counted=True,
+    cli=False,
+    table=False,
+    verbs={
+        "Create": Verb(
+            apply_all=with_fleet("shards", shards.create),
+            validate=validation.each(
+                "shards", validation.check_create_shard, validation.MOST_CREATED
+            ),
+            reads=(BROKERS, TENANTS),
+            examples=(
+                pb.CreateShard(name="orders-0", description="Orders.", **_SHARD),
+                pb.CreateShard(name="orders-1", **_SHARD),
+            ),
+        ),
+        "Delete": Verb(
+            apply=shards.delete,
+            validate=validation.each("shards", validation.check_delete_shard),
+            examples=(pb.DeleteShard(name="orders-1"),),
+        ),
+    },
+)
+
+_SEGMENT_VERBS: Final = (
+    "CreateNextSegment",
+    "SealSegment",
+    "RecordSegmentStart",
+    "DeleteSegment",
+    "UpdateSegmentIsr",
+    "ForceLeader",
+)
+
+SEGMENT: Final = Resource(
+    family=SEGMENTS,
+    row=rows.Segment,
+    service=_SERVICE,
+    serves=(
+        *(f"{verb}{plural}" for verb in _SEGMENT_VERBS for plural in ("", "s")),
+        "GetSegments",
+        "ListSegments",
+        "BalanceLeaders",
+    ),
+    servicer=EngineReads,
+    key=("shard", "number"),
+    counted=True,
+    cli=False,
+    table=False,
+    verbs={
+        "CreateNext": _of_segments(
+            "segments",
+            segments.create_next,
+            validation.check_claimed,
+            pb.CreateNextSegment(shard="orders-0", current_segment=0, **_END),
+            key=lambda item: segment_key(item.shard, item.current_segment),
+        ),
+        "Seal": _of_segments(
+            "segments",
+            segments.seal,
+            validation.check_claimed,
+            pb.SealSegment(**_FIRST, **_END),
+        ),
+        "RecordSegmentStart": _of_segments(
+            "segments",
+            segments.record_start,
+            validation.check_claimed,
+            pb.RecordSegmentStart(**_FIRST, start_timestamp_ms=5, claim=_CLAIM),
+        ),
+        "UpdateSegmentIsr": _of_segments(
+            "updates",
+            segments.update_isr,
+            validation.check_update_segment_isr,
+            pb.UpdateSegmentIsr(
+                **_FIRST,
+                claim=_CLAIM,
+                segment_epoch=1,
+                isr=[pb.IsrMember(engine="engine-1", broker_epoch=1)],
+            ),
+        ),
+        "Delete": _of_segments(
+            "segments",
+            segments.delete,
+            validation.check_delete_segment,
+            pb.DeleteSegment(**_FIRST),
+        ),
+        "ForceLeader": _of_segments(
+            "elections",
+            leadership.force,
+            validation.check_force_leader,
+            pb.ForceLeader(**_FIRST, engine="engine-1", segment_epoch=1),
+        ),
+        # What controllers propose.
+        "SwitchLeaders": _of_segments(
+            "segments", leadership.switch, None, _SEEN, message=pb.SwitchLeaders
+        ),
+        "ElectLeaders": _of_segments(
+            "elections",
+            leadership.elect,
+            None,
+            pb.Election(seen=_SEEN, engine="engine-1", broker_epoch=1),
+            message=pb.ElectLeaders,
+            key=_seen_key,
+        ),
+        "MoveLeaders": _of_segments(
+            "segments", leadership.move, None, _SEEN, message=pb.MoveLeaders
+        ),
+        "FillReplicas": _of_segments(
+            "segments", engines.fill, None, _SEEN, message=pb.FillReplicas
+        ),
+        "MoveReplicas": _of_segments(
+            "departures",
+            engines.move,
+            None,
+            pb.Departure(seen=_SEEN, engine="engine-1"),
+            message=pb.MoveReplicas,
+            key=lambda item: keys.pack(item.engine, item.seen.shard, item.seen.segment),
+        ),
+        "RemoveSegments": _of_segments(
+            "segments", removal.remove, None, _SEEN, message=pb.RemoveSegments
+        ),
+        "FinishRemovals": _of_segments(
+            "segments", removal.finish, None, _SEEN, message=pb.FinishRemovals
+        ),
+    },
+)
+
+ENGINE: Final = Resource(
+    family=ENGINES,
+    row=rows.Engine,
+    service=_SERVICE,
+    serves=("DecommissionEngines", "RecommissionEngines", "ListEngines"),
+    servicer=EngineReads,
+    key=("name",),
+    cli=False,
+    table=False,
+    verbs={
+        verb: Verb(
+            apply_all=with_fleet("engines", apply),
+            validate=validation.each("engines", validation.check_engine),
+            reads=(BROKERS,),
+            examples=("engine-1",),
+        )
+        for verb, apply in (
+            ("Decommission", engines.decommission),
+            ("Recommission", engines.recommission),
+        )
+    },
+)
+
+DROP: Final = Resource(
+    family=DROPS,
+    row=rows.Drop,
+    service=_SERVICE,
+    serves=("AcknowledgeDrops", "ListDrops"),
+    servicer=EngineReads,
+    key=("engine", "shard_uid", "segment"),
+    counted=True,
+    cli=False,
+    table=False,
+    verbs={
+        "Acknowledge": Verb(
+            apply_all=removal.acknowledge_drops,
+            validate=validation.check_acknowledge_drops,
+            key=lambda dropped: keys.pack(dropped.shard_uid, dropped.segment),
+            reads=(BROKERS,),
+            command_examples=(
+                pb.AcknowledgeDrops(
+                    engine="engine-1",
+                    broker_epoch=1,
+                    segments=[pb.DroppedSegment(shard_uid=1, segment=0)],
+                ),
+            ),
+        ),
+        "ForgetDrops": Verb(
+            apply_all=with_fleet("keys", removal.forget),
+            validate=lambda _: None,
+            message=pb.ForgetDrops,
+            reads=(BROKERS,),
+            examples=(drop_key("engine-1", 1, 0),),
+        ),
+    },
+)
+
+RESOURCES: Final = (SHARD, SEGMENT, ENGINE, DROP)
+
+
+def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
+    return Query(message=message, group=GROUP, run=run, shard_key=constant_key, reads=reads)
+
+
+QUERIES: Final = (
+    _query(asked.GetShardQuery, shard_queries.get_shard),
+    _query(asked.ListShardsQuery, shard_queries.list_shards),
+    _query(asked.GetSegmentsQuery, segment_queries.get_segments),
+    _query(asked.ListSegmentsQuery, segment_queries.list_segments),
+    _query(asked.FindOrphansQuery, leader_queries.find_orphans, BROKERS),
+    _query(asked.FindRecoverableQuery, leader_queries.find_recoverable, BROKERS),
+    _query(asked.FindDisplacedQuery, leader_queries.find_displaced, BROKERS),
+    _query(asked.ListEnginesQuery, engine_queries.list_engines, BROKERS),
+    _query(asked.FindThinQuery, engine_queries.find_thin, BROKERS),
+    _query(asked.FindDeparturesQuery, engine_queries.find_departures, BROKERS),
+    _query(asked.ListDropsQuery, removal_queries.list_drops),
+    _query(asked.FindRemovableQuery, removal_queries.find_removable),
+    _query(asked.FindAbandonedQuery, removal_queries.find_abandoned, BROKERS),
+    _query(asked.FindLostDropsQuery, removal_queries.find_lost_drops, BROKERS),
+    _query(asked.GetHealthQuery, get_health),
+)

@@ -1,0 +1,56 @@
+"""The plugin's part in a tenant's deletion: its shards go, whether they name a topic or not."""
+
+from typing import Final
+
+from google.protobuf.empty_pb2 import Empty
+from quorate.builtin.tenant.api import TenantCascade, waiting_tenants
+from quorate.plugin import Controller, Extension, NodeApi, ShardRef
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.tenant_pb2 import FinishTenantCascade
+
+from quorate_storage_engine.bounds import LONGEST_LIST
+from quorate_storage_engine.families import GROUP, TENANTS
+from quorate_storage_engine.v1.commands_pb2 import DeleteShard, DeleteShards
+from quorate_storage_engine.v1.queries_pb2 import ListShardsQuery
+from quorate_storage_engine.v1.rows_pb2 import SHARD_STATUS_RUNNING, Shard
+
+#: The plugin's name in the rows of tenants that are being deleted.
+CASCADE: Final = "storage_engine"
+
+
+async def holds(node: NodeApi, tenant: str) -> bool:
+    """Tell whether a tenant has shards, those that are being deleted among them."""
+    return bool(await _shards(node, tenant, limit=1))
+
+
+async def delete_of_tenants(node: NodeApi, shard: ShardRef) -> None:
+    """Mark the shards of every tenant that waits for it, and say when none is left."""
+    async for tenant in waiting_tenants(node, CASCADE):
+        shards = await _shards(node, tenant.name, limit=LONGEST_LIST)
+        marks = [
+            DeleteShard(name=each.name, missing_ok=True)
+            for each in shards
+            if each.status == SHARD_STATUS_RUNNING
+        ]
+        if marks:
+            await node.propose(DeleteShards(shards=marks), BatchReply, if_leader=shard)
+        if not shards:
+            done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=CASCADE)
+            await node.propose(done, Empty, if_leader=shard)
+
+
+async def _shards(node: NodeApi, tenant: str, *, limit: int) -> list[Shard]:
+    query = ListShardsQuery(tenant=tenant, limit=limit)
+    return [shard async for shard in node.query(query, Shard)]
+
+
+DELETION: Final = Controller(
+    name="storage_engine.tenant_deletion",
+    group=GROUP,
+    run_once=delete_of_tenants,
+    interval_s=10.0,
+    wake_on=(TENANTS,),
+)
+TAKES_PART: Final = Extension(
+    point="tenant.cascades", name=CASCADE, value=TenantCascade(holds=holds)
+)

@@ -1,0 +1,1 @@
+"""The tests of the workspace, and what several of them share."""

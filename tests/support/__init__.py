@@ -1,0 +1,1 @@
+"""What the tests of the workspace stand on, and no wheel holds."""

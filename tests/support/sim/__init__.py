@@ -1,0 +1,1 @@
+"""Simulated clusters that host a domain of their own, whose every promise is judged."""
