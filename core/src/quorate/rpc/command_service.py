@@ -12,8 +12,8 @@ from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups, Proposal
 from quorate.groups.refusals import OutcomeUnknownError
 from quorate.groups.routing import routes
-from quorate.groups.routing.lanes import Lanes
-from quorate.groups.routing.parcels import Answered
+from quorate.groups.routing.ordered_stream import OrderedStream
+from quorate.groups.routing.requests import Answered
 from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
@@ -165,7 +165,9 @@ class CommandService:
             self._check_count(request.commands)
             yield request.commands
 
-    def _put(self, lanes: Lanes, commands: Iterable[tuple[command_pb2.Command, Answered]]) -> None:
+    def _put(
+        self, lanes: OrderedStream, commands: Iterable[tuple[command_pb2.Command, Answered]]
+    ) -> None:
         ends = _Deadlines(self._groups)
         for command, answered in commands:
             try:

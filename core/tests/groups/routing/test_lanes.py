@@ -19,7 +19,7 @@ from quorate.groups.refusals import (
     WrongShardError,
 )
 from quorate.groups.routing.forwarding import RUN_BYTES
-from quorate.groups.routing.lanes import Lanes
+from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Invalid, keys
 from quorate.plugin.slots import even_cut
@@ -36,7 +36,7 @@ class Stream:
         self.cluster = cluster
         self.pb = pb
         self.groups = cluster.nodes[on].groups
-        self.lanes: Lanes = self.groups.lanes()
+        self.lanes: OrderedStream = self.groups.lanes()
         self.answers: dict[str, Answer | Exception] = {}
         #: In the order in which they were answered.
         self.order: list[str] = []

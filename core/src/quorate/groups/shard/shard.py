@@ -28,6 +28,7 @@ from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.freshness import Freshness
 from quorate.groups.shard.log_keeper import LogHold, LogKeeper, TailJournal
 from quorate.groups.shard.log_waits import LogWaits
+from quorate.groups.shard.loop_budget import LoopBudget
 from quorate.groups.shard.member_change import MemberChange
 from quorate.groups.shard.ports import (
     Membership,
@@ -38,7 +39,6 @@ from quorate.groups.shard.ports import (
 )
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import RemovalWatch, RemovedError
-from quorate.groups.shard.rests import Rests
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
 from quorate.groups.shard.status import ShardStatus, Staleness
@@ -93,7 +93,7 @@ class Shard:
         epoch: int = 0,
         membership: MembershipPort | None = None,
         space: FreeSpace | None = None,
-        rests: Rests | None = None,
+        rests: LoopBudget | None = None,
         node_clock: Callable[[str], int | None] | None = None,
         alarms: Alarms | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,

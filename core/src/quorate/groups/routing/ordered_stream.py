@@ -8,16 +8,16 @@ from typing import Final
 from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
-from quorate.groups.routing.carrying import Call, Carrier
-from quorate.groups.routing.parcels import Answered, Parcel, Proposal
+from quorate.groups.routing.delivery import Call, Delivery
+from quorate.groups.routing.requests import Answered, Part, Proposal
 from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
 
-#: Makes the parcels of a command; one that cannot be right is answered, and there are none.
-Place = Callable[[Proposal, Answered], Sequence[Parcel]]
+#: Makes the parts of a command; one that cannot be right is answered, and there are none.
+Place = Callable[[Proposal, Answered], Sequence[Part]]
 
 
-class Lanes:
+class OrderedStream:
     """A lane a shard, in which one run of commands is under way at a time.
 
     What comes meanwhile is the next run: the more comes, the more goes at once. So a run may be
@@ -27,18 +27,18 @@ class Lanes:
     def __init__(
         self,
         place: Place,
-        carrier: Carrier,
+        carrier: Delivery,
         loop: asyncio.AbstractEventLoop,
         admissions: Admissions,
         *,
         caller: str,
     ) -> None:
         self._place: Final = place
-        self._carrier: Final = carrier
+        self._delivery: Final = carrier
         self._loop: Final = loop
         self._call: Final = Call(caller=caller, ordered=True)
         self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
-        self._waiting: Final[dict[ShardId, deque[Parcel]]] = {}
+        self._waiting: Final[dict[ShardId, deque[Part]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
@@ -47,8 +47,8 @@ class Lanes:
         self._entrance.put(proposal, answered)
 
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
-        for parcel in self._place(proposal, answered):
-            shard = parcel.share.shard
+        for part in self._place(proposal, answered):
+            shard = part.share.shard
             lane = self._waiting.get(shard)
             if lane is None:
                 lane = self._waiting[shard] = deque()
@@ -56,9 +56,9 @@ class Lanes:
                 running = self._loop.create_task(self._run(shard, lane))
                 self._running.add(running)
                 running.add_done_callback(self._running.discard)
-            lane.append(parcel)
-            if parcel.order.deadline < self._patience.due:
-                self._patience.by(parcel.order.deadline)
+            lane.append(part)
+            if part.request.deadline < self._patience.due:
+                self._patience.by(part.request.deadline)
 
     async def close(self) -> None:
         """Propose nothing more. What was proposed goes on, and nothing is answered any more."""
@@ -70,9 +70,9 @@ class Lanes:
         if running:
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, shard: ShardId, lane: deque[Parcel]) -> None:
+    async def _run(self, shard: ShardId, lane: deque[Part]) -> None:
         while lane:
-            await self._carrier.carry(shard, self._carrier.next_run(lane), self._call)
+            await self._delivery.deliver(shard, self._delivery.next_run(lane), self._call)
         del self._waiting[shard]
 
     def _expire(self, now: float) -> float | None:
@@ -81,16 +81,16 @@ class Lanes:
         for lane in self._waiting.values():
             waiting = list(lane)
             lane.clear()
-            for parcel in waiting:
-                deadline = parcel.order.deadline
+            for part in waiting:
+                deadline = part.request.deadline
                 if deadline > now:
-                    lane.append(parcel)
+                    lane.append(part)
                     again = deadline if again is None else min(again, deadline)
                     continue
-                parcel.end(
+                part.end(
                     NotProposedInTimeError(
-                        f"{parcel.logged.type} waited behind others of its stream for shard "
-                        f"{parcel.share.shard} until its deadline, and was not proposed: try again"
+                        f"{part.logged.type} waited behind others of its stream for shard "
+                        f"{part.share.shard} until its deadline, and was not proposed: try again"
                     )
                 )
         return again
