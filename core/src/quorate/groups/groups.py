@@ -133,8 +133,8 @@ class Groups:
         await self._delivery.deliver_all(parts, Call(caller=caller))
         return [answers[place] for place in range(len(answers))]
 
-    def lanes(self, *, caller: str = "") -> OrderedStream:
-        """Return the lanes of a new stream of commands; whoever has it closes it."""
+    def ordered(self, *, caller: str = "") -> OrderedStream:
+        """Return what takes the commands of a new stream; its user closes it."""
         return OrderedStream(
             self._place, self._delivery, self._loop, self.admissions, caller=caller
         )

@@ -1,4 +1,4 @@
-"""The generic lanes of writes: public commands of any plugin, many in a call or in a stream."""
+"""The generic writes: public commands of any plugin, many in a call or in a stream."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ class CommandService:
 
         A message that cannot be right ends the stream, once all before it is answered.
         """
-        lanes = self._groups.lanes()
+        ordered = self._groups.ordered()
 
         def put(commands: Iterable[tuple[command_pb2.Command, Answered]]) -> None:
-            self._put(lanes, commands)
+            self._put(ordered, commands)
 
         room = _reply_room(self._limits, 1)
 
@@ -116,7 +116,7 @@ class CommandService:
             await reading
         finally:
             reading.cancel()
-            await asyncio.gather(reading, lanes.close(), return_exceptions=True)
+            await asyncio.gather(reading, ordered.close(), return_exceptions=True)
 
     async def OpenSession(
         self, request: command_pb2.OpenSessionRequest, context: object
@@ -166,7 +166,7 @@ class CommandService:
             yield request.commands
 
     def _put(
-        self, lanes: OrderedStream, commands: Iterable[tuple[command_pb2.Command, Answered]]
+        self, ordered: OrderedStream, commands: Iterable[tuple[command_pb2.Command, Answered]]
     ) -> None:
         ends = _Deadlines(self._groups)
         for command, answered in commands:
@@ -175,7 +175,7 @@ class CommandService:
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 answered(error)
             else:
-                lanes.put(proposal, answered)
+                ordered.put(proposal, answered)
 
     def _proposal(self, command: command_pb2.Command, ends: _Deadlines) -> Proposal:
         size, most = len(command.payload), self._limits.command_bytes

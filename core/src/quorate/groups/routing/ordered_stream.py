@@ -18,7 +18,7 @@ Place = Callable[[Proposal, Answered], Sequence[Part]]
 
 
 class OrderedStream:
-    """A lane a shard, in which one run of commands is under way at a time.
+    """A queue a shard, of which one run of commands is under way at a time.
 
     What comes meanwhile is the next run: the more comes, the more goes at once. So a run may be
     tried again, while its deadlines last, without anything overtaking it.
@@ -49,14 +49,14 @@ class OrderedStream:
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
         for part in self._place(proposal, answered):
             shard = part.share.shard
-            lane = self._waiting.get(shard)
-            if lane is None:
-                lane = self._waiting[shard] = deque()
+            queue = self._waiting.get(shard)
+            if queue is None:
+                queue = self._waiting[shard] = deque()
                 # All that is put in this turn of the loop comes into its first run.
-                running = self._loop.create_task(self._run(shard, lane))
+                running = self._loop.create_task(self._run(shard, queue))
                 self._running.add(running)
                 running.add_done_callback(self._running.discard)
-            lane.append(part)
+            queue.append(part)
             if part.request.deadline < self._patience.due:
                 self._patience.by(part.request.deadline)
 
@@ -70,21 +70,21 @@ class OrderedStream:
         if running:
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, shard: ShardId, lane: deque[Part]) -> None:
-        while lane:
-            await self._delivery.deliver(shard, self._delivery.next_run(lane), self._call)
+    async def _run(self, shard: ShardId, queue: deque[Part]) -> None:
+        while queue:
+            await self._delivery.deliver(shard, self._delivery.next_run(queue), self._call)
         del self._waiting[shard]
 
     def _expire(self, now: float) -> float | None:
         """End what waits behind a run for too long."""
         again: float | None = None
-        for lane in self._waiting.values():
-            waiting = list(lane)
-            lane.clear()
+        for queue in self._waiting.values():
+            waiting = list(queue)
+            queue.clear()
             for part in waiting:
                 deadline = part.request.deadline
                 if deadline > now:
-                    lane.append(part)
+                    queue.append(part)
                     again = deadline if again is None else min(again, deadline)
                     continue
                 part.end(
