@@ -102,6 +102,8 @@ class Evaluator:
         self.begin()
         #: How many commands failed by a bug since the start.
         self.failures = 0
+        #: How many writes took longer than `slow_s` since the start.
+        self.slow = 0
 
     def evaluate(
         self,
@@ -184,6 +186,7 @@ class Evaluator:
         )
 
     def _warn_slow(self, commands: Sequence[LoggedCommand], took_s: float) -> None:
+        self.slow += 1
         name = commands[0].type if commands else "nothing"
         _log.warning(
             "%d commands of shard %s, %s first, took %d ms to evaluate; this node did nothing else"
