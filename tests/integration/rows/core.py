@@ -10,6 +10,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     PauseControllerRequest,
+    PurgePluginRequest,
     RecoverShardRequest,
     RemoveMemberRequest,
     ResumeControllerRequest,
@@ -201,6 +202,11 @@ ADMIN: Final = {
             (RecoverShardRequest(shard="nothing/0", node="n2"), "shard"),
             (RecoverShardRequest(shard="metadata/0"), "node"),
         ),
+    ),
+    "PurgePlugin": Row(
+        empty="plugin",
+        large=((PurgePluginRequest(plugin=TEXT), "plugin"),),
+        wrong=((PurgePluginRequest(plugin="kv"), REFUSED),),
     ),
     "PauseController": Row(empty="name", large=((PauseControllerRequest(name=TEXT), "name"),)),
     "ResumeController": Row(empty="name", large=((ResumeControllerRequest(name=TEXT), "name"),)),

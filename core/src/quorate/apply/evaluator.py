@@ -163,6 +163,8 @@ class Evaluator:
         self._standing = Standing(
             shard=self._shard,
             mirrored=self._program.mirrored,
+            plugins=self._program.plugins,
+            families=lambda: self._data.families,
             slots=SlotSet.decode(self._data.get(SLOTS, slot_set.KEY)),
             generation=self._data.record.generation,
             sessions_ms=sessions.first_check(self._data),
