@@ -556,7 +556,7 @@ SCHEMA: Final = {
     "CreateBatch": Row(
         empty="schemas",
         large=((CreateSchemas(schemas=[schema()] * MANY), "schemas"),),
-        wrong=((CreateSchemas(schemas=[CreateSchema()]), "schemas[0].tenant"),),
+        wrong=((CreateSchemas(schemas=[CreateSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Put": Row(
         empty="tenant",
@@ -569,7 +569,7 @@ SCHEMA: Final = {
     "PutBatch": Row(
         empty="schemas",
         large=((PutSchemas(schemas=[put_schema()] * MANY), "schemas"),),
-        wrong=((PutSchemas(schemas=[PutSchema()]), "schemas[0].tenant"),),
+        wrong=((PutSchemas(schemas=[PutSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Update": Row(
         empty="tenant",
@@ -578,8 +578,10 @@ SCHEMA: Final = {
     ),
     "UpdateBatch": Row(
         empty="schemas",
-        large=((UpdateSchemas(schemas=[UpdateSchema()] * MANY), "schemas"),),
-        wrong=((UpdateSchemas(schemas=[UpdateSchema()]), "schemas[0].tenant"),),
+        large=(
+            (UpdateSchemas(schemas=[UpdateSchema(**BINDING, definition=b"{}")] * MANY), "schemas"),
+        ),
+        wrong=((UpdateSchemas(schemas=[UpdateSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Delete": Row(
         empty="tenant",
@@ -588,8 +590,8 @@ SCHEMA: Final = {
     ),
     "DeleteBatch": Row(
         empty="schemas",
-        large=((DeleteSchemas(schemas=[DeleteSchema()] * MANY), "schemas"),),
-        wrong=((DeleteSchemas(schemas=[DeleteSchema()]), "schemas[0].tenant"),),
+        large=((DeleteSchemas(schemas=[DeleteSchema(**BINDING)] * MANY), "schemas"),),
+        wrong=((DeleteSchemas(schemas=[DeleteSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Bind": Row(
         empty="tenant",
@@ -598,8 +600,8 @@ SCHEMA: Final = {
     ),
     "BindBatch": Row(
         empty="bindings",
-        large=((BindSchemas(bindings=[BindSchema()] * MANY), "bindings"),),
-        wrong=((BindSchemas(bindings=[BindSchema()]), "bindings[0].tenant"),),
+        large=((BindSchemas(bindings=[BindSchema(**BINDING, resource="r")] * MANY), "bindings"),),
+        wrong=((BindSchemas(bindings=[BindSchema()]), InPlace("bindings[0].tenant")),),
     ),
     "Unbind": Row(
         empty="tenant",
@@ -608,8 +610,10 @@ SCHEMA: Final = {
     ),
     "UnbindBatch": Row(
         empty="bindings",
-        large=((UnbindSchemas(bindings=[UnbindSchema()] * MANY), "bindings"),),
-        wrong=((UnbindSchemas(bindings=[UnbindSchema()]), "bindings[0].tenant"),),
+        large=(
+            (UnbindSchemas(bindings=[UnbindSchema(**BINDING, resource="r")] * MANY), "bindings"),
+        ),
+        wrong=((UnbindSchemas(bindings=[UnbindSchema()]), InPlace("bindings[0].tenant")),),
     ),
     "Get": Row(empty="tenant", large=((GetSchema(tenant="t", name=TEXT), "name"),)),
     "List": Row(

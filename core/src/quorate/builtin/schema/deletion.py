@@ -4,19 +4,11 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.builtin.schema.families import GROUP, TENANTS
+from quorate.builtin.schema.rows import GROUP
 from quorate.builtin.tenant.api import TenantCascade, erase_waiting
 from quorate.plugin import Controller, Extension, NodeApi, ShardRef
-from quorate.v1.schema_pb2 import (
-    DeleteSchema,
-    DeleteSchemas,
-    ListSchemaBindings,
-    ListSchemas,
-    SchemaBindingPage,
-    SchemaPage,
-    UnbindSchema,
-    UnbindSchemas,
-)
+from quorate.plugin.resource.tenants import CASCADES, TENANTS
+from quorate.v1 import schema_pb2 as pb
 
 #: The domain's name in the rows of tenants that are being deleted.
 CASCADE: Final = "schema"
@@ -38,13 +30,13 @@ async def delete_of_tenants(node: NodeApi, shard: ShardRef) -> None:
 
 async def _erasure(node: NodeApi, tenant: str) -> Message | None:
     """Return the next command that deletes something of a tenant; None: nothing is left."""
-    query = ListSchemaBindings(tenant=tenant, limit=_BINDINGS)
-    [bound] = [page async for page in node.query(query, SchemaBindingPage)]
+    query = pb.ListSchemaBindings(tenant=tenant, limit=_BINDINGS)
+    [bound] = [page async for page in node.query(query, pb.SchemaBindingPage)]
     if bound.bindings:
-        return UnbindSchemas(
+        return pb.UnbindSchemas(
             bindings=[
-                UnbindSchema(
-                    tenant=each.tenant, resource=each.resource, name=each.name, missing_ok=True
+                pb.UnbindSchema(
+                    tenant=tenant, resource=each.resource, name=each.name, missing_ok=True
                 )
                 for each in bound.bindings
             ]
@@ -52,17 +44,17 @@ async def _erasure(node: NodeApi, tenant: str) -> Message | None:
     found = await _schemas(node, tenant, limit=_SCHEMAS)
     if not found.schemas:
         return None
-    return DeleteSchemas(
+    return pb.DeleteSchemas(
         schemas=[
-            DeleteSchema(tenant=each.tenant, name=each.name, missing_ok=True)
+            pb.DeleteSchema(tenant=tenant, name=each.name, missing_ok=True)
             for each in found.schemas
         ]
     )
 
 
-async def _schemas(node: NodeApi, tenant: str, *, limit: int) -> SchemaPage:
-    query = ListSchemas(tenant=tenant, limit=limit)
-    [page] = [page async for page in node.query(query, SchemaPage)]
+async def _schemas(node: NodeApi, tenant: str, *, limit: int) -> pb.SchemaPage:
+    query = pb.ListSchemas(tenant=tenant, limit=limit)
+    [page] = [page async for page in node.query(query, pb.SchemaPage)]
     return page
 
 
@@ -73,6 +65,4 @@ DELETION: Final = Controller(
     interval_s=10.0,
     wake_on=(TENANTS,),
 )
-TAKES_PART: Final = Extension(
-    point="tenant.cascades", name=CASCADE, value=TenantCascade(holds=holds)
-)
+TAKES_PART: Final = Extension(point=CASCADES, name=CASCADE, value=TenantCascade(holds=holds))
