@@ -244,7 +244,7 @@ COORDINATORS: Final = {
         wrong=((ReleaseCoordinator(role="r", key=STRANGE), "key"),),
     ),
     "ReleaseBatch": Row(
-        empty=None,
+        empty="coordinators",
         large=((ReleaseCoordinators(coordinators=[RELEASE] * MANY), "coordinators"),),
         wrong=(
             (
@@ -263,6 +263,7 @@ COORDINATORS: Final = {
     ),
 }
 BROKER: Final = RegisterBroker(name="b", cluster_name="c")
+LIFE: Final[dict[str, Any]] = {"name": "b", "epoch": 1}
 CLUSTER: Final = {
     "Register": Row(
         empty="name",
@@ -279,12 +280,9 @@ CLUSTER: Final = {
         ),
     ),
     "RegisterBatch": Row(
-        # Nothing is registered, and nothing is logged.
-        empty=None,
-        large=(
-            (RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),
-            (RegisterBrokers(brokers=[BROKER, RegisterBroker(name=TEXT)]), "brokers[1].name"),
-        ),
+        empty="brokers",
+        large=((RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),),
+        wrong=((RegisterBrokers(brokers=[RegisterBroker(name=TEXT)]), InPlace("brokers[0].name")),),
     ),
     "Unregister": Row(
         empty="name",
@@ -292,9 +290,9 @@ CLUSTER: Final = {
         wrong=((UnregisterBroker(name="b"), "epoch"),),
     ),
     "UnregisterBatch": Row(
-        empty=None,
-        large=((UnregisterBrokers(brokers=[UnregisterBroker()] * MANY), "brokers"),),
-        wrong=((UnregisterBrokers(brokers=[UnregisterBroker()]), "brokers[0].name"),),
+        empty="brokers",
+        large=((UnregisterBrokers(brokers=[UnregisterBroker(**LIFE)] * MANY), "brokers"),),
+        wrong=((UnregisterBrokers(brokers=[UnregisterBroker()]), InPlace("brokers[0].name")),),
     ),
     "Heartbeat": Row(
         empty="name",
@@ -302,9 +300,9 @@ CLUSTER: Final = {
         wrong=((SendHeartbeat(name="b"), "epoch"),),
     ),
     "HeartbeatBatch": Row(
-        empty=None,
-        large=((SendHeartbeats(heartbeats=[SendHeartbeat()] * MANY), "heartbeats"),),
-        wrong=((SendHeartbeats(heartbeats=[SendHeartbeat()]), "heartbeats[0].name"),),
+        empty="heartbeats",
+        large=((SendHeartbeats(heartbeats=[SendHeartbeat(**LIFE)] * MANY), "heartbeats"),),
+        wrong=((SendHeartbeats(heartbeats=[SendHeartbeat()]), InPlace("heartbeats[0].name")),),
     ),
     "Get": Row(empty="name", large=((GetBrokerRequest(name=TEXT), "name"),)),
     "List": Row(
