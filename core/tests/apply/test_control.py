@@ -11,6 +11,7 @@ from quorate.apply.outcomes import Outcome
 from quorate.apply.placement import KEY, Placement
 from quorate.plugin import Row, keys
 from quorate.plugin.catalog import Catalog, build
+from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog, RowChange, decode
 from quorate.v1 import control_pb2
 from quorate.v1.control_pb2 import (
@@ -257,6 +258,15 @@ def test_a_purge_that_was_interrupted_leaves_true_counts(
     retired.catalog = catalog
     retired.open()
     assert retired.applier.counts() == {"tested.olds": 0, "tested.tallies": 1}
+
+
+def test_rows_that_were_never_counted_are_deleted_as_well(retired: Machine) -> None:
+    batch = Batch()
+    batch.put("core.counts", b"tested.olds", bytes(8))
+    retired.data.commit(batch, retired.data.record)
+
+    assert ("tested.olds", 1) in purged(retired)
+    assert left(retired) == {"core.sequences": [b"tested.ids"]}
 
 
 @pytest.mark.parametrize("plugin", ["tested", "core"])

@@ -343,8 +343,11 @@ class ShardTxn(ShardReader):
         for key in keys:
             self._layer.delete(family, key)
             self._note(family, Kind.DELETED, key, self._head)
-        if self._layer.get(COUNTS, family.encode()) is not None:
-            self._count(family, -len(keys))
+        counted = self._layer.get(COUNTS, family.encode())
+        if counted is not None:
+            # Rows from before the family was counted are not in it.
+            left = max(0, number_of(counted) - len(keys))
+            self._layer.put(COUNTS, family.encode(), _NUMBER.pack(left))
 
     def next_id(self, sequence: str) -> int:
         """Return the next number of a sequence, with the shard's number in the top 16 bits.
