@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.builtin.schema import apply, deletion, validation
+from quorate.builtin.schema import apply, validation
+from quorate.builtin.schema.deletion import holdings
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
 from quorate.plugin import (
@@ -17,6 +18,7 @@ from quorate.plugin import (
     Verb,
     hookimpl,
 )
+from quorate.plugin.resource import bind, tenant_deletion
 from quorate.v1 import schema_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
@@ -39,7 +41,7 @@ SCHEMA: Final = Resource(
     key=("tenant", "name"),
     tenant="tenant",
     changed=apply.changed,
-    # The versions of a thousand schemas are too much for one command.
+    # `_DELETION` does it: the versions of a thousand schemas are too much for one command.
     cascade=False,
     cli=False,
     table=False,
@@ -94,6 +96,9 @@ BINDING: Final = Resource(
 )
 
 
+_DELETION: Final = tenant_deletion("schema", [bind(SCHEMA)], holdings(SCHEMA, BINDING), GROUP)
+
+
 @hookimpl
 def quorate_resources() -> Sequence[Resource[Any]]:
     return [SCHEMA, BINDING]
@@ -109,14 +114,14 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return QUERIES
+    return (*QUERIES, *_DELETION.queries)
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [deletion.DELETION]
+    return _DELETION.controllers
 
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [deletion.TAKES_PART]
+    return _DELETION.extensions
