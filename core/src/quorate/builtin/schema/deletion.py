@@ -27,7 +27,8 @@ def holdings(
             for first in range(0, len(page), _SCHEMAS):
                 yield page[first : first + _SCHEMAS]
 
-    return Holding(keys_of=bound.keys_of, erase=_unbind), replace(whole, keys_of=few)
+    bound_rows = Holding(keys_of=bound.keys_of, erase=_unbind)
+    return bound_rows, replace(whole, keys_of=few)
 
 
 def _unbind(_: NodeApi, found: Sequence[bytes]) -> Message:
