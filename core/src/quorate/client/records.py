@@ -263,9 +263,16 @@ class Records(Generic[R]):
             write.of(items[first : first + _AT_ONCE], like)
             for first in range(0, len(items) or 1, _AT_ONCE)
         ]
-        by_hand = next(iter(write.batches), None) if write.spec.by_hand else None
-        if by_hand is not None:
-            method = self._service + by_hand
+        by_hand = write.spec.by_hand
+        single = next((name for name, holder in write.singles.items() if not holder), None)
+        if by_hand and single is not None and not many:
+            kind: Any = self._resource.service.methods_by_name[single].output_type
+            answer = await self._q.call(
+                self._service + single, items[0], GetMessageClass(kind), timeout_s=timeout_s
+            )
+            return answer if isinstance(answer, self._answer) else None
+        if by_hand:
+            method = self._service + write.batches[0]
             replies = [
                 await self._q.call(method, part, BatchReply, timeout_s=timeout_s) for part in parts
             ]
@@ -287,7 +294,7 @@ class Records(Generic[R]):
         try:
             return await self._call(read, self._named(read.request, key), key, timeout_s)
         except RejectedError as error:
-            if error.code == "NOT_FOUND":
+            if error.code == self._resource.missing:
                 return None
             raise
 
@@ -295,7 +302,7 @@ class Records(Generic[R]):
         """Ask the leader of the rows' shard, where one shard has them."""
         shard_key: bytes | None = None
         if not self._resource.shard_by:
-            shard_key = b""
+            shard_key = self._resource.shard_key
         elif key is not None:
             shard_key = self._binding.shard_of(
                 self._binding.key_of(self._named(self._resource.row, key))

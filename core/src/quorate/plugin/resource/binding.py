@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from quorate.plugin import keys
-from quorate.plugin.declarations import constant_key
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.declaration import Resource, Verb
 from quorate.plugin.singles import is_repeated
@@ -153,7 +152,7 @@ class Binding:
         """Return the shard key of a row's key."""
         count = len(self.resource.shard_by)
         if not count:
-            return constant_key
+            return self._only_shard
         if count == len(self.resource.key):
             return bytes
         return lambda key: keys.pack(*keys.unpack(key)[:count])
@@ -162,7 +161,7 @@ class Binding:
         """Return the shard key of a verb's items."""
         fields = self.resource.shard_by
         if not fields:
-            return constant_key
+            return self._only_shard
         key_of = self.key_of_item(write)
         if len(fields) == len(self.resource.key):
             return key_of
@@ -171,11 +170,19 @@ class Binding:
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
 
+    def _only_shard(self, _: object) -> bytes:
+        return self.resource.shard_key
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """What requests call the parts of the key."""
+        return tuple(name.rpartition(".")[2] for name in self.resource.key)
+
     def named(self, item: Any) -> str:
         """Return how messages name a row: its name, and what that is of."""
         if isinstance(item, str):
             return item
-        get = [str(getattr(item, name)) for name in self.resource.key]
+        get = [str(attrgetter(name)(item)) for name in self.resource.key]
         return " of ".join(reversed(get))
 
     @cached_property
@@ -278,7 +285,7 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                if name not in known:
+                if not FieldMask(paths=[name]).IsValidForDescriptor(self._row):
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         f"use one of {', '.join(known)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -110,7 +111,7 @@ class Reads:
         if self._lists is None:
             return ()
         known = self.binding.resource.row.DESCRIPTOR.fields_by_name
-        leading = set(self.binding.resource.key[:-1])
+        leading = set(self.binding.parts[:-1])
         return tuple(
             (each.name, each.has_presence)
             for each in self._lists.request.DESCRIPTOR.fields
@@ -159,7 +160,8 @@ class Reads:
         check_key_of(binding, request, "")
         [row] = await self.rows(node, [binding.key_of(request)], request)
         if row is None:
-            raise Rejected("NOT_FOUND", f"there is no {binding.noun} {binding.named(request)}")
+            missing = f"there is no {binding.noun} {binding.named(request)}"
+            raise Rejected(binding.resource.missing, missing)
         return shown(binding)(row.value, row.revision)
 
     async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
@@ -185,6 +187,8 @@ class Reads:
         """Return a page of rows in its wire form."""
         size = getattr(request, "page_size", 0)
         check_page_size("page_size", size)
+        if self.binding.resource.check_list is not None:
+            self.binding.resource.check_list(request)
         start, end, shard_key = self.range_of(request)
         token = request.page_token
         if len(token) > LONGEST_KEY:
@@ -230,10 +234,12 @@ class Reads:
     async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys that begin with these parts, page by page."""
         start, end = keys.prefix(*leading) if leading else _ALL
+        resource = self.binding.resource
+        shard_key = None if resource.shard_by else resource.shard_key
         token = b"\0"
         while token:
             rows, token, _ = await self._page(
-                node, None, start, end, None, LARGEST_PAGE, keys_only=True
+                node, None, start, end, shard_key, LARGEST_PAGE, keys_only=True
             )
             if rows:
                 yield [row.key for row in rows]
@@ -245,7 +251,7 @@ class Reads:
         Refuses parts of the key that leave out one before them.
         """
         binding = self.binding
-        leading = binding.resource.key[:-1]
+        *leading, last = binding.parts
         known = request.DESCRIPTOR.fields_by_name
         given: list[Any] = []
         for position, name in enumerate(leading):
@@ -257,17 +263,19 @@ class Reads:
                 raise Invalid(name, f"must be empty when no {before} is given")
             check_part(binding, name, value, name)
             given.append(value)
-        prefix = getattr(request, "prefix", "")
+        field = f"{last}_prefix" if f"{last}_prefix" in known else "prefix"
+        prefix = getattr(request, field, "")
         if prefix and len(given) < len(leading):
-            raise Invalid("prefix", f"must be empty when no {leading[len(given)]} is given")
+            raise Invalid(field, f"must be empty when no {leading[len(given)]} is given")
         if prefix:
-            check_text("prefix", prefix, LONGEST_KEY)
+            check_text(field, prefix, LONGEST_KEY)
             start, end = keys.opening(*given, prefix)
         else:
             start, end = keys.prefix(*given) if given else _ALL
         count = len(binding.resource.shard_by)
-        shard_key = keys.pack(*given[:count]) if len(given) >= count else None
-        return start, end, shard_key
+        if not count:
+            return start, end, binding.resource.shard_key
+        return start, end, keys.pack(*given[:count]) if len(given) >= count else None
 
     async def _page(
         self,
@@ -318,7 +326,7 @@ async def read_rows(
 def check_key_of(binding: Binding, item: Any, path: str) -> None:
     """Refuse what cannot be the key of a row."""
     for name in binding.resource.key:
-        check_part(binding, name, getattr(item, name), f"{path}{name}")
+        check_part(binding, name, attrgetter(name)(item), f"{path}{name}")
 
 
 def check_part(binding: Binding, name: str, value: Any, path: str) -> None:

@@ -14,31 +14,12 @@ from google.protobuf.message import Message
 from quorate.plugin import Controller, Metric, NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_connector import families
 from quorate_connector.config import ConnectorConfig
 from quorate_connector.metrics import ASSIGNED, RECLAIMED, RELEASED, TASKS, WORKERS as AVAILABLE
 from quorate_connector.scheduling.plan import Fleet, Move, Seat, even_out, place
 from quorate_connector.scheduling.queries import MOST
-from quorate_connector.shard import GROUP
-from quorate_connector.tasks.families import TASKS as TASK_ROWS
-from quorate_connector.v1.scheduling_pb2 import (
-    FindHeldQuery,
-    FindWaitingQuery,
-    Holding,
-    Placeable,
-    Survey,
-    SurveyQuery,
-)
-from quorate_connector.v1.tasks_pb2 import (
-    Assignment,
-    AssignTasks,
-    Reclaim,
-    ReclaimTasks,
-    Release,
-    ReleaseTasks,
-    TaskState,
-)
-from quorate_connector.workers.brokers import BROKERS
-from quorate_connector.workers.families import WORKERS
+from quorate_connector.v1 import scheduling_pb2 as asked, tasks_pb2 as pb
 
 T = TypeVar("T")
 
@@ -67,31 +48,35 @@ async def schedule(node: NodeApi, shard: ShardRef) -> None:
         for each in survey.candidates
         if each.available
     )
-    _tell(node, survey)
+    _observe(node, survey)
     kinds = [each.kind for each in survey.waiting]
     if not await _assign(node, shard, fleet, holdings, kinds, config):
         await _even_out(node, shard, fleet, holdings, config)
 
 
-async def _survey(node: NodeApi) -> Survey:
-    [survey] = [found async for found in node.query(SurveyQuery(), Survey)]
+async def _survey(node: NodeApi) -> asked.Survey:
+    [survey] = [found async for found in node.query(asked.SurveyQuery(), asked.Survey)]
     return survey
 
 
-async def _reclaim(node: NodeApi, shard: ShardRef, lost: Sequence[Holding], batch: int) -> None:
+async def _reclaim(
+    node: NodeApi, shard: ShardRef, lost: Sequence[asked.Holding], batch: int
+) -> None:
     reclaims = [
-        Reclaim(task=each.task, expected_epoch=each.epoch)
+        pb.Reclaim(task=each.task, expected_epoch=each.epoch)
         for holding in lost
         async for page in _held(node, holding.worker, holding.worker_epoch)
         for each in page
     ]
-    commands = [ReclaimTasks(reclaims=part) for part in _parts(reclaims, batch)]
+    commands = [pb.ReclaimTasks(reclaims=part) for part in _parts(reclaims, batch)]
     await _carry_out(node, shard, RECLAIMED, commands)
 
 
-async def _drain(node: NodeApi, shard: ShardRef, drained: Sequence[Holding], batch: int) -> None:
+async def _drain(
+    node: NodeApi, shard: ShardRef, drained: Sequence[asked.Holding], batch: int
+) -> None:
     releases = [
-        Release(
+        pb.Release(
             task=each.task,
             expected_epoch=each.epoch,
             timeout_ms=holding.release_timeout_ms,
@@ -109,7 +94,7 @@ async def _assign(
     node: NodeApi,
     shard: ShardRef,
     fleet: Fleet,
-    holdings: Sequence[Holding],
+    holdings: Sequence[asked.Holding],
     kinds: Sequence[bytes],
     config: ConnectorConfig,
 ) -> bool:
@@ -123,7 +108,7 @@ async def _assign(
     for holding in holdings:
         loads[holding.worker] -= holding.leaving
     placed = [
-        Assignment(
+        pb.Assignment(
             task=task.task,
             expected_epoch=task.epoch,
             worker=seat.worker,
@@ -132,7 +117,7 @@ async def _assign(
         )
         for task, seat in place(fleet, loads, waiting)
     ]
-    commands = [AssignTasks(assignments=part) for part in _parts(placed, config.batch)]
+    commands = [pb.AssignTasks(assignments=part) for part in _parts(placed, config.batch)]
     await _carry_out(node, shard, ASSIGNED, commands)
     return bool(placed)
 
@@ -141,7 +126,7 @@ async def _even_out(
     node: NodeApi,
     shard: ShardRef,
     fleet: Fleet,
-    holdings: Sequence[Holding],
+    holdings: Sequence[asked.Holding],
     config: ConnectorConfig,
 ) -> None:
     """Have some tasks leave workers that have more than others, once earlier ones have left."""
@@ -149,7 +134,7 @@ async def _even_out(
         return
     moves = even_out(fleet, _shares(fleet, holdings), config.releases)
     releases = [
-        Release(
+        pb.Release(
             task=each.task,
             expected_epoch=each.epoch,
             timeout_ms=round(config.release_timeout_s * 1_000),
@@ -161,7 +146,7 @@ async def _even_out(
     await _release(node, shard, releases, config.batch)
 
 
-async def _of_kinds(node: NodeApi, seat: Seat, moves: Sequence[Move]) -> list[Placeable]:
+async def _of_kinds(node: NodeApi, seat: Seat, moves: Sequence[Move]) -> list[asked.Placeable]:
     """Return as many tasks of each kind as are to leave a worker."""
     wanted = Counter(move.kind for move in moves if move.worker == seat.worker)
     found = []
@@ -175,8 +160,10 @@ async def _of_kinds(node: NodeApi, seat: Seat, moves: Sequence[Move]) -> list[Pl
     return found
 
 
-async def _release(node: NodeApi, shard: ShardRef, releases: Sequence[Release], batch: int) -> None:
-    commands = [ReleaseTasks(releases=part) for part in _parts(releases, batch)]
+async def _release(
+    node: NodeApi, shard: ShardRef, releases: Sequence[pb.Release], batch: int
+) -> None:
+    commands = [pb.ReleaseTasks(releases=part) for part in _parts(releases, batch)]
     await _carry_out(node, shard, RELEASED, commands)
 
 
@@ -194,20 +181,20 @@ async def _carry_out(
             reply = await node.propose(command, BatchReply, if_leader=shard)
             node.count(counter.name, reply.items - len(reply.refusals))
 
-    lanes = [asyncio.ensure_future(propose_in_turn()) for _ in range(AT_A_TIME)]
+    running = [asyncio.ensure_future(propose_in_turn()) for _ in range(AT_A_TIME)]
     try:
-        await asyncio.gather(*lanes)
+        await asyncio.gather(*running)
     finally:
-        for lane in lanes:
-            lane.cancel()
-        await asyncio.gather(*lanes, return_exceptions=True)
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[first : first + size] for first in range(0, len(items), size))
 
 
-def _shares(fleet: Fleet, holdings: Iterable[Holding]) -> dict[str, Counter[bytes]]:
+def _shares(fleet: Fleet, holdings: Iterable[asked.Holding]) -> dict[str, Counter[bytes]]:
     """Return how many tasks of each kind the workers have that can be given some."""
     shares: dict[str, Counter[bytes]] = {worker: Counter() for worker in fleet.eligible(b"")}
     for holding in holdings:
@@ -216,37 +203,39 @@ def _shares(fleet: Fleet, holdings: Iterable[Holding]) -> dict[str, Counter[byte
     return shares
 
 
-def _total(holding: Holding) -> int:
+def _total(holding: asked.Holding) -> int:
     return sum(each.tasks for each in holding.tasks)
 
 
-def _tell(node: NodeApi, survey: Survey) -> None:
+def _observe(node: NodeApi, survey: asked.Survey) -> None:
     counts: dict[int, int] = {each.state: each.tasks for each in survey.states}
-    for name, state in TaskState.items()[1:]:
+    for name, state in pb.TaskState.items()[1:]:
         label = name.removeprefix("TASK_STATE_").lower()
         node.observe(TASKS.name, counts.get(state, 0), state=label)
     node.observe(AVAILABLE.name, sum(each.available for each in survey.candidates))
 
 
-def _held(node: NodeApi, worker: str, worker_epoch: int) -> AsyncIterator[Sequence[Placeable]]:
+def _held(
+    node: NodeApi, worker: str, worker_epoch: int
+) -> AsyncIterator[Sequence[asked.Placeable]]:
     return _pages(
         node,
-        lambda after: FindHeldQuery(
+        lambda after: asked.FindHeldQuery(
             worker=worker, worker_epoch=worker_epoch, after=after, limit=MOST
         ),
     )
 
 
-def _waiting(node: NodeApi, kind: bytes) -> AsyncIterator[Sequence[Placeable]]:
-    return _pages(node, lambda after: FindWaitingQuery(kind=kind, after=after, limit=MOST))
+def _waiting(node: NodeApi, kind: bytes) -> AsyncIterator[Sequence[asked.Placeable]]:
+    return _pages(node, lambda after: asked.FindWaitingQuery(kind=kind, after=after, limit=MOST))
 
 
 async def _pages(
     node: NodeApi, query: Callable[[bytes], Message]
-) -> AsyncIterator[Sequence[Placeable]]:
+) -> AsyncIterator[Sequence[asked.Placeable]]:
     after = b""
     while True:
-        page = [found async for found in node.query(query(after), Placeable)]
+        page = [found async for found in node.query(query(after), asked.Placeable)]
         if page:
             yield page
         if len(page) < MOST:
@@ -256,8 +245,8 @@ async def _pages(
 
 SCHEDULING: Final = Controller(
     name="connector.scheduling",
-    group=GROUP,
+    group=families.GROUP,
     run_once=schedule,
     interval_s=lambda node: node.config(ConnectorConfig).scheduling_interval_s,
-    wake_on=(TASK_ROWS, WORKERS, BROKERS),
+    wake_on=(families.TASKS, families.WORKERS, families.BROKERS),
 )

@@ -7,15 +7,9 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import ColumnFamily, Reader, Txn, keys, read_range
+from quorate.plugin import Reader, Txn, keys, read_range
 
-from quorate_connector.shard import GROUP, shard_key
-
-#: Private: the numbers that are not zero, by what the functions below return; task after task asks
-#: them for the same keys.
-TALLIES: Final = "connector.tallies"
-
-FAMILY: Final = ColumnFamily(name=TALLIES, group=GROUP, shard_key=shard_key)
+from quorate_connector.families import TALLIES
 
 #: By key: what a command has changed of the numbers, and not written yet.
 Changes = Counter[bytes]
