@@ -18,10 +18,10 @@ from quorate.testing.installed import catalog_of
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector import validation
 from quorate_connector.cli import connector as command
-from quorate_connector.cli.definition_file import DefinitionFile
 from quorate_connector.client import Connectors, SyncConnectors
 from quorate_connector.client.tasks import Tasks, Workers
 from quorate_connector.connectors.apply import MOST_VERSIONS
+from quorate_connector.definition_file import DefinitionFile
 from quorate_connector.resources import SHIPPED
 from quorate_connector.types.checking import LARGEST_CONFIG, checked
 from quorate_connector.v1.connectors_pb2 import (

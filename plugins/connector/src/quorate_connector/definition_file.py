@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -38,6 +38,11 @@ class DefinitionFile(BaseModel):
     target: Literal["running", "paused", "stopped"] = "running"
     labels: dict[str, str] = {}
     config: dict[str, JsonValue] = {}
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Return what a request says of a connector: its tenant, its name and its definition."""
+        return {"tenant": self.tenant, "name": self.name, "definition": self.definition}
 
     @property
     def definition(self) -> Definition:
