@@ -150,7 +150,8 @@ def test_every_reason_is_told() -> None:
         if not {"v1", "client", "expiry"} & set(path.parts)
         for code in re.findall(r'"([A-Z_]{5,})"', path.read_text(encoding="utf-8"))
     }
-    assert set(first_cells(section("Reasons"))) == raised
+    # Of a tenant that is being deleted, which the kit of resources refuses.
+    assert set(first_cells(section("Reasons"))) == raised | {"FAILED_PRECONDITION"}
 
 
 def test_every_default_of_a_subscription_group_is_told() -> None:

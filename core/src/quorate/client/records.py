@@ -146,8 +146,11 @@ class Records(Generic[R]):
             like = write.command(update_mask=mask)
         return await self._send(write, given, like, not one, timeout_s)
 
-    async def get(self, *key: Any, timeout_s: float | None = None) -> Any:
-        """Return the row of a key, or None; of a list of keys a list, in their order."""
+    async def get(self, *key: Any, stale: bool = False, timeout_s: float | None = None) -> Any:
+        """Return the row of a key, or None; of a list of keys a list, in their order.
+
+        With `stale` any replica answers, if the service has such reads.
+        """
         one, many = _keys(key)
         wanted = [one] if many is None else list(many)
         read = self._read("Get", many=True)
@@ -157,13 +160,14 @@ class Records(Generic[R]):
             part = wanted[first : first + self._resource.lookups]
             if read.many:
                 items = [self._named(named, each) for each in part]
-                request = read.request(**{read.many: items})
+                request: Any = read.request(**{read.many: items})
+                _set_stale(request, stale)
                 found = await self._call(
                     read, request, part[0] if len(wanted) == 1 else None, timeout_s
                 )
                 rows += self._aligned(read, found, part)
             else:
-                rows += [await self._get_one(read, each, timeout_s) for each in part]
+                rows += [await self._get_one(read, each, stale, timeout_s) for each in part]
         return rows if many is not None else rows[0]
 
     async def list(
@@ -290,9 +294,11 @@ class Records(Generic[R]):
             raise RejectedError(refusal.code, refusal.message)
         return self._answer.FromString(reply.replies[0]) if any(reply.replies) else None
 
-    async def _get_one(self, read: Read, key: Any, timeout_s: float | None) -> Any:
+    async def _get_one(self, read: Read, key: Any, stale: bool, timeout_s: float | None) -> Any:
+        request = self._named(read.request, key)
+        _set_stale(request, stale)
         try:
-            return await self._call(read, self._named(read.request, key), key, timeout_s)
+            return await self._call(read, request, key, timeout_s)
         except RejectedError as error:
             if error.code == self._resource.missing:
                 return None
@@ -364,6 +370,13 @@ class SyncRecords(Blocking[Records[R]], Generic[R]):
     list = iterating(Records.list)
     count = blocking(Records.count)
     watch = iterating(Records.watch)
+
+
+def _set_stale(request: Any, stale: bool) -> None:
+    if stale:
+        if "stale" not in request.DESCRIPTOR.fields_by_name:
+            raise InvalidError("stale", "there is no such read")
+        request.stale = True
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

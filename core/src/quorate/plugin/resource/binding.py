@@ -298,13 +298,17 @@ class _Binder:
             self._problem("has a limit and no tenant", "name the field of the tenant")
 
     def _verb(self, name: str) -> str:
-        """Return the verb of a method: its name without `Batch`, the row's name and its plural."""
+        """Return the verb of a method: its name without `Batch`, the row's name and its plural.
+
+        Of a row's name its last word is enough, as `Group` of `SubscriptionGroup`.
+        """
         name = name.removesuffix(_BATCH)
         if name.endswith("s") and name[:-1] in self._methods:
             name = name[:-1]
         if name in self._resource.verbs:
             return name
-        for noun in (plural(self._row.name), self._row.name):
+        last = spaced(self._row.name).split()[-1].capitalize()
+        for noun in (plural(self._row.name), self._row.name, plural(last), last):
             if name.endswith(noun) and name != noun:
                 name = name.removesuffix(noun)
                 break

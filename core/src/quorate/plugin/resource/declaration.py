@@ -41,6 +41,8 @@ class Verb:
     by_hand: bool = False
     #: The key of an item, where it has not the fields of the row's key.
     key: Callable[[Any], bytes] | None = None
+    #: The items of one command may name a row more than once: `apply` takes them in their order.
+    repeats: bool = False
     #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
     check: Callable[[Any, str], None] | None = None
     #: Refuses the whole command, in place of `check`: then one wrong item refuses the others.

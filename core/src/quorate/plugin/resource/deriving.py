@@ -209,7 +209,7 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
             get=write.items,
             shard_key=binding.shard_of_item(write),
             make=lambda whole, items: write.of(items, whole),
-            key=key_of if named else None,
+            key=key_of if named and not spec.repeats else None,
         ),
         validate=validate_of(binding, write),
         admit=spec.admit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -191,9 +192,8 @@ class Reads:
             self.binding.resource.check_list(request)
         start, end, shard_key = self.range_of(request)
         token = request.page_token
-        if len(token) > LONGEST_KEY:
-            raise Invalid("page_token", "is none that a page was answered with")
         if token:
+            _check_token(token)
             start = max(start, keys.behind(token))
         rows, token, age_ms = await self._page(node, request, start, end, shard_key, size or PAGE)
         show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
@@ -336,6 +336,15 @@ def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
         check(path, value)
     elif isinstance(value, str):
         check_name(path, value)
+
+
+def _check_token(token: bytes) -> None:
+    """Refuse what is no key of a row, with which a page could have ended."""
+    if len(token) <= LONGEST_KEY:
+        with suppress(ValueError, IndexError):
+            keys.unpack(token)
+            return
+    raise Invalid("page_token", "is none that a page was answered with")
 
 
 def _freshness(request: Any) -> tuple[Consistency, int]:

@@ -8,7 +8,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_offset.config import OffsetConfig
 from quorate_offset.expiry import settings
 from quorate_offset.families import GROUP
-from quorate_offset.v1.commands_pb2 import ExpireGroupsCommand, GroupExpiry
+from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupExpiry
 from quorate_offset.v1.queries_pb2 import IdleGroup, ListIdleGroupsQuery
 
 #: Groups of one command: each may have many offsets.
@@ -35,7 +35,7 @@ async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
         idle = [found async for found in node.query(query, IdleGroup, consistency="stale")]
         if not idle:
             return
-        command = ExpireGroupsCommand(
+        command = ExpireGroups(
             groups=[
                 GroupExpiry(tenant=each.tenant, group=each.group, revision=each.revision)
                 for each in idle
