@@ -1,4 +1,4 @@
-"""The node's face: proposes and reads wherever the shards are."""
+"""Entry point of a node: routes commands and queries to the shards that own them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,15 @@ class Groups:
         What a single command would raise stands in its place. Those that go to one shard share
         their way into its log.
         """
-        return await self._propose(proposals, Call(caller=caller), Caller(name=caller))
+        answers: dict[int, Answer | Exception] = {}
+        parcels: list[Parcel] = []
+        for place, proposal in enumerate(await self.admissions.all(proposals, Caller(name=caller))):
+            if isinstance(proposal, Exception):
+                answers[place] = proposal
+            else:
+                parcels += self._place(proposal, partial(answers.__setitem__, place))
+        await self._carrier.carry_all(parcels, Call(caller=caller))
+        return [answers[place] for place in range(len(answers))]
 
     def lanes(self, *, caller: str = "") -> Lanes:
         """Return the lanes of a new stream of commands; whoever has it closes it."""
@@ -214,19 +222,6 @@ class Groups:
         return [
             results[place] if place in results else next(ended) for place in range(len(forwarded))
         ]
-
-    async def _propose(
-        self, proposals: Iterable[Proposal], call: Call, caller: Caller
-    ) -> list[Answer | Exception]:
-        answers: dict[int, Answer | Exception] = {}
-        parcels: list[Parcel] = []
-        for place, proposal in enumerate(await self.admissions.all(proposals, caller)):
-            if isinstance(proposal, Exception):
-                answers[place] = proposal
-            else:
-                parcels += self._place(proposal, partial(answers.__setitem__, place))
-        await self._carrier.carry_all(parcels, call)
-        return [answers[place] for place in range(len(answers))]
 
     def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Parcel]:
         """Validate and route a command; one that cannot be right is answered at once."""

@@ -250,12 +250,12 @@ class NodeShards:
         return True
 
     def remade(self, node: str) -> None:
-        """Take note that the bulk stream to a node is a new one."""
+        """Record that the bulk stream to a node is a new one."""
         for shard in self._shards.values():
             shard.remade(node)
 
     def synced(self, sequence: int) -> None:
-        """Take note that the log's writes up to this number are durable."""
+        """Record that the log's writes up to this number are durable."""
         for shard in self._shards.values():
             shard.synced(sequence)
 

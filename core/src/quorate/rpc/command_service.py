@@ -191,9 +191,10 @@ class CommandService:
 
     def _check_count(self, commands: Sequence[command_pb2.Command]) -> None:
         count, most = len(commands), self._limits.batch_items
-        if not 0 < count <= most:
+        if count > most:
             raise Invalid(
-                "commands", f"{count} of them; send 1 to {most} in a message (limits.batch_items)"
+                "commands",
+                f"{count} of them; send {most} at most in a message (limits.batch_items)",
             )
 
     def _check_name(self, name: str) -> None:

@@ -10,6 +10,8 @@ from quorate.plugin import Invalid, Updates
 from quorate.plugin.checking import (
     check_bytes,
     check_choice,
+    check_count,
+    check_each,
     check_name,
     check_text,
 )
@@ -90,8 +92,7 @@ def check_roll_back(item: pb.RollBackConnectorRequest, path: str = "") -> None:
 def check_deletions(command: pb.DeleteConnectorsRequest) -> None:
     """Refuse more deletions than can be carried out at once, and a wrong one."""
     check_count("connectors", command.connectors, AT_A_TIME)
-    for position, item in enumerate(command.connectors):
-        check_named(item, f"connectors[{position}].")
+    check_each("connectors", command.connectors, check_named)
 
 
 def check_target(item: pb.SetConnectorTarget, path: str) -> None:
@@ -154,12 +155,6 @@ def check_drain(item: tasks_pb2.DrainWorker, path: str) -> None:
 def check_undrain(item: tasks_pb2.UndrainWorker, path: str) -> None:
     """Refuse to undrain nobody."""
     check_identity(f"{path}worker", item.worker)
-
-
-def check_count(field: str, items: Sequence[object], most: int) -> None:
-    """Refuse more items than there may be; there may be none."""
-    if len(items) > most:
-        raise Invalid(field, f"must be at most {most}, not {len(items)}")
 
 
 def check_identity(field: str, identity: str) -> None:

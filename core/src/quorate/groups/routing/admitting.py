@@ -50,6 +50,8 @@ class Admissions:
         if self.node is None:
             raise NotProposedError("the node is starting; nothing was proposed: try again")
         routes.check(command, proposal.message, self._limits)
+        if command.items is not None and not command.items.get(proposal.message):
+            return proposal
         try:
             async with asyncio.timeout_at(proposal.deadline) as patience:
                 message = await admitted(command, proposal.message, self.node, caller)

@@ -87,17 +87,15 @@ class Carrier:
         While no leader is known, or another one than was thought, they are tried again until their
         deadlines, or until there has been none for longer than an election takes; and on other
         shards when the slot map has changed meanwhile. In an ordered call nothing is tried again
-        once what stands behind it was proposed, or on another shard.
+        once what follows it was proposed, or on another shard.
         """
-        pause: Pause | None = None
+        pause = Pause(self._loop)
         hint: Peer | None = None
         while True:
-            attempt = 0 if pause is None else pause.count
-            results = await self._attempt(shard, parcels, call, hint, attempt)
+            results = await self._attempt(shard, parcels, call, hint, pause.count)
             refused = _settled(shard, parcels, results, call)
             if not refused:
                 return
-            pause = pause or Pause(self._loop)
             error = refused[0][1]
             hint = error.leader if isinstance(error, NoLeaderError) else None
             # News of another leader are followed at once, but not in circles.

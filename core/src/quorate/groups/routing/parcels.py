@@ -61,7 +61,7 @@ class Order:
         self._settled: list[tuple[Share, Result]] = []
 
     def divide(self, parts: int) -> None:
-        """Take note that a parcel goes on as so many."""
+        """Record that a parcel goes on as so many."""
         self._open += parts - 1
 
     def settle(self, share: Share, result: Result) -> None:

@@ -99,7 +99,7 @@ class Barrier:
         self._gather()
 
     def applied(self, index: int) -> None:
-        """Take note of what is applied here: it goes up, also when a snapshot was installed."""
+        """Record what is applied here: it goes up, also when a snapshot was installed."""
         self._applied = index
         while self._behind and self._behind[0][0] <= index:
             self._serve(heappop(self._behind)[2])

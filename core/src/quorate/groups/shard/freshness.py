@@ -12,7 +12,7 @@ class Freshness:
         self._newest = float("-inf"), 0
 
     def heard(self, moment: float, index: int, applied: int) -> None:
-        """Take note that what was committed at a moment ends at an index."""
+        """Record that what was committed at a moment ends at an index."""
         if moment <= self._newest[0]:
             return
         self._newest = moment, index
@@ -21,7 +21,7 @@ class Freshness:
         self.applied(applied)
 
     def applied(self, index: int) -> None:
-        """Take note of how far this replica has come."""
+        """Record how far this replica has come."""
         if self._waited_for is None or index < self._waited_for[1]:
             return
         if index >= self._newest[1]:

@@ -112,7 +112,7 @@ class LogKeeper:
         return self._running
 
     def applied(self, entries: int, size: int) -> None:
-        """Take note of entries that were applied; flush when there are many of them."""
+        """Record entries that were applied; flush when there are many of them."""
         self._entries += entries
         self._bytes += size
         policy = self._policy

@@ -18,7 +18,7 @@ class LogWaits:
         return told
 
     def synced(self, sequence: int) -> None:
-        """Take note that the log's writes up to this number are durable."""
+        """Record that the log's writes up to this number are durable."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []

@@ -24,7 +24,7 @@ class Rests:
         self._worked_at: Final[dict[ShardId, float]] = {}
 
     def after(self, shard: ShardId, took_s: float) -> float:
-        """Take note of a turn of applying, and return for how long the shard rests now."""
+        """Record a turn of applying, and return for how long the shard rests now."""
         now = self._clock()
         self._worked_at[shard] = now
         if took_s < _LONG_S:

@@ -248,11 +248,11 @@ class Shard:
         self._driver.call(partial(self.replica.receive, message))
 
     def remade(self, node: str) -> None:
-        """Take note that the bulk stream to a node is a new one."""
+        """Record that the bulk stream to a node is a new one."""
         self._driver.call(partial(self.replica.bulk_remade, node))
 
     def synced(self, sequence: int) -> None:
-        """Take note that the log's writes up to this number are durable."""
+        """Record that the log's writes up to this number are durable."""
         self._driver.call(partial(self.replica.synced, sequence))
         self._log_waits.synced(sequence)
 
@@ -435,7 +435,7 @@ class Shard:
         return self._keeper.hold(index)
 
     def snapshot_given_up(self, node: str) -> None:
-        """Take note that a snapshot for a node did not arrive."""
+        """Record that a snapshot for a node did not arrive."""
         self._driver.call(partial(self.replica.snapshot_given_up, node))
 
     def log_durable(self) -> asyncio.Future[None]:

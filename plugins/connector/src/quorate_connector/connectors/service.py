@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import Invalid, NodeApi, Rejected, Sifted
+from quorate.plugin.checking import check_count
 from quorate.plugin.resource import read_rows
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -197,7 +198,7 @@ class Definitions:
 
 
 def _check_batch(request: Any) -> None:
-    validation.check_count("connectors", request.connectors, validation.MOST_CONNECTORS)
+    check_count("connectors", request.connectors, validation.MOST_CONNECTORS)
 
 
 def _deletion(item: pb.DeleteConnector) -> pb.DeleteConnector:

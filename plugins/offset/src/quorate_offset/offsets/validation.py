@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_any, check_longest, check_page_size
+from quorate.plugin.checking import check_longest, check_page_size
 
 from quorate_offset.names import LONGEST_NAME, check_name, name_fault
 from quorate_offset.v1 import (
@@ -61,15 +61,14 @@ def check_fence(request: requests.FenceGroupRequest) -> None:
 
 
 def check_commits(command: requests.CommitOffsetsRequest) -> None:
-    """Refuse a batch without groups, and one of too many offsets."""
-    check_any("groups", command.groups)
+    """Refuse a batch of too many offsets."""
     offsets = sum(len(group.commits) for group in command.groups)
     if offsets > MOST_OFFSETS:
         raise Invalid("groups", f"{offsets} offsets, and {MOST_OFFSETS} are the most in one call")
 
 
 def check_resets(command: pb.SetOffsets) -> None:
-    """Refuse an empty batch, and one of too many groups or offsets."""
+    """Refuse a batch of too many groups or offsets."""
     check_count("resets", command.resets)
     listed = sum(len(reset.to_offsets.offsets) for reset in command.resets)
     if listed > MOST_OFFSETS:
@@ -96,7 +95,6 @@ def check_fetch_groups(request: requests.FetchGroupsRequest) -> None:
 def check_lag(request: requests.LagRequest) -> None:
     """Refuse ends of no group, of no partition, or that are none."""
     check_group(request.tenant, request.group)
-    check_any("ends", request.ends)
     _check_partitions("ends", request.ends)
     for position, end in enumerate(request.ends):
         if end.offset < 0:
@@ -135,8 +133,7 @@ def check_listed(request: requests.ListGroupStatesRequest | groups_pb2.ListGroup
 
 
 def check_count(field: str, items: Sequence[object]) -> None:
-    """Refuse an empty batch, and one of too many groups."""
-    check_any(field, items)
+    """Refuse a batch of too many groups."""
     if len(items) > MOST_GROUPS:
         raise Invalid(field, f"{len(items)} items, and {MOST_GROUPS} are the most in one call")
 
