@@ -15,6 +15,7 @@ from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import item_error
 from quorate.client.watching import ChangeKind
 from quorate.plugin import keys
+from quorate.plugin.batches import join_parts
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import (
     EXPECTED,
@@ -277,10 +278,12 @@ class Records(Generic[R]):
             return answer if isinstance(answer, self._answer) else None
         if by_hand:
             method = self._service + write.batches[0]
-            replies = [
-                await self._q.call(method, part, BatchReply, timeout_s=timeout_s) for part in parts
-            ]
-            reply = replies[0]
+            reply = join_parts(
+                [
+                    await self._q.call(method, part, BatchReply, timeout_s=timeout_s)
+                    for part in parts
+                ]
+            )
         elif len(parts) == 1:
             try:
                 reply = await self._q.execute(parts[0], BatchReply, timeout_s=timeout_s)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import Invalid, NodeApi, Rejected, Sifted
+from quorate.plugin.batches import join_parts
 from quorate.plugin.checking import check_count
 from quorate.plugin.resource import read_rows
 from quorate.v1.batch_pb2 import BatchReply
@@ -181,18 +182,8 @@ class Definitions:
                 sifted.good[position] = item
 
         async def propose(fitting: Sequence[Any]) -> BatchReply:
-            whole = BatchReply()
-            for part in _parts(fitting):
-                reply = await self._node.propose(type(request)(connectors=part), BatchReply)
-                for refusal in reply.refusals:
-                    refusal.item += whole.items
-                whole.refusals.extend(reply.refusals)
-                whole.replies.extend(reply.replies)
-                whole.items += len(part)
-                # All is in one shard: the newest revision counts.
-                del whole.revisions[:]
-                whole.revisions.extend(reply.revisions)
-            return whole
+            commands = [type(request)(connectors=part) for part in _parts(fitting)]
+            return join_parts([await self._node.propose(each, BatchReply) for each in commands])
 
         return await sifted.carried_out(propose)
 
