@@ -7,7 +7,7 @@ from typing import Any, Final
 from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
 from quorate.plugin.resource import TENANTS
 
-from quorate_offset.expiry import apply as expiry, queries as idle
+from quorate_offset.expiry import apply as expiry
 from quorate_offset.families import GROUP, SUBSCRIPTION_GROUPS, group_key
 from quorate_offset.names import check_name
 from quorate_offset.offsets import apply as offsets, queries, validation
@@ -84,6 +84,18 @@ def _items(message: Any, field: str, key: Any = None) -> Items[Any, Any]:
     )
 
 
+def _at(
+    partition: int, offset: int, expected_offset: int | None = None, metadata: str = ""
+) -> pb.OffsetCommit:
+    return pb.OffsetCommit(
+        topic="orders",
+        partition=partition,
+        offset=offset,
+        expected_offset=expected_offset,
+        metadata=metadata,
+    )
+
+
 _COMMIT: Final = service_pb2.CommitOffsetsRequest
 _FENCE: Final = service_pb2.FenceGroupsRequest
 _DELETE: Final = service_pb2.DeleteOffsetsRequest
@@ -98,34 +110,15 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
         examples=(
             _COMMIT(
                 groups=[
-                    pb.GroupCommit(
-                        **_BILLING,
-                        commits=[
-                            pb.OffsetCommit(topic="orders", partition=0, offset=100),
-                            pb.OffsetCommit(
-                                topic="orders",
-                                partition=1,
-                                offset=7,
-                                expected_offset=-1,
-                                metadata="node-1",
-                            ),
-                        ],
-                    ),
-                    pb.GroupCommit(
-                        **_AUDIT, commits=[pb.OffsetCommit(topic="orders", partition=9, offset=3)]
-                    ),
+                    pb.GroupCommit(**_BILLING, commits=[_at(0, 100), _at(1, 7, -1, "node-1")]),
+                    pb.GroupCommit(**_AUDIT, commits=[_at(9, 3)]),
                 ]
             ),
             _COMMIT(
                 groups=[
                     pb.GroupCommit(
                         **_BILLING,
-                        commits=[
-                            pb.OffsetCommit(topic="orders", partition=0, offset=99),
-                            pb.OffsetCommit(
-                                topic="orders", partition=1, offset=8, expected_offset=7
-                            ),
-                        ],
+                        commits=[_at(0, 99), _at(1, 8, 7)],
                         mode=pb.COMMIT_MODE_MONOTONIC,
                         generation=4,
                     )
@@ -227,7 +220,7 @@ QUERIES: Final[Sequence[Query[Any]]] = (
     Query(
         message=asked.ListIdleGroupsQuery,
         group=GROUP,
-        run=idle.list_idle_groups,
-        order=idle.idle_order,
+        run=queries.list_idle_groups,
+        order=queries.idle_order,
     ),
 )

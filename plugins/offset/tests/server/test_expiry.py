@@ -11,11 +11,9 @@ from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.resource_pb2 import DeleteResource, PutResource, StoredResource
 from quorate_offset.expiry import controllers
 from quorate_offset.expiry.apply import expire_groups
-from quorate_offset.expiry.controllers import EXPIRY
-from quorate_offset.expiry.floor import read_floor
-from quorate_offset.expiry.settings import PATH, WEEK_S
+from quorate_offset.expiry.controllers import EXPIRY, PATH, WEEK_S
 from quorate_offset.families import CHANGES, MARKS, OFFSETS, group_key
-from quorate_offset.marks import read_mark
+from quorate_offset.marks import read_floor, read_mark
 from quorate_offset.offsets.apply import commit_offsets
 from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupCommit, GroupExpiry, OffsetCommit
 from quorate_offset.v1.queries_pb2 import ListChangesQuery, ShardChanges

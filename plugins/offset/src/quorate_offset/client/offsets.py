@@ -13,7 +13,7 @@ from quorate.client import (
     RejectedError,
     UnavailableError,
 )
-from quorate.v1.batch_pb2 import BatchReply, ShardRevision
+from quorate.v1.batch_pb2 import ShardRevision
 
 from quorate_offset.answers import each_reply
 from quorate_offset.client import commits
@@ -126,11 +126,9 @@ class Offsets:
         """
         _check_names(tenant=tenant, group=group)
         fence = pb.GroupFence(tenant=tenant, group=group, generation=generation)
-        reply = await self._q.execute(
-            requests.FenceGroupsRequest(fences=[fence]), BatchReply, timeout_s=timeout_s
-        )
-        commits.raise_first(commits.refusals_of(reply))
-        return _revision(reply.revisions)
+        response = await self.fence_many([fence], timeout_s=timeout_s)
+        commits.raise_first(response.refusals)
+        return _revision(response.revisions)
 
     async def fence_many(
         self, fences: Iterable[pb.GroupFence], *, timeout_s: float | None = None
@@ -181,14 +179,7 @@ class Offsets:
             reset.to_group.CopyFrom(
                 requests.ResetToGroup(group=to_group, topic=topic, partition=partition)
             )
-        response = await self._call(
-            "ResetOffsets",
-            requests.ResetOffsetsRequest(resets=[reset]),
-            requests.ResetOffsetsResponse,
-            group_key(tenant, group),
-            timeout_s,
-            read=False,
-        )
+        response = await self.reset_many([reset], timeout_s=timeout_s)
         commits.raise_first(response.refusals)
         return sum(response.offsets)
 
@@ -241,14 +232,7 @@ class Offsets:
         return await self._delete(pb.OffsetDeletion(tenant=tenant, group=group), timeout_s)
 
     async def _delete(self, deletion: pb.OffsetDeletion, timeout_s: float | None) -> int:
-        response = await self._call(
-            "DeleteOffsets",
-            requests.DeleteOffsetsRequest(deletions=[deletion]),
-            requests.DeleteOffsetsResponse,
-            group_key(deletion.tenant, deletion.group),
-            timeout_s,
-            read=False,
-        )
+        response = await self.delete_many([deletion], timeout_s=timeout_s)
         commits.raise_first(response.refusals)
         return sum(response.offsets)
 

@@ -6,9 +6,8 @@ from typing import Final
 
 from quorate.plugin import Reader, keys, read_each, read_range
 
-from quorate_offset.expiry.floor import read_floor
 from quorate_offset.families import MARKS, OFFSETS, group_key, group_of, offset_key
-from quorate_offset.marks import changes, read_mark
+from quorate_offset.marks import changes, read_floor, read_mark
 from quorate_offset.offsets.rows import committed_offset, rows_under
 from quorate_offset.v1 import queries_pb2 as pb
 from quorate_offset.v1.rows_pb2 import Mark
@@ -93,6 +92,23 @@ def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.Shar
 def changes_order(answer: pb.ShardChanges) -> bytes:
     """Return the key by which the answers of several shards are merged."""
     return keys.pack(answer.shard)
+
+
+def list_idle_groups(reader: Reader, query: pb.ListIdleGroupsQuery) -> Iterator[pb.IdleGroup]:
+    """Yield groups of the shard that is asked; the others have no answer."""
+    if query.shard != reader.shard:
+        return
+    # Logical time and revisions grow together: after a group that is young all are.
+    for revision, key in changes(reader, after=0, limit=max(1, query.limit)):
+        if read_mark(reader, key).changed_at_ms > query.changed_until_ms:
+            return
+        tenant, group = group_of(key)
+        yield pb.IdleGroup(shard=reader.shard, tenant=tenant, group=group, revision=revision)
+
+
+def idle_order(answer: pb.IdleGroup) -> bytes:
+    """Return the key by which answers are merged."""
+    return keys.pack(answer.shard, answer.revision, answer.tenant, answer.group)
 
 
 def _page(
