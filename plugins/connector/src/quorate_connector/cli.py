@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -25,6 +25,8 @@ _LONGEST_S: Final = 86_400
 _STATES: Final = {
     name.removeprefix("TASK_STATE_").lower(): name for name in tasks_pb2.TaskState.keys()[1:]
 }
+
+R = TypeVar("R", bound=Callable[..., None])
 
 _file = click.option(
     "-f",
@@ -46,6 +48,11 @@ _limit = click.option(
     show_default=True,
     help="Show at most as many.",
 )
+
+
+def _named(run: R) -> R:
+    """Give a command the arguments that name a connector."""
+    return click.argument("tenant")(click.argument("name")(run))
 
 
 @click.group()
@@ -94,8 +101,7 @@ def update(
 
 
 @connector.command("roll-back")
-@click.argument("tenant")
-@click.argument("name")
+@_named
 @click.argument("version", type=click.IntRange(1, _LARGEST))
 @_discard
 @click.pass_obj
@@ -122,8 +128,7 @@ def list_connectors(console: Console, tenant: str, prefix: str, kind: str, limit
 
 
 @connector.command()
-@click.argument("tenant")
-@click.argument("name")
+@_named
 @click.pass_obj
 def show(console: Console, tenant: str, name: str) -> None:
     """Show the definition of the connector NAME of TENANT."""
@@ -142,8 +147,7 @@ def show(console: Console, tenant: str, name: str) -> None:
 
 
 @connector.command()
-@click.argument("tenant")
-@click.argument("name")
+@_named
 @click.pass_obj
 def versions(console: Console, tenant: str, name: str) -> None:
     """List the versions that are kept of the connector NAME of TENANT, the newest first."""
@@ -161,8 +165,7 @@ def versions(console: Console, tenant: str, name: str) -> None:
 
 
 @connector.command()
-@click.argument("tenant")
-@click.argument("name")
+@_named
 @click.option("--yes", is_flag=True, help="Do not ask whether progress may be lost.")
 @click.option("--missing-ok", is_flag=True, help="A connector that is not there is no failure.")
 @click.pass_obj
@@ -181,8 +184,7 @@ def _aiming(name: str, aim: Callable[[SyncConnectors, str, str], pb.Connector], 
     """Add a command that says what the tasks of a connector are to do."""
 
     @connector.command(name, help=help)
-    @click.argument("tenant")
-    @click.argument("name")
+    @_named
     @click.pass_obj
     def run(console: Console, tenant: str, name: str) -> None:
         _show(console, aim(_connectors(console), tenant, name))
@@ -206,8 +208,7 @@ _aiming(
 
 
 @connector.command()
-@click.argument("tenant")
-@click.argument("name")
+@_named
 @click.argument("tasks", type=click.IntRange(0, _LARGEST), nargs=-1)
 @click.pass_obj
 def restart(console: Console, tenant: str, name: str, tasks: tuple[int, ...]) -> None:
@@ -267,8 +268,7 @@ def status(
 
 
 @connector.command()
-@click.argument("tenant")
-@click.argument("name")
+@_named
 @click.argument("task", type=click.IntRange(0, _LARGEST), default=0)
 @click.pass_obj
 def history(console: Console, tenant: str, name: str, task: int) -> None:

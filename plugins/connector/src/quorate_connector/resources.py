@@ -13,23 +13,9 @@ from quorate.plugin import (
     keys,
 )
 
-from quorate_connector import queries, validation
+from quorate_connector import families, queries, validation
 from quorate_connector.connectors import apply as connectors
 from quorate_connector.connectors.service import Definitions
-from quorate_connector.families import (
-    BROKERS,
-    CONNECTORS,
-    GROUP,
-    LIVENESS,
-    RELEASE,
-    RETRY,
-    SHARD_KEY,
-    TASKS,
-    WORKERS,
-    key_of,
-    life_key,
-    shard_key,
-)
 from quorate_connector.scheduling import apply as scheduling, queries as surveys
 from quorate_connector.scheduling.controllers import SCHEDULING
 from quorate_connector.tasks import apply as tasks
@@ -66,13 +52,13 @@ def _listed(request: connectors_pb2.ListConnectorsRequest) -> Any:
 
 
 CONNECTOR: Final = Resource(
-    family=CONNECTORS,
-    group=GROUP,
+    family=families.CONNECTORS,
+    group=families.GROUP,
     row=connectors_pb2.Connector,
     service=connectors_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
     servicer=Definitions,
     key=("tenant", "name"),
-    shard_key=SHARD_KEY,
+    shard_key=families.SHARD_KEY,
     tenant="tenant",
     missing="CONNECTOR_NOT_FOUND",
     counted=True,
@@ -148,28 +134,28 @@ def _of_tasks(message: Any, apply_all: Any, example: Any, *reads: str) -> Verb:
     return Verb(
         message=message,
         apply_all=apply_all,
-        key=lambda item: key_of(item.task),
+        key=lambda item: families.key_of(item.task),
         examples=(example,),
         reads=reads,
     )
 
 
 TASK: Final = Resource(
-    family=TASKS,
-    group=GROUP,
+    family=families.TASKS,
+    group=families.GROUP,
     row=pb.Task,
     service=_TASK_SERVICE,
     serves=("Get", "List", "ListHistory", "Report", "StoreCursor", "StoreCursorBatch", "GetCursor"),
     servicer=TaskReads,
     key=("id.tenant", "id.connector", "id.number"),
-    shard_key=SHARD_KEY,
+    shard_key=families.SHARD_KEY,
     check_list=validation.check_listed_tasks,
     cli=False,
     verbs={
         "StoreCursor": Verb(
             apply=tasks.store_cursor,
             check=validation.check_cursor,
-            key=lambda item: key_of(item.task),
+            key=lambda item: families.key_of(item.task),
             examples=(pb.StoreCursor(task=_TASK, worker_epoch=1, epoch=2, value=b"7"),),
         ),
         "Assign": _of_tasks(
@@ -178,7 +164,7 @@ TASK: Final = Resource(
             pb.Assignment(
                 task=_TASK, expected_epoch=1, worker="worker-1", worker_epoch=1, timeout_ms=10_000
             ),
-            BROKERS,
+            families.BROKERS,
         ),
         "Release": _of_tasks(
             pb.ReleaseTasks,
@@ -189,22 +175,26 @@ TASK: Final = Resource(
             pb.ReclaimTasks,
             scheduling.reclaim,
             pb.Reclaim(task=_TASK, expected_epoch=2),
-            BROKERS,
+            families.BROKERS,
         ),
-        "Retry": Verb(message=pb.RetryTasks, apply_all=tasks.retry, examples=(key_of(_TASK),)),
-        "Take": Verb(message=pb.TakeTasks, apply_all=tasks.take, examples=(key_of(_TASK),)),
+        "Retry": Verb(
+            message=pb.RetryTasks, apply_all=tasks.retry, examples=(families.key_of(_TASK),)
+        ),
+        "Take": Verb(
+            message=pb.TakeTasks, apply_all=tasks.take, examples=(families.key_of(_TASK),)
+        ),
     },
 )
 
 WORKER: Final = Resource(
-    family=WORKERS,
-    group=GROUP,
+    family=families.WORKERS,
+    group=families.GROUP,
     row=pb.Worker,
     service=_TASK_SERVICE,
     serves=("DrainWorker", "UndrainWorker", "ListWorkers"),
     servicer=TaskReads,
     key=("name",),
-    shard_key=SHARD_KEY,
+    shard_key=families.SHARD_KEY,
     cli=False,
     verbs={
         "Drain": Verb(
@@ -213,7 +203,7 @@ WORKER: Final = Resource(
             check=validation.check_drain,
             key=lambda item: keys.pack(item.worker),
             examples=(pb.DrainWorker(worker="worker-1", release_timeout_ms=5_000),),
-            reads=(BROKERS,),
+            reads=(families.BROKERS,),
         ),
         "Undrain": Verb(
             message=pb.UndrainWorkers,
@@ -221,13 +211,13 @@ WORKER: Final = Resource(
             check=validation.check_undrain,
             key=lambda item: keys.pack(item.worker),
             examples=(pb.UndrainWorker(worker="worker-1"),),
-            reads=(BROKERS,),
+            reads=(families.BROKERS,),
         ),
         "Expire": Verb(
             message=pb.ExpireWorkers,
             apply_all=workers.expire,
-            examples=(life_key("worker-1", 1),),
-            reads=(BROKERS,),
+            examples=(families.life_key("worker-1", 1),),
+            reads=(families.BROKERS,),
         ),
     },
 )
@@ -237,8 +227,8 @@ RESOURCES: Final = (CONNECTOR, TASK, WORKER)
 #: A report without tasks is a heartbeat: it is no batch, which would have nothing to do.
 REPORT: Final = Command(
     message=pb.ReportTasks,
-    group=GROUP,
-    shard_key=shard_key,
+    group=families.GROUP,
+    shard_key=families.shard_key,
     validate=validation.check_reports,
     public=True,
     examples=(
@@ -249,19 +239,21 @@ REPORT: Final = Command(
         ),
     ),
 )
-REPORTING: Final = DataRoute(message=pb.ReportTasks, apply=tasks.report, reads=(BROKERS,))
+REPORTING: Final = DataRoute(message=pb.ReportTasks, apply=tasks.report, reads=(families.BROKERS,))
 
 
 def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
-    return Query(message=message, group=GROUP, run=run, shard_key=shard_key, reads=reads)
+    return Query(
+        message=message, group=families.GROUP, run=run, shard_key=families.shard_key, reads=reads
+    )
 
 
 QUERIES: Final = (
     _query(queries_pb2.ListVersionsQuery, queries.list_versions),
     _query(queries_pb2.ListHistoryQuery, queries.list_history),
     _query(queries_pb2.GetCursorQuery, queries.get_cursor),
-    _query(queries_pb2.ListWorkersQuery, queries.list_workers, BROKERS),
-    _query(scheduling_pb2.SurveyQuery, surveys.survey, BROKERS),
+    _query(queries_pb2.ListWorkersQuery, queries.list_workers, families.BROKERS),
+    _query(scheduling_pb2.SurveyQuery, surveys.survey, families.BROKERS),
     _query(scheduling_pb2.FindWaitingQuery, surveys.find_waiting),
     _query(scheduling_pb2.FindHeldQuery, surveys.find_held),
 )
@@ -270,7 +262,7 @@ QUERIES: Final = (
 def _timer(name: str, message: Any, *, liveness: bool = False) -> Timer:
     return Timer(
         name=name,
-        group=GROUP,
+        group=families.GROUP,
         due=lambda due: message(keys=due),
         batch=500,
         liveness=liveness,
@@ -279,7 +271,7 @@ def _timer(name: str, message: Any, *, liveness: bool = False) -> Timer:
 
 CONTROLLERS: Final[tuple[Controller | Timer, ...]] = (
     SCHEDULING,
-    _timer(RETRY, pb.RetryTasks),
-    _timer(RELEASE, pb.TakeTasks),
-    _timer(LIVENESS, pb.ExpireWorkers, liveness=True),
+    _timer(families.RETRY, pb.RetryTasks),
+    _timer(families.RELEASE, pb.TakeTasks),
+    _timer(families.LIVENESS, pb.ExpireWorkers, liveness=True),
 )

@@ -6,15 +6,7 @@ from typing import Final
 
 from quorate.plugin import Reader, keys
 
-from quorate_connector import counters
-from quorate_connector.families import (
-    ASSIGNMENTS,
-    TASKS,
-    WAITING,
-    kind_of,
-    of_labels,
-    waiting_key,
-)
+from quorate_connector import counters, families
 from quorate_connector.v1 import scheduling_pb2 as pb
 from quorate_connector.v1.tasks_pb2 import Task, TaskState
 from quorate_connector.workers import brokers, standing
@@ -38,11 +30,11 @@ def survey(reader: Reader, query: pb.SurveyQuery) -> Iterator[pb.Survey]:
 
 def find_waiting(reader: Reader, query: pb.FindWaitingQuery) -> Iterator[pb.Placeable]:
     """Yield tasks of a kind that wait for a worker."""
-    opening = waiting_key(query.kind, b"")
+    opening = families.waiting_key(query.kind, b"")
     start = keys.behind(opening + query.after) if query.after else opening
-    rows = reader.scan(WAITING, start, opening + b"\xff", limit=query.limit or MOST)
+    rows = reader.scan(families.WAITING, start, opening + b"\xff", limit=query.limit or MOST)
     found = [row.key[len(opening) :] for row in rows]
-    for key, row in zip(found, reader.get_rows(TASKS, found), strict=True):
+    for key, row in zip(found, reader.get_rows(families.TASKS, found), strict=True):
         assert row is not None, f"{key.hex()} waits and is no task"
         yield _placeable(key, row.value)
 
@@ -51,7 +43,9 @@ def find_held(reader: Reader, query: pb.FindHeldQuery) -> Iterator[pb.Placeable]
     """Yield tasks that a registration has."""
     opening = keys.pack(query.worker, query.worker_epoch)
     start = keys.behind(opening + query.after) if query.after else opening
-    for row in reader.scan(ASSIGNMENTS, start, opening + b"\xff", limit=query.limit or MOST):
+    for row in reader.scan(
+        families.ASSIGNMENTS, start, opening + b"\xff", limit=query.limit or MOST
+    ):
         yield _placeable(row.key[len(opening) :], row.value)
 
 
@@ -62,7 +56,7 @@ def _candidates(reader: Reader) -> Iterator[pb.Candidate]:
         yield pb.Candidate(
             worker=broker.name,
             worker_epoch=broker.epoch,
-            labels=[of_labels([label]) for label in sorted(broker.labels.items())],
+            labels=[families.of_labels([label]) for label in sorted(broker.labels.items())],
             available=not (silent or worker.draining),
         )
 
@@ -89,6 +83,6 @@ def _placeable(key: bytes, value: bytes) -> pb.Placeable:
         key=key,
         epoch=task.epoch,
         preferred_worker=task.preferred_worker,
-        kind=kind_of(task),
+        kind=families.kind_of(task),
         leaving=task.release_by_ms > 0,
     )

@@ -7,21 +7,8 @@ from typing import Final
 
 from quorate.plugin import Txn, keys
 
-from quorate_connector import counters
+from quorate_connector import counters, families
 from quorate_connector.counters import Changes
-from quorate_connector.families import (
-    ASSIGNMENTS,
-    CURSORS,
-    EPOCHS,
-    HISTORY,
-    RELEASE,
-    RETRY,
-    TASKS,
-    WAITING,
-    held_key,
-    kind_of,
-    waiting_key,
-)
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED
 
@@ -40,9 +27,9 @@ _MOST_DOUBLINGS: Final = 32
 def store(txn: Txn, key: bytes, task: pb.Task) -> None:
     """Keep the row of a task, also among those of its worker."""
     row = task.SerializeToString(deterministic=True)
-    txn.put(TASKS, key, row)
+    txn.put(families.TASKS, key, row)
     if task.worker:
-        txn.put(ASSIGNMENTS, held_key(task, key), row)
+        txn.put(families.ASSIGNMENTS, families.held_key(task, key), row)
 
 
 def give(
@@ -51,7 +38,7 @@ def give(
     """Give a task that waits to a worker."""
     withdraw(txn, counts, key, task)
     task.worker, task.worker_epoch = worker, worker_epoch
-    counts[counters.of_held(worker, worker_epoch, kind_of(task))] += 1
+    counts[counters.of_held(worker, worker_epoch, families.kind_of(task))] += 1
     settle(txn, counts, key, task, pb.TASK_STATE_ASSIGNED, "")
 
 
@@ -76,11 +63,11 @@ def withdraw(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     if task.worker:
         _part(txn, counts, key, task)
     if task.state == pb.TASK_STATE_UNASSIGNED:
-        kind = kind_of(task)
+        kind = families.kind_of(task)
         counts[counters.of_waiting(kind)] -= 1
-        txn.delete(WAITING, waiting_key(kind, key))
+        txn.delete(families.WAITING, families.waiting_key(kind, key))
     if task.retry_at_ms:
-        txn.schedule(RETRY, key, None)
+        txn.schedule(families.RETRY, key, None)
         task.retry_at_ms = 0
 
 
@@ -95,14 +82,14 @@ def settle(
     retry_at_ms: int = 0,
 ) -> None:
     """Bring a task that is new, or withdrawn, into a state under a new epoch."""
-    task.epoch = txn.next_id(EPOCHS)
+    task.epoch = txn.next_id(families.EPOCHS)
     counts[counters.of_state(state)] += 1
     if state == pb.TASK_STATE_UNASSIGNED:
-        kind = kind_of(task)
+        kind = families.kind_of(task)
         counts[counters.of_waiting(kind)] += 1
-        txn.put(WAITING, waiting_key(kind, key), b"")
+        txn.put(families.WAITING, families.waiting_key(kind, key), b"")
     if retry_at_ms:
-        txn.schedule(RETRY, key, retry_at_ms)
+        txn.schedule(families.RETRY, key, retry_at_ms)
         task.retry_at_ms = retry_at_ms
     _write(txn, key, task, state, reason)
 
@@ -131,7 +118,7 @@ def order_release(
     elif task.release_by_ms <= by_ms:
         by_ms = task.release_by_ms
     task.release_by_ms, task.reason = by_ms, _shortened(reason)
-    txn.schedule(RELEASE, key, by_ms)
+    txn.schedule(families.RELEASE, key, by_ms)
     store(txn, key, task)
 
 
@@ -139,15 +126,15 @@ def cancel_release(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None
     """Let the worker of a task keep it."""
     counts[counters.of_leaving(task.worker, task.worker_epoch)] -= 1
     task.release_by_ms = 0
-    txn.schedule(RELEASE, key, None)
+    txn.schedule(families.RELEASE, key, None)
 
 
 def remove(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     """Delete a task with everything that belongs to it."""
     withdraw(txn, counts, key, task)
-    txn.delete(CURSORS, key)
-    txn.delete(TASKS, key)
-    txn.delete_range(HISTORY, key, key + b"\xff")
+    txn.delete(families.CURSORS, key)
+    txn.delete(families.TASKS, key)
+    txn.delete_range(families.HISTORY, key, key + b"\xff")
 
 
 def fail(txn: Txn, counts: Changes, key: bytes, task: pb.Task, reason: str) -> None:
@@ -172,8 +159,8 @@ def wait_ms(task: pb.Task) -> int:
 
 def _part(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     """Part a task from its worker, which comes first when it is given out again."""
-    counts[counters.of_held(task.worker, task.worker_epoch, kind_of(task))] -= 1
-    txn.delete(ASSIGNMENTS, held_key(task, key))
+    counts[counters.of_held(task.worker, task.worker_epoch, families.kind_of(task))] -= 1
+    txn.delete(families.ASSIGNMENTS, families.held_key(task, key))
     if task.release_by_ms:
         cancel_release(txn, counts, key, task)
     task.preferred_worker, task.worker, task.worker_epoch = task.worker, "", 0
@@ -202,12 +189,12 @@ def _remember(txn: Txn, key: bytes, task: pb.Task, before: pb.TaskState) -> None
     # A keyword of Python.
     setattr(transition, "from", before)
     txn.put(
-        HISTORY,
+        families.HISTORY,
         key + keys.pack(task.transitions),
         transition.SerializeToString(deterministic=True),
     )
     if task.transitions > KEPT:
-        txn.delete(HISTORY, key + keys.pack(task.transitions - KEPT))
+        txn.delete(families.HISTORY, key + keys.pack(task.transitions - KEPT))
 
 
 def _shortened(reason: str) -> str:
