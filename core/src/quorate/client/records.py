@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -250,11 +251,15 @@ class Records(Generic[R]):
         """Return what names a row by its key, or by the row itself."""
         names = self._resource.key
         if isinstance(key, Message):
-            key = tuple(getattr(key, name) for name in names)
+            key = attrgetter(*names)(key) if len(names) > 1 else getattr(key, names[0])
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(names):
             raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
-        return parts[0] if kind is None else kind(**dict(zip(names, parts, strict=True)))
+        if kind is None:
+            return parts[0]
+        holder = self._binding.holder_in(kind.DESCRIPTOR)
+        fields: dict[str, Any] = dict(zip(self._binding.parts, parts, strict=True))
+        return kind(**{holder: fields} if holder else fields)
 
     async def _send(
         self,

@@ -479,9 +479,11 @@ Id: string tenant, string name
 Thing: Id id, string kind
 Put: Id id, string kind
 PutThings: repeated Put things
+Get: Id thing
 List: string tenant, string name_prefix, string kind, uint32 page_size, bytes page_token
 Page: repeated Thing things, bytes next_page_token
 rpc Put(PutThings) BatchReply
+rpc Get(Get) Thing
 rpc List(List) Page
 """
     )
@@ -518,6 +520,13 @@ rpc List(List) Page
         return [(each.id.tenant, each.id.name) async for each in found]
 
     assert run(named()) == ids
+    assert run(records.get("acme", "b1")).id.name == "b1"
+    assert [each and each.id.name for each in run(records.get([ids[2], ("x", "y")]))] == [
+        "a1",
+        None,
+    ]
+    with pytest.raises(Exception, match=r"thing\.name: must not be empty"):
+        run(records.get("acme", ""))
     assert run(named(tenant="acme")) == ids[:2]
     assert run(named(tenant="acme", name_prefix="b")) == ids[1:2]
     assert run(named(kind="y")) == []

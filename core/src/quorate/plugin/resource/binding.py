@@ -178,6 +178,15 @@ class Binding:
         """What requests call the parts of the key."""
         return tuple(name.rpartition(".")[2] for name in self.resource.key)
 
+    def holder_in(self, kind: Any) -> str:
+        """Return the field of a message that holds the key, as one of the row does; "": none."""
+        row = self.resource.row.DESCRIPTOR.fields_by_name
+        root = row.get(self.resource.key[0].rpartition(".")[0])
+        if root is None:
+            return ""
+        named = (each for each in kind.fields if each.message_type is root.message_type)
+        return str(next(named).name)
+
     def named(self, item: Any) -> str:
         """Return how messages name a row: its name, and what that is of."""
         if isinstance(item, str):

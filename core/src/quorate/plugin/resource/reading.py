@@ -158,11 +158,15 @@ class Reads:
     async def get(self, node: NodeApi, read: Read, request: Any) -> bytes:
         """Return the one row that a request names, in its wire form."""
         binding = self.binding
-        check_key_of(binding, request, "")
-        [row] = await self.rows(node, [binding.key_of(request)], request)
+        holder = binding.holder_in(request.DESCRIPTOR)
+        named = getattr(request, holder) if holder else request
+        values = [getattr(named, part) for part in binding.parts]
+        for name, part, value in zip(binding.resource.key, binding.parts, values, strict=True):
+            check_part(binding, name, value, f"{holder}.{part}" if holder else part)
+        [row] = await self.rows(node, [keys.pack(*values)], request)
         if row is None:
-            missing = f"there is no {binding.noun} {binding.named(request)}"
-            raise Rejected(binding.resource.missing, missing)
+            shown_as = " of ".join(map(str, reversed(values)))
+            raise Rejected(binding.resource.missing, f"there is no {binding.noun} {shown_as}")
         return shown(binding)(row.value, row.revision)
 
     async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:

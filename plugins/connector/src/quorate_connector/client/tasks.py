@@ -24,8 +24,8 @@ class Tasks:
 
     async def get(self, tenant: str, connector: str, number: int) -> pb.Task | None:
         """Return a task; None if there is none."""
-        request = pb.GetTaskRequest(task=_id(tenant, connector, number))
-        return await _found(self._q, "Get", request, pb.Task)
+        found: pb.Task | None = await self._records.get(tenant, connector, number)
+        return found
 
     async def list(self, request: pb.ListTasksRequest) -> AsyncGenerator[pb.Task, None]:
         """Yield the tasks that fit, in the order of tenants, connectors and numbers."""
@@ -41,7 +41,12 @@ class Tasks:
     async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
         """Return how far a task has come; None if it has stored nothing."""
         request = pb.GetCursorRequest(task=_id(tenant, connector, number))
-        return await _found(self._q, "GetCursor", request, pb.Cursor)
+        try:
+            return await _read(self._q, "GetCursor", request, pb.Cursor)
+        except RejectedError as error:
+            if error.code == TASK.missing:
+                return None
+            raise
 
 
 class Workers:
@@ -98,12 +103,3 @@ async def _read(q: AsyncClient, method: str, request: Message, response: type[R]
         shard_key=SHARD_KEY,
         read=True,
     )
-
-
-async def _found(q: AsyncClient, method: str, request: Message, row: type[R]) -> R | None:
-    try:
-        return await _read(q, method, request, row)
-    except RejectedError as error:
-        if error.code == TASK.missing:
-            return None
-        raise

@@ -1,17 +1,12 @@
 """The methods of tasks and workers that are not derived."""
 
-from typing import Final, TypeVar
+from typing import Final
 
-from google.protobuf.message import Message
 from quorate.plugin import NodeApi, Rejected
-from quorate.plugin.resource import read_rows
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_connector.families import key_of
 from quorate_connector.v1 import queries_pb2 as asked, tasks_pb2 as pb
 from quorate_connector.validation import check_task
-
-R = TypeVar("R", bound=Message)
 
 
 class TaskReads:
@@ -19,15 +14,6 @@ class TaskReads:
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
-
-    async def Get(self, request: pb.GetTaskRequest, context: object) -> pb.Task:
-        """Read one task."""
-        # The resource names this class.
-        from quorate_connector.resources import TASK
-
-        check_task(request.task)
-        [task] = await read_rows(self._node, TASK, [key_of(request.task)])
-        return _there(task, "task", request.task)
 
     async def ListHistory(
         self, request: pb.ListHistoryRequest, context: object
@@ -46,7 +32,14 @@ class TaskReads:
         check_task(request.task)
         query = asked.GetCursorQuery(task=request.task)
         found = [each async for each in self._node.query(query, pb.Cursor)]
-        return _there(next(iter(found), None), "cursor of task", request.task)
+        for cursor in found:
+            return cursor
+        task = request.task
+        raise Rejected(
+            "NOT_FOUND",
+            f"there is no cursor of task {task.number} of connector {task.connector} of tenant "
+            f"{task.tenant}",
+        )
 
     async def ListWorkers(
         self, request: pb.ListWorkersRequest, context: object
@@ -54,13 +47,3 @@ class TaskReads:
         """List all workers."""
         found = self._node.query(asked.ListWorkersQuery(), pb.WorkerLoad)
         return pb.ListWorkersResponse(workers=[each async for each in found])
-
-
-def _there(found: R | None, what: str, task: pb.TaskId) -> R:
-    if found is None:
-        raise Rejected(
-            "NOT_FOUND",
-            f"there is no {what} {task.number} of connector {task.connector} of tenant "
-            f"{task.tenant}",
-        )
-    return found
