@@ -19,9 +19,13 @@ from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
 from quorate_offset.v1.queries_pb2 import GroupName
-from quorate_offset.v1.service_pb2 import FetchGroupsRequest, FetchGroupsResponse
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    FetchGroupsRequest,
+    FetchGroupsResponse,
+)
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "how-to" / "retire-a-plugin.md"
 SHOWN: Final = re.compile(r"^\$ quorate plugin purge offset --yes\n(.*?)^```", re.M | re.S)
@@ -34,7 +38,7 @@ pytestmark = pytest.mark.ci
 def commit(client: Client, offset: int) -> BatchReply:
     commits = [OffsetCommit(topic="t", partition=0, offset=offset)]
     group = GroupCommit(tenant="acme", group="g", commits=commits)
-    return client.execute(CommitOffsetsCommand(groups=[group]), BatchReply, timeout_s=20.0)
+    return client.execute(CommitOffsetsRequest(groups=[group]), BatchReply, timeout_s=20.0)
 
 
 def fetched(client: Client) -> list[int]:

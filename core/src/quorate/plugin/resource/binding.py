@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from quorate.plugin import keys
-from quorate.plugin.declarations import constant_key
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.declaration import Resource, Verb
 from quorate.plugin.singles import COMMAND, is_repeated
@@ -153,7 +152,7 @@ class Binding:
         """Return the shard key of a row's key."""
         count = len(self.resource.shard_by)
         if not count:
-            return constant_key
+            return self._only_shard
         if count == len(self.resource.key):
             return bytes
         return lambda key: keys.pack(*keys.unpack(key)[:count])
@@ -162,7 +161,7 @@ class Binding:
         """Return the shard key of a verb's items."""
         fields = self.resource.shard_by
         if not fields:
-            return constant_key
+            return self._only_shard
         key_of = self.key_of_item(write)
         if len(fields) == len(self.resource.key):
             return key_of
@@ -171,11 +170,28 @@ class Binding:
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
 
+    def _only_shard(self, _: object) -> bytes:
+        return self.resource.shard_key
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """What requests call the parts of the key."""
+        return tuple(name.rpartition(".")[2] for name in self.resource.key)
+
+    def holder_in(self, kind: Any) -> str:
+        """Return the field of a message that holds the key, as one of the row does; "": none."""
+        row = self.resource.row.DESCRIPTOR.fields_by_name
+        root = row.get(self.resource.key[0].rpartition(".")[0])
+        if root is None:
+            return ""
+        named = (each for each in kind.fields if each.message_type is root.message_type)
+        return str(next(named).name)
+
     def named(self, item: Any) -> str:
         """Return how messages name a row: its name, and what that is of."""
         if isinstance(item, str):
             return item
-        get = [str(getattr(item, name)) for name in self.resource.key]
+        get = [str(attrgetter(name)(item)) for name in self.resource.key]
         return " of ".join(reversed(get))
 
     @cached_property
@@ -278,7 +294,7 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                if name not in known:
+                if not FieldMask(paths=[name]).IsValidForDescriptor(self._row):
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         f"use one of {', '.join(known)}",
@@ -291,13 +307,17 @@ class _Binder:
             self._problem("has a limit and no tenant", "name the field of the tenant")
 
     def _verb(self, name: str) -> str:
-        """Return the verb of a method: its name without `Batch`, the row's name and its plural."""
+        """Return the verb of a method: its name without `Batch`, the row's name and its plural.
+
+        Of a row's name its last word is enough, as `Group` of `SubscriptionGroup`.
+        """
         name = name.removesuffix(_BATCH)
         if name.endswith("s") and name[:-1] in self._methods:
             name = name[:-1]
         if name in self._resource.verbs:
             return name
-        for noun in (plural(self._row.name), self._row.name):
+        last = spaced(self._row.name).split()[-1].capitalize()
+        for noun in (plural(self._row.name), self._row.name, plural(last), last):
             if name.endswith(noun) and name != noun:
                 name = name.removesuffix(noun)
                 break
