@@ -298,7 +298,7 @@ class Records(Generic[R]):
             shard_key = b""
         elif key is not None:
             shard_key = self._binding.shard_of(
-                self._binding.key_of(self._named(self._resource.row, key))
+                self._binding.key_of(self._named(self._binding.keyed, key))
             )
         return await self._q.call(
             self._service + read.method,
@@ -329,10 +329,10 @@ class Records(Generic[R]):
         row_of = self._row_of
         by_key = {self._binding.key_of(row_of(each)): each for each in rows}
         for each in wanted:
-            yield by_key.get(self._binding.key_of(self._named(self._resource.row, each)))
+            yield by_key.get(self._binding.key_of(self._named(self._binding.keyed, each)))
 
     def _row_of(self, answer: Any) -> Any:
-        if self._resource.answer is None:
+        if self._binding.keyed is self._answer:
             return answer
         kind = self._resource.row.DESCRIPTOR
         return next(value for field, value in answer.ListFields() if field.message_type is kind)

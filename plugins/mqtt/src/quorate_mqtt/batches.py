@@ -6,9 +6,9 @@ from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Command, Items, Rejected
+from quorate.plugin.checking import check_each
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.names import check_each
 from quorate_mqtt.shards import GROUP
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference

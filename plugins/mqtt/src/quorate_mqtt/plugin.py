@@ -18,12 +18,16 @@ from quorate.plugin import (
     Metric,
     Query,
     RaftGroup,
+    Resource,
     Timer,
     hookimpl,
 )
 
-from quorate_mqtt.resources import RESOURCES
+from quorate_mqtt.resources import DELETION, PARTS, RESOURCES
+from quorate_mqtt.rules import BLACKLIST_END
 from quorate_mqtt.shards import GROUP
+from quorate_mqtt.users.resource import CREDENTIALS, FIND_LOGINS
+from quorate_mqtt.users.service import LOGINS
 
 
 @hookimpl
@@ -33,47 +37,53 @@ def quorate_raft_groups() -> Sequence[RaftGroup]:
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return [family for resource in RESOURCES for family in resource.families]
+    return [CREDENTIALS, *(family for part in PARTS for family in part.families)]
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return RESOURCES
 
 
 @hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return [command for resource in RESOURCES for command in resource.commands]
+    return [command for part in PARTS for command in part.commands]
 
 
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [route for resource in RESOURCES for route in resource.routes]
+    return [route for part in PARTS for route in part.routes]
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return [query for resource in RESOURCES for query in resource.queries]
+    return [FIND_LOGINS, *DELETION.queries, *(query for part in PARTS for query in part.queries)]
 
 
 @hookimpl
 def quorate_caches() -> Sequence[Cache]:
-    return [cache for resource in RESOURCES for cache in resource.caches]
+    return [cache for part in PARTS for cache in part.caches]
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [each for resource in RESOURCES for each in resource.controllers]
+    own = [each for part in PARTS for each in part.controllers]
+    return [BLACKLIST_END, *DELETION.controllers, *own]
 
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
-    return [metric for resource in RESOURCES for metric in resource.metrics]
+    return [LOGINS, *(metric for part in PARTS for metric in part.metrics)]
 
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service for resource in RESOURCES for service in resource.services]
+    return [service for part in PARTS for service in part.services]
 
 
 @hookimpl
 def quorate_config_sections() -> Sequence[ConfigSection]:
-    return [section for resource in RESOURCES for section in resource.config]
+    return [section for part in PARTS for section in part.config]
 
 
 @hookimpl
@@ -89,4 +99,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [each for resource in RESOURCES for each in resource.extensions]
+    return [*DELETION.extensions, *(each for part in PARTS for each in part.extensions)]

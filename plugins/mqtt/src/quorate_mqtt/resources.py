@@ -1,36 +1,37 @@
-"""The resources of the plugin, each of which declares its part."""
+"""The resources of the plugin, and the parts of it that are none yet."""
 
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from quorate_mqtt.acl_rules.resource import RESOURCE as ACL_RULES
+from google.protobuf.message import Message
+from quorate.plugin import NodeApi
+from quorate.plugin.resource import Holding, holding_of, tenant_deletion
+
 from quorate_mqtt.activity.resource import RESOURCE as ACTIVITY
 from quorate_mqtt.authorisation.resource import RESOURCE as AUTHORISATION
-from quorate_mqtt.auto_subscriptions.resource import RESOURCE as AUTO_SUBSCRIPTIONS
-from quorate_mqtt.blacklist.resource import RESOURCE as BLACKLIST
 from quorate_mqtt.duties.resource import RESOURCE as DUTIES
-from quorate_mqtt.resource import Resource
+from quorate_mqtt.resource import Holding as Held, Resource
 from quorate_mqtt.retained_messages.resource import RESOURCE as RETAINED_MESSAGES
-from quorate_mqtt.rewrite_rules.resource import RESOURCE as REWRITE_RULES
+from quorate_mqtt.rows.reading import keys_of
 from quorate_mqtt.rows.resource import RESOURCE as ROWS
+from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.session_shares.resource import RESOURCE as SESSION_SHARES
 from quorate_mqtt.sessions.resource import RESOURCE as SESSIONS
+from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups.resource import RESOURCE as SHARED_GROUPS
 from quorate_mqtt.subscriptions.resource import RESOURCE as SUBSCRIPTIONS
-from quorate_mqtt.tenants.resource import resource as tenant_deletion
 from quorate_mqtt.topics.resource import RESOURCE as TOPICS
-from quorate_mqtt.users.resource import RESOURCE as USERS
+from quorate_mqtt.users.resource import USER
 from quorate_mqtt.wills.resource import RESOURCE as WILLS
 
-_HOLDERS: Final[tuple[Resource, ...]] = (
+_OWN: Final = (USER, ACL_RULE, BLACKLIST_ENTRY, REWRITE_RULE, AUTO_SUBSCRIPTION)
+
+PARTS: Final[tuple[Resource, ...]] = (
     ROWS,
     TOPICS,
     RETAINED_MESSAGES,
-    USERS,
-    ACL_RULES,
-    BLACKLIST,
     AUTHORISATION,
-    REWRITE_RULES,
-    AUTO_SUBSCRIPTIONS,
     SESSIONS,
     SUBSCRIPTIONS,
     WILLS,
@@ -40,4 +41,34 @@ _HOLDERS: Final[tuple[Resource, ...]] = (
     ACTIVITY,
 )
 
-RESOURCES: Final[tuple[Resource, ...]] = (*_HOLDERS, tenant_deletion(_HOLDERS))
+
+def _held(held: Held) -> Holding:
+    async def keys(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
+        async for page in keys_of(node, held.family, tenant):
+            yield page
+
+    def erase(node: NodeApi, found: Sequence[bytes]) -> Message:
+        erasure = held.erase(found)
+        if held.complete is not None:
+            held.complete(node, erasure)
+        return erasure
+
+    return Holding(keys_of=keys, erase=erase)
+
+
+#: The families that hold something of tenants.
+HELD: Final = (
+    *(each.family for each in _OWN),
+    *(held.family for part in PARTS for held in part.holdings),
+)
+#: One deletion erases what resources and parts hold.
+RESOURCES: Final = tuple(replace(each, cascade=False) for each in _OWN)
+DELETION: Final = tenant_deletion(
+    "mqtt",
+    (),
+    more=[
+        *map(holding_of, _OWN),
+        *(_held(held) for part in PARTS for held in part.holdings),
+    ],
+    group=GROUP,
+)

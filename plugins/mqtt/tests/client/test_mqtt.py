@@ -12,14 +12,14 @@ from quorate.testing.cluster import Cluster
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Access, Action, Mqtt, Reason, SyncMqtt
 from quorate_mqtt.v1 import acl_rules_pb2 as acl
-from quorate_mqtt.v1.acl_rules_pb2 import AclRule, ListAclRulesRequest
-from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription, ListAutoSubscriptionsRequest
-from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry, ListBlacklistEntriesRequest
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule
+from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
 from quorate_mqtt.v1.retained_messages_pb2 import (
     ListRetainedMessagesRequest,
     PutRetainedMessageRequest,
 )
-from quorate_mqtt.v1.rewrite_rules_pb2 import ListRewriteRulesRequest, RewriteRule
+from quorate_mqtt.v1.rewrite_rules_pb2 import RewriteRule
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
     DeleteSession,
@@ -51,7 +51,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     Topic,
     UpdateTopicRequest,
 )
-from quorate_mqtt.v1.users_pb2 import CreateUserRequest, ListUsersRequest, UpdateUserRequest
+from quorate_mqtt.v1.users_pb2 import CreateUserRequest, UpdateUserRequest
 from quorate_mqtt.v1.wills_pb2 import ListWillDeliveriesRequest, Will
 
 SETTINGS: Mapping[str, Mapping[str, object]] = {
@@ -93,14 +93,15 @@ async def test_users(q: AsyncClient) -> None:
     many = [CreateUserRequest(tenant="north", name=name, password=b"x") for name in ("ann", "cem")]
     reply = await users.create_many(many)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
-    listed = [user.name async for user in users.list(ListUsersRequest(tenant="north", page_size=1))]
+    listed = [user.name async for user in users.list(tenant="north", page_size=1)]
     assert listed == ["ann", "cem"]
     changes = [UpdateUserRequest(tenant="north", name=name, superuser=True) for name in listed]
     assert not (await users.update_many(changes)).refusals
-    supers = users.list(ListUsersRequest(tenant="north", superuser=True))
+    supers = users.list(tenant="north", superuser=True)
     assert [user.name async for user in supers] == listed
     await users.delete("north", "ann")
-    reply = await users.delete_many("north", listed)
+    reply = await users.delete([("north", name) for name in listed])
+    assert reply is not None
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
     with pytest.raises(RejectedError, match="NOT_FOUND"):
         await users.delete("north", "ann")
@@ -125,15 +126,14 @@ async def test_acl_rules(q: AsyncClient) -> None:
     copies = [AclRule.FromString(rule.SerializeToString()) for _ in range(3)]
     for number, copy in enumerate(copies, 1):
         copy.name = f"r{number}"
-    reply = await rules.create_many(copies)
+    reply = await rules.create(copies)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
-    reply = await rules.update_many(copies)
+    reply = await rules.update(copies)
     assert (reply.items, len(reply.refusals)) == (3, 0)
-    request = ListAclRulesRequest(tenant="north", page_size=2)
-    assert [each.name async for each in rules.list(request)] == ["r1", "r2", "r3"]
-    assert not request.page_token, "whoever asks keeps the request"
+    listed = [each.name async for each in rules.list(tenant="north", page_size=2)]
+    assert listed == ["r1", "r2", "r3"]
     await rules.delete("north", "r1")
-    reply = await rules.delete_many("north", ["r1", "r2", "r3"])
+    reply = await rules.delete([("north", name) for name in listed])
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
     assert await rules.get("north", "r2") is None
 
@@ -157,16 +157,16 @@ async def test_the_other_definitions(q: AsyncClient) -> None:
         AutoSubscription(tenant="north", name="s", topic="news/%c", qos=1)
     )
 
-    blacklist = mqtt.blacklist.list(ListBlacklistEntriesRequest(tenant="north"))
-    rewrites = mqtt.rewrite_rules.list(ListRewriteRulesRequest(tenant="north"))
-    automatic = mqtt.auto_subscriptions.list(ListAutoSubscriptionsRequest(tenant="north"))
+    blacklist = mqtt.blacklist.list(tenant="north")
+    rewrites = mqtt.rewrite_rules.list(tenant="north")
+    automatic = mqtt.auto_subscriptions.list(tenant="north")
     assert [each.subject async for each in blacklist] == ["eve"]
     assert [each.target_topic async for each in rewrites] == ["b/$1"]
     assert [each.topic async for each in automatic] == ["news/%c"]
     replies = [
-        await mqtt.blacklist.delete_many("north", ["b"]),
-        await mqtt.rewrite_rules.delete_many("north", ["w"]),
-        await mqtt.auto_subscriptions.delete_many("north", ["s"]),
+        await mqtt.blacklist.delete([("north", "b")]),
+        await mqtt.rewrite_rules.delete([("north", "w")]),
+        await mqtt.auto_subscriptions.delete([("north", "s")]),
     ]
     assert [(reply.items, len(reply.refusals)) for reply in replies] == [(1, 0)] * 3
 

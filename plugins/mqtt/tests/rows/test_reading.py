@@ -12,7 +12,7 @@ from quorate_mqtt.rows import queries, reading
 from quorate_mqtt.rows.reading import Range, keys_of
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedMessage,
 )
 
@@ -29,7 +29,7 @@ def full(node: MemoryNode) -> MemoryNode:
         PutRetainedMessageRequest(tenant=tenant, topic=topic, payload=b"p")
         for tenant, topic in names
     ]
-    run(node.propose(PutRetainedMessagesCommand(messages=messages), BatchReply))
+    run(node.propose(PutRetainedMessages(messages=messages), BatchReply))
     return node
 
 

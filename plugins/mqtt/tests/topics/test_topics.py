@@ -16,7 +16,7 @@ from quorate_mqtt.topics.deletion import DELETION
 from quorate_mqtt.topics.families import COUNTS, DELETIONS, TOPICS
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
 )
 from quorate_mqtt.v1.topics_pb2 import (
     TOPIC_SOURCE_MQTT,
@@ -24,19 +24,19 @@ from quorate_mqtt.v1.topics_pb2 import (
     TOPIC_STORAGE_ENGINE_MEMORY,
     TOPIC_STORAGE_ENGINE_SEGMENT,
     CreateTopicRequest,
-    CreateTopicsCommand,
+    CreateTopics,
     DeleteTopicsRequest,
-    FinishTopicsCommand,
+    FinishTopics,
     GetTopicsRequest,
     GrowTopicRequest,
-    GrowTopicsCommand,
+    GrowTopics,
     ListTopicsRequest,
     Topic,
     TopicConfig,
     TopicFinish,
     TopicName,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 
@@ -261,7 +261,7 @@ def test_a_topic_takes_its_retained_message_along_and_no_other(
         PutRetainedMessageRequest(tenant=tenant, topic=name, payload=b"p")
         for tenant, name in (("acme", "orders"), ("acme", "orders/new"), ("globex", "orders"))
     ]
-    run(node.propose(PutRetainedMessagesCommand(messages=messages), BatchReply))
+    run(node.propose(PutRetainedMessages(messages=messages), BatchReply))
 
     delete(service)
     run(node.run_controller(DELETION.name))
@@ -343,9 +343,9 @@ def test_a_finalizer_of_an_earlier_topic_of_that_name_changes_nothing(
     marked = delete(sharing)
     finish = TopicFinish(tenant="acme", name="orders", id=marked.id - 1, finalizer="another.part")
 
-    run(shared.propose(FinishTopicsCommand(topics=[finish]), BatchReply))
+    run(shared.propose(FinishTopics(topics=[finish]), BatchReply))
     finish.id, finish.finalizer = marked.id, "nobody.s"
-    run(shared.propose(FinishTopicsCommand(topics=[finish]), BatchReply))
+    run(shared.propose(FinishTopics(topics=[finish]), BatchReply))
 
     [left] = run(sharing.List(ListTopicsRequest(), None)).topics
     assert "another.part" in left.finalizers
@@ -365,7 +365,7 @@ def limit(node: MemoryNode, topics: int) -> None:
 
 def test_the_limit_of_topics_is_exact(service: Any, node: MemoryNode) -> None:
     limit(node, 2)
-    command = CreateTopicsCommand(topics=[topic(name) for name in "abc"])
+    command = CreateTopics(topics=[topic(name) for name in "abc"])
 
     reply = run(service.CreateBatch(command, None))
 
@@ -408,7 +408,7 @@ def test_a_limit_below_the_count_takes_no_topic_away(service: Any, node: MemoryN
 
 def test_batches_are_answered_item_by_item(service: Any) -> None:
     create(service, "taken", "globex")
-    creation = CreateTopicsCommand(
+    creation = CreateTopics(
         topics=[
             topic("a"),
             topic("a/+"),
@@ -421,7 +421,7 @@ def test_batches_are_answered_item_by_item(service: Any) -> None:
     created = run(service.CreateBatch(creation, None))
     updated = run(
         service.UpdateBatch(
-            UpdateTopicsCommand(
+            UpdateTopics(
                 topics=[
                     UpdateTopicRequest(tenant="acme", name="none"),
                     UpdateTopicRequest(tenant="acme", name="a", description="new"),
@@ -433,7 +433,7 @@ def test_batches_are_answered_item_by_item(service: Any) -> None:
     )
     grown = run(
         service.GrowBatch(
-            GrowTopicsCommand(
+            GrowTopics(
                 topics=[
                     GrowTopicRequest(tenant="acme", name="a", partitions=1),
                     GrowTopicRequest(tenant="hooli", name="b", partitions=2),
@@ -541,8 +541,8 @@ def test_marks_and_finishes_are_not_for_clients(node: MemoryNode) -> None:
     public = {
         name.rpartition(".")[2]
         for name, command in node.catalog.commands.items()
-        if name.endswith("TopicsCommand") and command.public
+        if name.startswith("quorate_mqtt.v1.") and name.endswith("Topics") and command.public
     }
 
     verbs = ("Create", "Update", "Put", "Grow")
-    assert public == {f"{verb}TopicsCommand" for verb in verbs}
+    assert public == {f"{verb}Topics" for verb in verbs}

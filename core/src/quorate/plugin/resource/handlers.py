@@ -55,18 +55,25 @@ def counts_family(family: str) -> str:
     return f"{family}_of_tenants"
 
 
-def shown(binding: Binding) -> Callable[[bytes, int], bytes]:
-    """Return what makes the wire form of an answer from a row and its revision."""
+def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
+    """Return what makes the wire form of an answer from a key, its row and its revision."""
     answer = binding.resource.answer
     if answer is None:
-        return lambda row, _: row
+        return lambda _, row, __: row
+    kind = binding.resource.row.DESCRIPTOR
     of_row = next(
-        each.number
-        for each in answer.DESCRIPTOR.fields
-        if each.message_type is binding.resource.row.DESCRIPTOR
+        (each.number for each in answer.DESCRIPTOR.fields if each.message_type is kind), 0
     )
-    of_revision = answer.DESCRIPTOR.fields_by_name["revision"].number
-    return lambda row, revision: embedded(of_row, row) + number(of_revision, revision)
+    revised = answer.DESCRIPTOR.fields_by_name.get("revision")
+    names = binding.resource.key if binding.keyed is answer else ()
+
+    def show(key: bytes, row: bytes, revision: int) -> bytes:
+        parts: Any = dict(zip(names, keys.unpack(key), strict=True)) if names else {}
+        named = answer(**parts).SerializeToString() if names else b""
+        stamp = number(revised.number, revision) if revised is not None else b""
+        return named + (embedded(of_row, row) if of_row else row) + stamp
+
+    return show
 
 
 class _Tenants:
@@ -158,7 +165,7 @@ def _loop(
                 row = carry_out(txn, command, item, key, found, tenants)
                 if row is not None:
                     rows[key] = value = row.SerializeToString(deterministic=True)
-                    reply = show(value, revision)
+                    reply = show(key, value, revision)
             except Rejected as refusal:
                 answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
             replies.append(reply)

@@ -2,8 +2,8 @@
 
 import click
 
+from quorate_mqtt.cli.access import blacklist_entries, check
 from quorate_mqtt.cli.clients import groups, sessions, subscriptions, wills
-from quorate_mqtt.cli.rules import acl, auto_subscriptions, blacklist, check, rewrites
 from quorate_mqtt.cli.topics import retained, topics
 from quorate_mqtt.cli.users import users
 
@@ -14,13 +14,10 @@ def mqtt() -> None:
 
 
 for _command in (
-    acl,
-    auto_subscriptions,
-    blacklist,
+    blacklist_entries,
     check,
     groups,
     retained,
-    rewrites,
     sessions,
     subscriptions,
     topics,

@@ -14,10 +14,10 @@ from quorate_mqtt.client import batching, reading
 from quorate_mqtt.client.reading import Listing
 from quorate_mqtt.shards import GROUP, topic_shard
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
+    DeleteRetainedMessages,
     ListRetainedMessagesRequest,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedMessage,
     RetainedMessagePage,
     RetainedName,
@@ -25,10 +25,8 @@ from quorate_mqtt.v1.retained_messages_pb2 import (
 )
 
 _SERVICE: Final = "/quorate_mqtt.v1.RetainedMessageService/"
-_WRITING: Final = Batch[PutRetainedMessageRequest](
-    message=PutRetainedMessagesCommand, field="messages"
-)
-_DELETION: Final = Batch[RetainedName](message=DeleteRetainedMessagesCommand, field="names")
+_WRITING: Final = Batch[PutRetainedMessageRequest](message=PutRetainedMessages, field="messages")
+_DELETION: Final = Batch[RetainedName](message=DeleteRetainedMessages, field="names")
 _LISTING: Final[Listing[ListRetainedMessagesRequest, RetainedMessagePage, RetainedMessage]] = (
     Listing(
         method=f"{_SERVICE}List",

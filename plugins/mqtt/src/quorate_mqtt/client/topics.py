@@ -14,24 +14,24 @@ from quorate_mqtt.client.reading import Listing
 from quorate_mqtt.shards import tenant_shard
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicRequest,
-    CreateTopicsCommand,
+    CreateTopics,
     DeleteTopicsRequest,
     GrowTopicRequest,
-    GrowTopicsCommand,
+    GrowTopics,
     ListTopicsRequest,
-    PutTopicsCommand,
+    PutTopics,
     Topic,
     TopicName,
     TopicPage,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 _SERVICE: Final = "/quorate_mqtt.v1.TopicService/"
-_CREATION: Final = Batch[Topic](message=CreateTopicsCommand, field="topics")
-_PUTS: Final = Batch[Topic](message=PutTopicsCommand, field="topics")
-_UPDATES: Final = Batch[UpdateTopicRequest](message=UpdateTopicsCommand, field="topics")
-_GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopicsCommand, field="topics")
+_CREATION: Final = Batch[Topic](message=CreateTopics, field="topics")
+_PUTS: Final = Batch[Topic](message=PutTopics, field="topics")
+_UPDATES: Final = Batch[UpdateTopicRequest](message=UpdateTopics, field="topics")
+_GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopics, field="topics")
 _LISTING: Final[Listing[ListTopicsRequest, TopicPage, Topic]] = Listing(
     method=f"{_SERVICE}List", page=TopicPage, rows=lambda page: (page.topics, page.next_page_token)
 )

@@ -6,27 +6,27 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.retained_messages.families import EXPIRY, RETAINED, key_of
 from quorate_mqtt.tenants.rows import there
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
-    ExpireRetainedMessagesCommand,
+    DeleteRetainedMessages,
+    ExpireRetainedMessages,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedMessage,
     RetainedName,
     RetainedStamp,
 )
 
 
-def put_retained_messages(txn: Txn, command: PutRetainedMessagesCommand) -> BatchReply:
+def put_retained_messages(txn: Txn, command: PutRetainedMessages) -> BatchReply:
     """Make or replace retained messages."""
     return answer_each(txn, command.messages, _put)
 
 
-def delete_retained_messages(txn: Txn, command: DeleteRetainedMessagesCommand) -> BatchReply:
+def delete_retained_messages(txn: Txn, command: DeleteRetainedMessages) -> BatchReply:
     """Delete retained messages, where there are some."""
     return answer_each(txn, command.names, _delete)
 
 
-def expire_retained_messages(txn: Txn, command: ExpireRetainedMessagesCommand) -> BatchReply:
+def expire_retained_messages(txn: Txn, command: ExpireRetainedMessages) -> BatchReply:
     """Delete the messages whose deadline stands and has come: a later one may have moved it."""
     for key in still_due(txn, EXPIRY, command.keys):
         _erase(txn, key)

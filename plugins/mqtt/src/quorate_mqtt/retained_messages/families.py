@@ -8,9 +8,9 @@ from quorate_mqtt.batches import Batch
 from quorate_mqtt.rows.reading import Shelf, value_as
 from quorate_mqtt.shards import GROUP, topic_shard
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
+    DeleteRetainedMessages,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedMessage,
     RetainedName,
 )
@@ -19,8 +19,8 @@ RETAINED: Final = "mqtt.retained_messages"
 #: The timer of the messages that expire: its deadlines have the keys of their rows.
 EXPIRY: Final = "mqtt.retained_expiry"
 
-PUT: Final = Batch[PutRetainedMessageRequest](message=PutRetainedMessagesCommand, field="messages")
-DELETION: Final = Batch[RetainedName](message=DeleteRetainedMessagesCommand, field="names")
+PUT: Final = Batch[PutRetainedMessageRequest](message=PutRetainedMessages, field="messages")
+DELETION: Final = Batch[RetainedName](message=DeleteRetainedMessages, field="names")
 
 
 def retained_key(tenant: str, topic: str) -> bytes:

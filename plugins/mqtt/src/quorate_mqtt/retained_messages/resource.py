@@ -24,14 +24,14 @@ from quorate_mqtt.retained_messages.validation import check_named, check_put
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.tenants.rows import TENANTS
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
-    ExpireRetainedMessagesCommand,
+    DeleteRetainedMessages,
+    ExpireRetainedMessages,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedName,
 )
 
-_DUE: Final = Batch[bytes](message=ExpireRetainedMessagesCommand, field="keys")
+_DUE: Final = Batch[bytes](message=ExpireRetainedMessages, field="keys")
 _PUT_ONE: Final = PutRetainedMessageRequest(
     tenant="acme", topic="weather/oslo", payload=b"rain", qos=1, expiry_ms=5_000
 )
@@ -69,11 +69,9 @@ RESOURCE: Final = Resource(
         ),
     ),
     routes=(
-        DataRoute(
-            message=PutRetainedMessagesCommand, apply=apply.put_retained_messages, reads=(TENANTS,)
-        ),
-        DataRoute(message=DeleteRetainedMessagesCommand, apply=apply.delete_retained_messages),
-        DataRoute(message=ExpireRetainedMessagesCommand, apply=apply.expire_retained_messages),
+        DataRoute(message=PutRetainedMessages, apply=apply.put_retained_messages, reads=(TENANTS,)),
+        DataRoute(message=DeleteRetainedMessages, apply=apply.delete_retained_messages),
+        DataRoute(message=ExpireRetainedMessages, apply=apply.expire_retained_messages),
     ),
     controllers=(Timer(name=EXPIRY, group=GROUP, due=_DUE.of),),
     services=(SERVICE,),

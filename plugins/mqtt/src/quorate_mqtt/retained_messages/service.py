@@ -18,11 +18,11 @@ from quorate_mqtt.rows.reading import Range, check_lookups
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.v1 import retained_messages_pb2
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
+    DeleteRetainedMessages,
     GetRetainedMessagesRequest,
     ListRetainedMessagesRequest,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedMessage,
     RetainedMessageLookup,
     RetainedMessageLookups,
@@ -44,7 +44,7 @@ class RetainedMessageServicer:
         reply = await self._node.propose(PUT.of([request]), BatchReply)
         return only_reply(reply, RetainedStamp)
 
-    async def PutBatch(self, request: PutRetainedMessagesCommand, context: object) -> BatchReply:
+    async def PutBatch(self, request: PutRetainedMessages, context: object) -> BatchReply:
         """Make or replace many in one proposal a shard."""
         return await propose_fitting(self._node, request, PUT.field, check_put)
 
@@ -53,9 +53,7 @@ class RetainedMessageServicer:
         check_named(request)
         return only_reply(await self._node.propose(DELETION.of([request]), BatchReply), Empty)
 
-    async def DeleteBatch(
-        self, request: DeleteRetainedMessagesCommand, context: object
-    ) -> BatchReply:
+    async def DeleteBatch(self, request: DeleteRetainedMessages, context: object) -> BatchReply:
         """Delete many in one proposal a shard."""
         return await propose_fitting(self._node, request, DELETION.field, check_named)
 

@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_name
 
-from quorate_mqtt.names import check_name, check_qos, check_topic_name
+from quorate_mqtt.names import check_qos, check_topic_name
 from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest, RetainedName
 
 #: Of payload and properties: a row has at most 1 MiB, and its names need some of it.

@@ -6,8 +6,8 @@ from typing import Final, Generic, Protocol, Self, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Consistency, Invalid, NodeApi, keys
+from quorate.plugin.checking import check_each, check_name, check_text
 
-from quorate_mqtt.names import check_each, check_name, check_text
 from quorate_mqtt.rows.queries import LARGEST_PAGE
 from quorate_mqtt.shards import tenant_shard
 from quorate_mqtt.v1.rows_pb2 import (

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, propose_fitting
+from quorate.plugin.checking import check_name
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.rows.reading import Freshness, Range, Shelf, check_lookups
 from quorate_mqtt.sessions import validation
 from quorate_mqtt.sessions.families import SESSIONS, shard_of

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_name
 
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSession,
     ConnectSessions,

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys, propose_fitting
+from quorate.plugin.checking import check_name
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.rows.reading import Range, Shelf, check_lookups
 from quorate_mqtt.shards import tenant_shard_of
 from quorate_mqtt.shared_groups import validation

@@ -3,14 +3,9 @@
 from typing import Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import LONGEST_NAME, check_name, check_text
 
-from quorate_mqtt.names import (
-    LONGEST_NAME,
-    check_identity,
-    check_name,
-    check_text,
-    check_topic_filter,
-)
+from quorate_mqtt.names import check_identity, check_topic_filter
 from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,

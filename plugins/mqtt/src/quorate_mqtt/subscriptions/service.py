@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from quorate.plugin import GrpcService, Invalid, NodeApi, Rejected, keys, propose_fitting
+from quorate.plugin.checking import check_name
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.names import check_identity, check_name, check_topic_filter
+from quorate_mqtt.names import check_identity, check_topic_filter
 from quorate_mqtt.rows.reading import Freshness, Range, Shelf, check_lookups
 from quorate_mqtt.shards import client_shard_of
 from quorate_mqtt.subscriptions import validation

@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_name
 
-from quorate_mqtt.names import check_identity, check_name, check_qos, check_topic_filter
+from quorate_mqtt.names import check_identity, check_qos, check_topic_filter
 from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscription,

@@ -10,27 +10,27 @@ from quorate_mqtt.topics.creating import Creation, completed, placed
 from quorate_mqtt.topics.families import DELETIONS, TOPICS, Named, key_of
 from quorate_mqtt.topics.validation import UPDATES
 from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopicsCommand,
-    FinishTopicsCommand,
+    CreateTopics,
+    FinishTopics,
     GrowTopicRequest,
-    GrowTopicsCommand,
-    MarkTopicsCommand,
-    PutTopicsCommand,
+    GrowTopics,
+    MarkTopics,
+    PutTopics,
     Topic,
     TopicDeletion,
     TopicFinish,
     TopicMark,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 
-def create_topics(txn: Txn, command: CreateTopicsCommand) -> BatchReply:
+def create_topics(txn: Txn, command: CreateTopics) -> BatchReply:
     """Make topics, no two of one name, as long as their tenants may have more."""
     return _write_each(txn, command.topics, _refuse_taken)
 
 
-def put_topics(txn: Txn, command: PutTopicsCommand) -> BatchReply:
+def put_topics(txn: Txn, command: PutTopics) -> BatchReply:
     """Make topics as long as their tenants may have more, and replace what there is."""
     return _write_each(txn, command.topics, _replaced)
 
@@ -60,22 +60,22 @@ def _write_each(
     return answer
 
 
-def update_topics(txn: Txn, command: UpdateTopicsCommand) -> BatchReply:
+def update_topics(txn: Txn, command: UpdateTopics) -> BatchReply:
     """Change what is given of descriptions and configurations."""
     return answer_each(txn, command.topics, _update)
 
 
-def grow_topics(txn: Txn, command: GrowTopicsCommand) -> BatchReply:
+def grow_topics(txn: Txn, command: GrowTopics) -> BatchReply:
     """Give topics more partitions than they have."""
     return answer_each(txn, command.topics, _grow)
 
 
-def mark_topics(txn: Txn, command: MarkTopicsCommand) -> BatchReply:
+def mark_topics(txn: Txn, command: MarkTopics) -> BatchReply:
     """Mark topics for deletion with what is to be done before; with nothing, delete them."""
     return answer_each(txn, command.topics, _mark)
 
 
-def finish_topics(txn: Txn, command: FinishTopicsCommand) -> BatchReply:
+def finish_topics(txn: Txn, command: FinishTopics) -> BatchReply:
     """Take finalizers off topics that are being deleted; the last one takes the topic along."""
     return answer_each(txn, command.topics, _finish)
 

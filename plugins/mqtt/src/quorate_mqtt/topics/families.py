@@ -9,19 +9,19 @@ from quorate_mqtt.batches import Batch
 from quorate_mqtt.rows.reading import Shelf, value_as
 from quorate_mqtt.shards import GROUP, tenant_shard_of
 from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopicsCommand,
-    FinishTopicsCommand,
+    CreateTopics,
+    FinishTopics,
     GrowTopicRequest,
-    GrowTopicsCommand,
-    MarkTopicsCommand,
-    PutTopicsCommand,
+    GrowTopics,
+    MarkTopics,
+    PutTopics,
     Topic,
     TopicDeletion,
     TopicFinish,
     TopicMark,
     TopicName,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 TOPICS: Final = "mqtt.topics"
@@ -36,12 +36,12 @@ LIMIT: Final = "mqtt.topics"
 
 FINALIZERS: Final = ExtensionPoint(name=TOPIC_FINALIZERS, type=TopicFinalizer)
 
-CREATION: Final = Batch[Topic](message=CreateTopicsCommand, field="topics")
-PUT: Final = Batch[Topic](message=PutTopicsCommand, field="topics")
-CHANGE: Final = Batch[UpdateTopicRequest](message=UpdateTopicsCommand, field="topics")
-GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopicsCommand, field="topics")
-MARK: Final = Batch[TopicMark](message=MarkTopicsCommand, field="topics")
-FINISH: Final = Batch[TopicFinish](message=FinishTopicsCommand, field="topics")
+CREATION: Final = Batch[Topic](message=CreateTopics, field="topics")
+PUT: Final = Batch[Topic](message=PutTopics, field="topics")
+CHANGE: Final = Batch[UpdateTopicRequest](message=UpdateTopics, field="topics")
+GROWTH: Final = Batch[GrowTopicRequest](message=GrowTopics, field="topics")
+MARK: Final = Batch[TopicMark](message=MarkTopics, field="topics")
+FINISH: Final = Batch[TopicFinish](message=FinishTopics, field="topics")
 
 FAMILIES: Final = (
     ColumnFamily(name=TOPICS, group=GROUP, row=Topic, shard_key=tenant_shard_of),

@@ -24,18 +24,18 @@ from quorate_mqtt.topics.marking import HOLDING, RETAINED
 from quorate_mqtt.topics.service import SERVICE
 from quorate_mqtt.topics.validation import check_growth, check_named, check_topic, check_update
 from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopicsCommand,
-    FinishTopicsCommand,
+    CreateTopics,
+    FinishTopics,
     GrowTopicRequest,
-    GrowTopicsCommand,
-    MarkTopicsCommand,
-    PutTopicsCommand,
+    GrowTopics,
+    MarkTopics,
+    PutTopics,
     Topic,
     TopicConfig,
     TopicFinish,
     TopicMark,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 _ORDERS: Final = Topic(tenant="acme", name="orders/new", partitions=2, replication=1)
@@ -98,12 +98,12 @@ RESOURCE: Final = Resource(
         ),
     ),
     routes=(
-        DataRoute(message=CreateTopicsCommand, apply=apply.create_topics, reads=(TENANTS,)),
-        DataRoute(message=UpdateTopicsCommand, apply=apply.update_topics),
-        DataRoute(message=PutTopicsCommand, apply=apply.put_topics, reads=(TENANTS,)),
-        DataRoute(message=GrowTopicsCommand, apply=apply.grow_topics),
-        DataRoute(message=MarkTopicsCommand, apply=apply.mark_topics),
-        DataRoute(message=FinishTopicsCommand, apply=apply.finish_topics),
+        DataRoute(message=CreateTopics, apply=apply.create_topics, reads=(TENANTS,)),
+        DataRoute(message=UpdateTopics, apply=apply.update_topics),
+        DataRoute(message=PutTopics, apply=apply.put_topics, reads=(TENANTS,)),
+        DataRoute(message=GrowTopics, apply=apply.grow_topics),
+        DataRoute(message=MarkTopics, apply=apply.mark_topics),
+        DataRoute(message=FinishTopics, apply=apply.finish_topics),
     ),
     controllers=(DELETION,),
     services=(SERVICE,),

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
 from quorate.plugin import GrpcService, NodeApi, Rejected, propose_fitting, sift
+from quorate.plugin.checking import check_choice
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.batches import only_reply
-from quorate_mqtt.names import check_choice, check_topic_filter
+from quorate_mqtt.names import check_topic_filter
 from quorate_mqtt.rows.reading import Range, check_lookups
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.topics.families import CHANGE, CREATION, GROWTH, MARK, PUT, SHELF, key_of
@@ -19,13 +20,13 @@ from quorate_mqtt.topics.validation import check_growth, check_named, check_topi
 from quorate_mqtt.v1 import topics_pb2
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicRequest,
-    CreateTopicsCommand,
+    CreateTopics,
     DeleteTopicsRequest,
     GetTopicsRequest,
     GrowTopicRequest,
-    GrowTopicsCommand,
+    GrowTopics,
     ListTopicsRequest,
-    PutTopicsCommand,
+    PutTopics,
     Topic,
     TopicLookup,
     TopicLookups,
@@ -34,7 +35,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     TopicPage,
     TopicSource,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 
@@ -49,7 +50,7 @@ class TopicServicer:
         check_topic(request.topic, "topic.")
         return only_reply(await self._node.propose(CREATION.of([request.topic]), BatchReply), Topic)
 
-    async def CreateBatch(self, request: CreateTopicsCommand, context: object) -> BatchReply:
+    async def CreateBatch(self, request: CreateTopics, context: object) -> BatchReply:
         """Make many topics in one proposal a shard."""
         return await propose_fitting(self._node, request, CREATION.field, check_topic)
 
@@ -58,7 +59,7 @@ class TopicServicer:
         check_update(request)
         return only_reply(await self._node.propose(CHANGE.of([request]), BatchReply), Topic)
 
-    async def UpdateBatch(self, request: UpdateTopicsCommand, context: object) -> BatchReply:
+    async def UpdateBatch(self, request: UpdateTopics, context: object) -> BatchReply:
         """Change what is given of many topics in one proposal a shard."""
         return await propose_fitting(self._node, request, CHANGE.field, check_update)
 
@@ -67,7 +68,7 @@ class TopicServicer:
         check_topic(request.topic, "topic.")
         return only_reply(await self._node.propose(PUT.of([request.topic]), BatchReply), Topic)
 
-    async def PutBatch(self, request: PutTopicsCommand, context: object) -> BatchReply:
+    async def PutBatch(self, request: PutTopics, context: object) -> BatchReply:
         """Make or replace many topics in one proposal a shard."""
         return await propose_fitting(self._node, request, PUT.field, check_topic)
 
@@ -76,7 +77,7 @@ class TopicServicer:
         check_growth(request)
         return only_reply(await self._node.propose(GROWTH.of([request]), BatchReply), Topic)
 
-    async def GrowBatch(self, request: GrowTopicsCommand, context: object) -> BatchReply:
+    async def GrowBatch(self, request: GrowTopics, context: object) -> BatchReply:
         """Give many topics more partitions in one proposal a shard."""
         return await propose_fitting(self._node, request, GROWTH.field, check_growth)
 

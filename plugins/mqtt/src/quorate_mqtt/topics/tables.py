@@ -8,7 +8,7 @@ from quorate_mqtt.columns import LARGEST_UINT32, Choice, unsigned
 from quorate_mqtt.topics.families import TOPICS
 from quorate_mqtt.topics.validation import check_topic
 from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopicsCommand,
+    CreateTopics,
     Topic,
     TopicConfig,
     TopicSource,
@@ -82,7 +82,7 @@ TABLE: Final = Table(
         Column(name="retention_s", type="long", nullable=True),
     ),
     key=("tenant", "name"),
-    write=CreateTopicsCommand,
+    write=CreateTopics,
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,

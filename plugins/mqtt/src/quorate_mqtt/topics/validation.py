@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.plugin import Invalid, Updates
+from quorate.plugin.checking import check_description, check_name
 
-from quorate_mqtt.names import check_description, check_name, check_topic_name
+from quorate_mqtt.names import check_topic_name
 from quorate_mqtt.topics.families import Named
 from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,

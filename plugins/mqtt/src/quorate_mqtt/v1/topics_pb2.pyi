@@ -114,7 +114,7 @@ class CreateTopicRequest(_message.Message):
     topic: Topic
     def __init__(self, topic: _Optional[_Union[Topic, _Mapping]] = ...) -> None: ...
 
-class CreateTopicsCommand(_message.Message):
+class CreateTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[Topic]
@@ -134,13 +134,13 @@ class UpdateTopicRequest(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., config: _Optional[_Union[TopicConfig, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class UpdateTopicsCommand(_message.Message):
+class UpdateTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[UpdateTopicRequest]
     def __init__(self, topics: _Optional[_Iterable[_Union[UpdateTopicRequest, _Mapping]]] = ...) -> None: ...
 
-class PutTopicsCommand(_message.Message):
+class PutTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[Topic]
@@ -156,7 +156,7 @@ class GrowTopicRequest(_message.Message):
     partitions: int
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., partitions: _Optional[int] = ...) -> None: ...
 
-class GrowTopicsCommand(_message.Message):
+class GrowTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[GrowTopicRequest]
@@ -180,7 +180,7 @@ class TopicMark(_message.Message):
     missing_ok: bool
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., finalizers: _Optional[_Iterable[str]] = ..., missing_ok: bool = ...) -> None: ...
 
-class MarkTopicsCommand(_message.Message):
+class MarkTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[TopicMark]
@@ -198,7 +198,7 @@ class TopicFinish(_message.Message):
     finalizer: str
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., id: _Optional[int] = ..., finalizer: _Optional[str] = ...) -> None: ...
 
-class FinishTopicsCommand(_message.Message):
+class FinishTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[TopicFinish]

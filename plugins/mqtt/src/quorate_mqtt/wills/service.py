@@ -6,9 +6,10 @@
 from typing import Final
 
 from quorate.plugin import GrpcService, NodeApi, Rejected, keys, propose_fitting
+from quorate.plugin.checking import check_name
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.rows.reading import Range, Shelf, check_lookups, value_as
 from quorate_mqtt.shards import client_shard, client_shard_of
 from quorate_mqtt.v1 import wills_pb2
