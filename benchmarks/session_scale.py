@@ -35,7 +35,6 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectSession,
     ListSessionsRequest,
 )
-from quorate_mqtt.v1.topics_pb2 import ListTopicsRequest
 
 #: It is told how far something has come when this part of it is done.
 STEPS: Final = 10
@@ -285,7 +284,7 @@ async def counted_sessions(net: Net) -> int:
 async def listed_topics(net: Net) -> int:
     """Count the topics that the list yields."""
     count = 0
-    async for _ in net.mqtt.topics.list(ListTopicsRequest(tenant=TENANT, page_size=PAGE)):
+    async for _ in net.mqtt.topics.list(tenant=TENANT, page_size=PAGE):
         count += 1
     return count
 

@@ -19,7 +19,6 @@ from quorate.plugin import keys
 from quorate.v1.cluster_pb2 import Broker as BrokerRow
 from quorate_mqtt.client import Access, AccessCache, Action, Mqtt
 from quorate_mqtt.topic_filters import group_of, matches, unshared
-from quorate_mqtt.v1.retained_messages_pb2 import ListRetainedMessagesRequest
 from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import (
     JoinSharedGroup,
@@ -202,8 +201,8 @@ class Broker:
         connection.filters.add(topic_filter)
         await self._join(connection.client_id, topic_filter)
         if not group_of(topic_filter):
-            request = ListRetainedMessagesRequest(tenant=TENANT, topic_filter=topic_filter)
-            async for message in self._mqtt.retained_messages.list(request):
+            kept = self._mqtt.retained_messages.list(tenant=TENANT, topic_filter=topic_filter)
+            async for message in kept:
                 connection.say({"topic": message.topic, "payload": message.payload.decode()})
         return {"filter": topic_filter}
 

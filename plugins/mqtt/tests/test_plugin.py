@@ -11,7 +11,7 @@ FAMILIES = {
     "mqtt.blacklist_entries",
     "mqtt.retained_messages",
     "mqtt.rewrite_rules",
-    "mqtt.topic_counts",
+    "mqtt.topics_of_tenants",
     "mqtt.topic_deletions",
     "mqtt.topics",
     "mqtt.user_credentials",
@@ -33,7 +33,7 @@ def test_every_family_of_rows_can_be_watched_but_hashes_and_counts(catalog: Cata
         if family.name in FAMILIES and family.row is None
     }
 
-    assert private == {"mqtt.user_credentials", "mqtt.topic_counts"}
+    assert private == {"mqtt.user_credentials", "mqtt.topics_of_tenants"}
 
 
 def test_no_stored_row_has_a_map(catalog: Catalog) -> None:
@@ -59,7 +59,6 @@ def test_what_timers_controllers_and_services_alone_propose_is_not_public(
     assert not public & {
         "CreateUsers",
         "UpdateUsers",
-        "MarkTopics",
         "FinishTopics",
         "EndBlacklistEntries",
         "ExpireRetainedMessages",

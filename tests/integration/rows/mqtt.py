@@ -107,7 +107,8 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicRequest,
     CreateTopics,
-    DeleteTopicsRequest,
+    DeleteTopic,
+    DeleteTopics,
     GetTopicsRequest,
     GrowTopicRequest,
     GrowTopics,
@@ -485,13 +486,13 @@ TOPICS: Final = {
     ),
     "Delete": Row(
         empty="tenant",
-        large=((TopicName(tenant="t", name=TEXT), "name"),),
-        wrong=((TopicName(tenant="t", name="#"), "name"),),
+        large=((DeleteTopic(tenant="t", name=TEXT), "name"),),
+        wrong=((DeleteTopic(tenant="t", name="#"), "name"),),
     ),
     "DeleteBatch": Row(
         empty="topics",
-        large=((DeleteTopicsRequest(topics=[TOPIC_NAME] * MANY), "topics"),),
-        wrong=((DeleteTopicsRequest(topics=[TopicName()]), InPlace("topics[0].tenant")),),
+        large=((DeleteTopics(topics=[DeleteTopic(tenant="t", name="o")] * MANY), "topics"),),
+        wrong=((DeleteTopics(topics=[DeleteTopic()]), InPlace("topics[0].tenant")),),
     ),
     "Get": Row(
         empty="tenant",

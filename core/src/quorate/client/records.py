@@ -281,7 +281,8 @@ class Records(Generic[R]):
             return reply
         for refusal in reply.refusals:
             raise RejectedError(refusal.code, refusal.message)
-        return self._answer.FromString(reply.replies[0]) if any(reply.replies) else None
+        answered = write.spec.reply or self._answer
+        return answered.FromString(reply.replies[0]) if any(reply.replies) else None
 
     async def _get_one(self, read: Read, key: Any, timeout_s: float | None) -> Any:
         try:

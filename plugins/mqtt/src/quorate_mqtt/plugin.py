@@ -24,8 +24,15 @@ from quorate.plugin import (
 )
 
 from quorate_mqtt.resources import DELETION, PARTS, RESOURCES
+from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
 from quorate_mqtt.shards import GROUP
+from quorate_mqtt.topics.deletion import (
+    DELETION as TOPIC_DELETION,
+    FIND_DELETIONS,
+    RETAINED,
+)
+from quorate_mqtt.topics.resource import DELETIONS, FINALIZERS
 from quorate_mqtt.users.resource import CREDENTIALS, FIND_LOGINS
 from quorate_mqtt.users.service import LOGINS
 
@@ -37,7 +44,7 @@ def quorate_raft_groups() -> Sequence[RaftGroup]:
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return [CREDENTIALS, *(family for part in PARTS for family in part.families)]
+    return [CREDENTIALS, DELETIONS, *(family for part in PARTS for family in part.families)]
 
 
 @hookimpl
@@ -57,7 +64,12 @@ def quorate_data_routes() -> Sequence[DataRoute[Any]]:
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return [FIND_LOGINS, *DELETION.queries, *(query for part in PARTS for query in part.queries)]
+    return [
+        FIND_LOGINS,
+        FIND_DELETIONS,
+        *DELETION.queries,
+        *(query for part in PARTS for query in part.queries),
+    ]
 
 
 @hookimpl
@@ -68,7 +80,7 @@ def quorate_caches() -> Sequence[Cache]:
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
     own = [each for part in PARTS for each in part.controllers]
-    return [BLACKLIST_END, *DELETION.controllers, *own]
+    return [BLACKLIST_END, RETAINED_EXPIRY, TOPIC_DELETION, *DELETION.controllers, *own]
 
 
 @hookimpl
@@ -99,4 +111,9 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [*DELETION.extensions, *(each for part in PARTS for each in part.extensions)]
+    return [
+        FINALIZERS,
+        RETAINED,
+        *DELETION.extensions,
+        *(each for part in PARTS for each in part.extensions),
+    ]

@@ -2,17 +2,17 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import NodeApi
+from quorate.plugin import NodeApi, Resource as Kind
 from quorate.plugin.resource import Holding, holding_of, tenant_deletion
 
 from quorate_mqtt.activity.resource import RESOURCE as ACTIVITY
 from quorate_mqtt.authorisation.resource import RESOURCE as AUTHORISATION
 from quorate_mqtt.duties.resource import RESOURCE as DUTIES
 from quorate_mqtt.resource import Holding as Held, Resource
-from quorate_mqtt.retained_messages.resource import RESOURCE as RETAINED_MESSAGES
+from quorate_mqtt.retained_messages import RETAINED_MESSAGE
 from quorate_mqtt.rows.reading import keys_of
 from quorate_mqtt.rows.resource import RESOURCE as ROWS
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
@@ -21,16 +21,22 @@ from quorate_mqtt.sessions.resource import RESOURCE as SESSIONS
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups.resource import RESOURCE as SHARED_GROUPS
 from quorate_mqtt.subscriptions.resource import RESOURCE as SUBSCRIPTIONS
-from quorate_mqtt.topics.resource import RESOURCE as TOPICS
+from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.users.resource import USER
 from quorate_mqtt.wills.resource import RESOURCE as WILLS
 
-_OWN: Final = (USER, ACL_RULE, BLACKLIST_ENTRY, REWRITE_RULE, AUTO_SUBSCRIPTION)
+_OWN: Final[tuple[Kind[Any], ...]] = (
+    USER,
+    ACL_RULE,
+    BLACKLIST_ENTRY,
+    REWRITE_RULE,
+    AUTO_SUBSCRIPTION,
+    TOPIC,
+    RETAINED_MESSAGE,
+)
 
 PARTS: Final[tuple[Resource, ...]] = (
     ROWS,
-    TOPICS,
-    RETAINED_MESSAGES,
     AUTHORISATION,
     SESSIONS,
     SUBSCRIPTIONS,

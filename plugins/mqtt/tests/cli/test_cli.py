@@ -137,23 +137,25 @@ def test_rewrites_and_automatic_subscriptions(console: Asking) -> None:
 
 def test_topics_and_retained_messages(console: Asking) -> None:
     for name in ("a/b", "a/c", "d"):
-        console.run("topics", "create", "north", name, "--partitions", "2")
-    assert column(console.run("topics", "grow", "north", "d", "3"), "partitions") == [3]
-    assert column(console.run("topics", "list", "north", "--filter", "a/+"), "name") == [
+        console.run("topics", "create", "north", name, *("--partitions", "2", "--replication", "1"))
+    [grown] = console.run("topics", "grow", "north", "d", "--partitions", "3")
+    assert grown["partitions"] == 3
+    assert column(console.run("topics", "list", "north", "--topic-filter", "a/+"), "name") == [
         "a/b",
         "a/c",
     ]
     assert column(console.run("topics", "list", "--limit", "3"), "name") == ["a/b", "a/c", "d"]
-    assert "there are more" not in console.said
+    assert "there are more" not in console.warned
     assert column(console.run("topics", "list", "--limit", "2"), "name") == ["a/b", "a/c"]
-    assert "there are more than 2; ask for more with --limit" in console.said
+    assert "there are more than 2; ask for more with --limit" in console.warned
     [marked] = console.run("topics", "delete", "north", "d")
     assert isinstance(marked["finalizers"], list)
 
     SyncMqtt(console.q).retained_messages.put("north", "a/b", b"on")
-    assert column(console.run("retained", "list", "north", "--filter", "a/#"), "payload") == [b"on"]
-    console.run("retained", "delete", "north", "a/b")
-    assert console.run("retained", "list") == []
+    [kept] = console.run("retained-messages", "list", "north", "--topic-filter", "a/#")
+    assert kept["payload"] == b"on"
+    console.run("retained-messages", "delete", "north", "a/b")
+    assert console.run("retained-messages", "list") == []
 
 
 def test_clients(console: Asking) -> None:

@@ -15,10 +15,7 @@ from quorate_mqtt.v1 import acl_rules_pb2 as acl
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
-from quorate_mqtt.v1.retained_messages_pb2 import (
-    ListRetainedMessagesRequest,
-    PutRetainedMessageRequest,
-)
+from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest
 from quorate_mqtt.v1.rewrite_rules_pb2 import RewriteRule
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
@@ -47,7 +44,6 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
 )
 from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
-    ListTopicsRequest,
     Topic,
     UpdateTopicRequest,
 )
@@ -100,9 +96,9 @@ async def test_users(q: AsyncClient) -> None:
     supers = users.list(tenant="north", superuser=True)
     assert [user.name async for user in supers] == listed
     await users.delete("north", "ann")
-    reply = await users.delete([("north", name) for name in listed])
-    assert reply is not None
-    assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
+    gone = await users.delete([("north", name) for name in listed])
+    assert gone is not None
+    assert [(each.item, each.code) for each in gone.refusals] == [(0, "NOT_FOUND")]
     with pytest.raises(RejectedError, match="NOT_FOUND"):
         await users.delete("north", "ann")
 
@@ -175,26 +171,27 @@ async def test_topics(q: AsyncClient) -> None:
     topics = Mqtt(q).topics
     made = await topics.create(Topic(tenant="north", name="a/b", partitions=1, replication=1))
     assert await topics.get("north", "a/b") == made
-    assert (await topics.grow("north", "a/b", 4)).partitions == 4
-    update = UpdateTopicRequest(tenant="north", name="a/b", description="new")
+    growth = GrowTopicRequest(tenant="north", name="a/b", partitions=4)
+    assert (await topics.do("Grow", growth)).partitions == 4
+    update = Topic(tenant="north", name="a/b", description="new")
     assert (await topics.update(update)).description == "new"
     updates = [
         UpdateTopicRequest(tenant="north", name=name, description="newer") for name in ("a/b", "no")
     ]
-    reply = await topics.update_many(updates)
+    reply = await topics.do("Update", updates)
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "NOT_FOUND")]
     growth = GrowTopicRequest(tenant="north", name="a/b", partitions=5)
-    assert not (await topics.grow_many([growth])).refusals
+    assert not (await topics.do("Grow", [growth])).refusals
     grown = await topics.get("north", "a/b")
     assert grown is not None
     assert (grown.description, grown.partitions) == ("newer", 5)
     more = [Topic(tenant="north", name=name, partitions=1, replication=1) for name in ("a/b", "c")]
-    reply = await topics.create_many(more)
+    reply = await topics.create(more)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
-    request = ListTopicsRequest(tenant="north", topic_filter="a/+")
-    assert [each.name async for each in topics.list(request)] == ["a/b"]
+    listed = topics.list(tenant="north", topic_filter="a/+")
+    assert [each.name async for each in listed] == ["a/b"]
     assert (await topics.delete("north", "a/b")).deleting_at_ms > 0
-    reply = await topics.delete_many("north", ["c", "no"])
+    reply = await topics.delete([("north", "c"), ("north", "no")])
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "NOT_FOUND")]
     for name in ("a/b", "c"):
         while await topics.get("north", name) is not None:
@@ -215,11 +212,11 @@ async def test_retained_messages(q: AsyncClient) -> None:
     ]
     reply = await retained.put_many(many)
     assert (reply.items, len(reply.refusals)) == (3, 0)
-    request = ListRetainedMessagesRequest(tenant="north", topic_filter="n/#", page_size=2)
-    assert [each.topic async for each in retained.list(request)] == ["n/0", "n/1", "n/2"]
+    listed = retained.list(tenant="north", topic_filter="n/#", page_size=2)
+    assert [each.topic async for each in listed] == ["n/0", "n/1", "n/2"]
     await retained.delete("north", "a/b")
     await retained.delete("north", "a/b")
-    await retained.delete_many("north", [message.topic for message in many])
+    await retained.delete([("north", message.topic) for message in many])
     assert await retained.get("north", "n/0") is None
 
 
@@ -445,8 +442,8 @@ def test_the_twin_does_the_same(cluster: Cluster) -> None:
     with Client(cluster.endpoints) as q:
         mqtt = SyncMqtt(q)
         mqtt.retained_messages.put("north", "t", b"x")
-        request = ListRetainedMessagesRequest(tenant="north")
-        assert [each.topic for each in mqtt.retained_messages.list(request)] == ["t"]
+        listed = mqtt.retained_messages.list(tenant="north")
+        assert [each.topic for each in listed] == ["t"]
         mqtt.retained_messages.delete("north", "t")
         access = Access(client_id="c1", action=Action.CONNECT)
         assert mqtt.check_access("north", access).allowed

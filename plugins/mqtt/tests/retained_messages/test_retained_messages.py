@@ -5,12 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from quorate.plugin import Invalid, Rejected
+from quorate.plugin import Invalid, Rejected, keys
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.tenant_pb2 import MarkTenant, Tenant
-from quorate_mqtt.retained_messages.apply import expire_retained_messages
-from quorate_mqtt.retained_messages.families import EXPIRY, RETAINED, retained_key
-from quorate_mqtt.retained_messages.validation import LARGEST_MESSAGE
+from quorate_mqtt.retained_messages import EXPIRY, LARGEST_MESSAGE, RETAINED_MESSAGE, expire
 from quorate_mqtt.v1.retained_messages_pb2 import (
     DeleteRetainedMessages,
     ExpireRetainedMessages,
@@ -72,23 +70,23 @@ def test_a_message_expires_in_time_and_not_before(service: Any, node: MemoryNode
     run(service.Put(put("b"), None))
 
     run(node.advance(499))
-    assert len(node.rows(RETAINED)) == 2
+    assert len(node.rows(RETAINED_MESSAGE.family)) == 2
     run(node.advance(1))
 
     assert listed(service) == [("acme", "b")]
 
 
 def test_a_message_that_was_put_again_does_not_expire_with_the_one_before() -> None:
-    key = retained_key("acme", "a")
-    txn = MemoryTxn(at_ms=1_000, rows={RETAINED: {key: b"row"}})
+    key = keys.pack("acme", "a")
+    txn = MemoryTxn(at_ms=1_000, rows={RETAINED_MESSAGE.family: {key: b"row"}})
     txn.schedule(EXPIRY, key, 5_000)
     txn = txn.then(2_000)
 
-    expire_retained_messages(txn, ExpireRetainedMessages(keys=[key]))
+    expire(txn, ExpireRetainedMessages(keys=[key]))
 
-    assert list(txn.rows(RETAINED)) == [key]
-    expire_retained_messages(late := txn.then(5_000), ExpireRetainedMessages(keys=[key]))
-    assert not late.rows(RETAINED)
+    assert list(txn.rows(RETAINED_MESSAGE.family)) == [key]
+    expire(late := txn.then(5_000), ExpireRetainedMessages(keys=[key]))
+    assert not late.rows(RETAINED_MESSAGE.family)
     assert not late.deadlines
 
 

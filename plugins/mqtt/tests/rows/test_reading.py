@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_mqtt.retained_messages.families import RETAINED, SHELF
 from quorate_mqtt.rows import queries, reading
-from quorate_mqtt.rows.reading import Range, keys_of
+from quorate_mqtt.rows.reading import Range, Shelf, keys_of, value_as
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
     PutRetainedMessages,
@@ -19,6 +18,9 @@ from quorate_mqtt.v1.retained_messages_pb2 import (
 TOPICS = [f"t/{number:02}" for number in range(40)]
 
 Page = tuple[list[str], bytes]
+
+RETAINED = "mqtt.retained_messages"
+SHELF = Shelf(family=RETAINED, shard_of=bytes, show=value_as(RetainedMessage), with_tenant=False)
 
 
 @pytest.fixture

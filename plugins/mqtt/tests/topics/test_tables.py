@@ -10,7 +10,7 @@ from quorate.plugin import Invalid, keys
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.topics import tables
-from quorate_mqtt.topics.families import TOPICS
+from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.topics_pb2 import CreateTopics
 
 FULL = ("acme", "a/b", 3, 2, "of a", "S3", "KAFKA", 5, 6, 7)
@@ -24,7 +24,7 @@ def create(node: MemoryNode, *rows: tuple[Any, ...]) -> BatchReply:
 
 
 def stored(node: MemoryNode) -> list[tuple[object, ...]]:
-    return [tables.from_row(key, value) for key, value in node.rows(TOPICS).items()]
+    return [tables.from_row(key, value) for key, value in node.rows(TOPIC.family).items()]
 
 
 def test_topics_are_what_was_written(node: MemoryNode) -> None:

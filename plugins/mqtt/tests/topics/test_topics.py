@@ -13,7 +13,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, MarkTenant, Tenant, UpdateTenant
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 from quorate_mqtt.topics.deletion import DELETION
-from quorate_mqtt.topics.families import COUNTS, DELETIONS, TOPICS
+from quorate_mqtt.topics.resource import DELETIONS, TOPIC
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
     PutRetainedMessages,
@@ -25,7 +25,8 @@ from quorate_mqtt.v1.topics_pb2 import (
     TOPIC_STORAGE_ENGINE_SEGMENT,
     CreateTopicRequest,
     CreateTopics,
-    DeleteTopicsRequest,
+    DeleteTopic,
+    DeleteTopics,
     FinishTopics,
     GetTopicsRequest,
     GrowTopicRequest,
@@ -58,7 +59,7 @@ def create(service: Any, name: str = "orders", tenant: str = "acme", **fields: A
 
 
 def delete(service: Any, name: str = "orders", tenant: str = "acme") -> Topic:
-    deleted: Topic = run(service.Delete(TopicName(tenant=tenant, name=name), None))
+    deleted: Topic = run(service.Delete(DeleteTopic(tenant=tenant, name=name), None))
     return deleted
 
 
@@ -200,7 +201,7 @@ def test_put_creates_replaces_and_grows(service: Any, node: MemoryNode) -> None:
 
 
 def test_a_delete_of_nothing_is_no_failure_where_that_is_asked_for(service: Any) -> None:
-    named = TopicName(tenant="acme", name="nothing", missing_ok=True)
+    named = DeleteTopic(tenant="acme", name="nothing", missing_ok=True)
 
     assert run(service.Delete(named, None)) == Topic()
 
@@ -233,6 +234,7 @@ def test_a_topic_that_does_not_exist_is_not_found(service: Any, verb: str) -> No
         "Update": UpdateTopicRequest(tenant="acme", name="orders"),
         "Grow": GrowTopicRequest(tenant="acme", name="orders", partitions=2),
     }
+    requests["Delete"] = DeleteTopic(tenant="acme", name="orders")
     named = TopicName(tenant="acme", name="orders")
 
     with pytest.raises(Rejected, match=r"NOT_FOUND.*topic orders of acme"):
@@ -246,11 +248,11 @@ def test_delete_marks_and_the_controller_finishes(service: Any, node: MemoryNode
 
     assert marked.deleting_at_ms == 1_000
     assert list(marked.finalizers) == ["mqtt.retained_message"]
-    assert len(node.rows(DELETIONS)) == 1
+    assert len(node.rows(DELETIONS.name)) == 1
     run(node.run_controller(DELETION.name))
     assert not listed(service)
-    assert not node.rows(DELETIONS)
-    assert not node.rows(COUNTS)
+    assert not node.rows(DELETIONS.name)
+    assert not node.rows("mqtt.topics_of_tenants")
 
 
 def test_a_topic_takes_its_retained_message_along_and_no_other(
@@ -370,7 +372,7 @@ def test_the_limit_of_topics_is_exact(service: Any, node: MemoryNode) -> None:
     reply = run(service.CreateBatch(command, None))
 
     assert [(each.item, each.code) for each in reply.refusals] == [(2, "LIMIT_REACHED")]
-    assert "has 2 topics, and its limit mqtt.topics is 2" in reply.refusals[0].message
+    assert "has 2 of its 2 topics (mqtt.topics)" in reply.refusals[0].message
     assert listed(service) == [("acme", "a"), ("acme", "b")]
     create(service, tenant="globex")
 
@@ -443,8 +445,8 @@ def test_batches_are_answered_item_by_item(service: Any) -> None:
             None,
         )
     )
-    names = [TopicName(tenant="hooli", name=name) for name in ("none", "b", "#")]
-    deleted = run(service.DeleteBatch(DeleteTopicsRequest(topics=names), None))
+    names = [DeleteTopic(tenant="hooli", name=name) for name in ("none", "b", "#")]
+    deleted = run(service.DeleteBatch(DeleteTopics(topics=names), None))
 
     def refusals(reply: BatchReply) -> list[tuple[int, str]]:
         return [(each.item, each.code) for each in reply.refusals]
@@ -501,11 +503,11 @@ def test_topics_of_a_tenant_lie_in_its_shard(service: Any, node: MemoryNode) -> 
     for name in "abc":
         create(service, name)
 
-    assert len(node.rows(TOPICS)) == 3
+    assert len(node.rows(TOPIC.family)) == 3
     assert {command.topics[0].tenant for command in node.proposals[-3:]} == {"acme"}  # type: ignore[attr-defined]
-    family = node.catalog.families[TOPICS]
+    family = node.catalog.families[TOPIC.family]
     assert family.shard_key is not None
-    assert len({family.shard_key(key) for key in node.rows(TOPICS)}) == 1
+    assert len({family.shard_key(key) for key in node.rows(TOPIC.family)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -544,5 +546,5 @@ def test_marks_and_finishes_are_not_for_clients(node: MemoryNode) -> None:
         if name.startswith("quorate_mqtt.v1.") and name.endswith("Topics") and command.public
     }
 
-    verbs = ("Create", "Update", "Put", "Grow")
+    verbs = ("Create", "Update", "Put", "Grow", "Delete")
     assert public == {f"{verb}Topics" for verb in verbs}

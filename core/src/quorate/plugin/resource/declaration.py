@@ -38,6 +38,8 @@ class Verb:
     apply_all: Callable[[Txn, Any], BatchReply] | None = None
     #: A method of the resource's servicer carries the verb out: there is no command of that name.
     by_hand: bool = False
+    #: What an item is answered with, where that is not the row.
+    reply: type[Message] | None = None
     #: The key of an item, where it has not the fields of the row's key.
     key: Callable[[Any], bytes] | None = None
     #: Refuses an item that is wrong whatever is stored, and is given the path of the item.

@@ -17,9 +17,11 @@ from quorate.plugin.resource.binding import (
     UPDATED,
     Binding,
     Write,
+    bind,
     set_field,
     wrong_row,
 )
+from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.tenants import limit_of, tenant_there
 from quorate.plugin.splicing import embedded, number
 from quorate.plugin.transaction import Row, Txn
@@ -336,3 +338,13 @@ def _compare(binding: Binding, item: Any, found: Row | None) -> None:
 
 def _missing(binding: Binding, item: Any) -> NoReturn:
     raise Rejected("NOT_FOUND", f"there is no {binding.noun} {binding.named(item)}")
+
+
+def remove_row(txn: Txn, resource: Resource[Any], row: Message) -> None:
+    """Delete a row, as a verb of its own does, and count one less of its tenant."""
+    binding = bind(resource)
+    txn.delete(resource.family, binding.key_of(row))
+    if resource.limit:
+        tenants = _Tenants(binding, txn)
+        tenants.remove(getattr(row, resource.tenant))
+        tenants.store()

@@ -4,7 +4,6 @@ import click
 
 from quorate_mqtt.cli.access import blacklist_entries, check
 from quorate_mqtt.cli.clients import groups, sessions, subscriptions, wills
-from quorate_mqtt.cli.topics import retained, topics
 from quorate_mqtt.cli.users import users
 
 
@@ -17,10 +16,8 @@ for _command in (
     blacklist_entries,
     check,
     groups,
-    retained,
     sessions,
     subscriptions,
-    topics,
     users,
     wills,
 ):

@@ -14,16 +14,17 @@ from quorate_mqtt.client.retained_messages import RetainedMessages, SyncRetained
 from quorate_mqtt.client.sessions import Sessions, SyncSessions
 from quorate_mqtt.client.shared_groups import SharedGroups, SyncSharedGroups
 from quorate_mqtt.client.subscriptions import Subscriptions, SyncSubscriptions
-from quorate_mqtt.client.topics import SyncTopics, Topics
 from quorate_mqtt.client.users import SyncUsers, Users
 from quorate_mqtt.client.wills import SyncWills, Wills
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.shards import GROUP, tenant_shard
+from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision
 from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
 from quorate_mqtt.v1.rewrite_rules_pb2 import RewriteRule
+from quorate_mqtt.v1.topics_pb2 import Topic
 
 __all__ = [
     "Access",
@@ -46,7 +47,7 @@ class Mqtt:
         self.blacklist: Final[Records[BlacklistEntry]] = q.records(BLACKLIST_ENTRY)
         self.rewrite_rules: Final[Records[RewriteRule]] = q.records(REWRITE_RULE)
         self.auto_subscriptions: Final[Records[AutoSubscription]] = q.records(AUTO_SUBSCRIPTION)
-        self.topics: Final = Topics(q)
+        self.topics: Final[Records[Topic]] = q.records(TOPIC)
         self.retained_messages: Final = RetainedMessages(q)
         self.sessions: Final = Sessions(q)
         self.subscriptions: Final = Subscriptions(q)
@@ -88,7 +89,7 @@ class SyncMqtt(Blocking[Mqtt]):
         self.blacklist: Final[SyncRecords[BlacklistEntry]] = q.records(BLACKLIST_ENTRY)
         self.rewrite_rules: Final[SyncRecords[RewriteRule]] = q.records(REWRITE_RULE)
         self.auto_subscriptions: Final[SyncRecords[AutoSubscription]] = q.records(AUTO_SUBSCRIPTION)
-        self.topics: Final = SyncTopics(q.thread, mqtt.topics)
+        self.topics: Final[SyncRecords[Topic]] = q.records(TOPIC)
         self.retained_messages: Final = SyncRetainedMessages(q.thread, mqtt.retained_messages)
         self.sessions: Final = SyncSessions(q.thread, mqtt.sessions)
         self.subscriptions: Final = SyncSubscriptions(q.thread, mqtt.subscriptions)

@@ -49,9 +49,10 @@ class Users:
             tenant=tenant,
             name=name,
             password=password,
-            superuser=superuser,
             description=description,
         )
+        if superuser is not None:
+            request.superuser = superuser
         return await self._q.call(f"{_SERVICE}Update", request, pb.User)
 
     async def put(
@@ -94,7 +95,7 @@ class Users:
         """Return the user of a tenant and a name, or None; of a list of such pairs a list."""
         return await self._records.get(*key)
 
-    async def list(self, **conditions: Any) -> AsyncGenerator[pb.User, None]:
+    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.User, None]:
         """Yield users in the order of tenants and names; `conditions` are as in `Records.list`."""
         async for user in self._records.list(**conditions):
             yield user
