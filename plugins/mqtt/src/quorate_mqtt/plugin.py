@@ -27,6 +27,7 @@ from quorate_mqtt.resources import DELETION, PARTS, RESOURCES
 from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
 from quorate_mqtt.shards import GROUP
+from quorate_mqtt.shared_groups.leading import LEADERSHIPS
 from quorate_mqtt.topics.deletion import (
     DELETION as TOPIC_DELETION,
     FIND_DELETIONS,
@@ -44,7 +45,12 @@ def quorate_raft_groups() -> Sequence[RaftGroup]:
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return [CREDENTIALS, DELETIONS, *(family for part in PARTS for family in part.families)]
+    return [
+        CREDENTIALS,
+        DELETIONS,
+        LEADERSHIPS,
+        *(family for part in PARTS for family in part.families),
+    ]
 
 
 @hookimpl

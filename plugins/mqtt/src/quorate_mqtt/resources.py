@@ -19,7 +19,7 @@ from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REW
 from quorate_mqtt.session_shares.resource import RESOURCE as SESSION_SHARES
 from quorate_mqtt.sessions.resource import RESOURCE as SESSIONS
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.shared_groups.resource import RESOURCE as SHARED_GROUPS
+from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
 from quorate_mqtt.subscriptions.resource import RESOURCE as SUBSCRIPTIONS
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.users.resource import USER
@@ -33,6 +33,8 @@ _OWN: Final[tuple[Kind[Any], ...]] = (
     AUTO_SUBSCRIPTION,
     TOPIC,
     RETAINED_MESSAGE,
+    SHARED_GROUP,
+    SHARED_GROUP_MEMBER,
 )
 
 PARTS: Final[tuple[Resource, ...]] = (
@@ -41,7 +43,6 @@ PARTS: Final[tuple[Resource, ...]] = (
     SESSIONS,
     SUBSCRIPTIONS,
     WILLS,
-    SHARED_GROUPS,
     DUTIES,
     SESSION_SHARES,
     ACTIVITY,
@@ -64,7 +65,7 @@ def _held(held: Held) -> Holding:
 
 #: The families that hold something of tenants.
 HELD: Final = (
-    *(each.family for each in _OWN),
+    *(each.family for each in _OWN if each.tenant),
     *(held.family for part in PARTS for held in part.holdings),
 )
 #: One deletion erases what resources and parts hold.
@@ -73,7 +74,7 @@ DELETION: Final = tenant_deletion(
     "mqtt",
     (),
     more=[
-        *map(holding_of, _OWN),
+        *(holding_of(each) for each in _OWN if each.tenant),
         *(_held(held) for part in PARTS for held in part.holdings),
     ],
     group=GROUP,

@@ -187,8 +187,10 @@ def test_clients(console: Asking) -> None:
         [session] = console.run("sessions", "list", "north", "--broker", "b1", "--prefix", "la")
         assert (session["client_id"], session["generation"]) == ("lamp", connected.generation)
         assert column(console.run("subscriptions", "list", "north", "lamp"), "filter") == ["a/#"]
-        assert column(console.run("groups", "list", "--leader", "b1"), "name") == ["crew"]
-        assert column(console.run("groups", "members", "north", "crew"), "client_id") == ["lamp"]
+        assert column(console.run("shared-groups", "list", "--leader", "b1"), "name") == ["crew"]
+        assert column(
+            console.run("shared-group-members", "list", "north", "crew"), "client_id"
+        ) == ["lamp"]
         client.sessions.disconnect("north", "lamp", connected.generation)
         wills = until(lambda: console.run("wills", "list", "north", "--broker", "b1") or None)
         assert (wills[0]["topic"], wills[0]["assignee"]) == ("lamps", "b1")

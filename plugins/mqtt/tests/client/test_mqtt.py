@@ -32,8 +32,6 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     DeleteSharedGroupReply,
     JoinSharedGroup,
     LeaveSharedGroup,
-    ListSharedGroupMembersRequest,
-    ListSharedGroupsRequest,
     SharedGroup,
     UpdateSharedGroup,
 )
@@ -328,9 +326,9 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         keyed = await mqtt.shared_groups.get("north", "g")
         assert keyed is not None
         assert keyed.group.parameters == b"p"
-        groups = mqtt.shared_groups.list(ListSharedGroupsRequest(leader="b1"))
+        groups = mqtt.shared_groups.list(leader="b1")
         assert [each.name async for each in groups] == ["g"]
-        members = mqtt.shared_groups.members(ListSharedGroupMembersRequest(tenant="north"))
+        members = mqtt.shared_groups.members(tenant="north")
         assert [each.client_id async for each in members] == ["c1"]
         leaving = LeaveSharedGroup(
             tenant="north", group="g", client_id="c1", filter="a/#", broker_epoch=epoch

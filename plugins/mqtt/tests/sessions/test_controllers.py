@@ -9,7 +9,7 @@ from quorate_mqtt.duties.controllers import HAND_OVER, hand_over
 from quorate_mqtt.sessions import controllers, queries
 from quorate_mqtt.sessions.controllers import ORPHANS, disconnect_orphans
 from quorate_mqtt.sessions.families import CONNECTIONS, SESSIONS
-from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS
+from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS
 from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
 from quorate_mqtt.v1.sessions_pb2 import ConnectSessions, DisconnectOrphans, Session, SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import (

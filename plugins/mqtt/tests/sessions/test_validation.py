@@ -3,10 +3,12 @@ from typing import Any
 
 import pytest
 from quorate.plugin import Invalid, keys
+from quorate.plugin.resource import Resource, bind
+from quorate.plugin.resource.serving import check_item_of
 from quorate_mqtt.names import LONGEST_IDENTITY
 from quorate_mqtt.sessions import validation as sessions
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.shared_groups import validation as groups
+from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
 from quorate_mqtt.subscriptions import validation as subscriptions
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSessions,
@@ -24,6 +26,15 @@ from quorate_mqtt.wills import validation as wills
 
 ADA: dict[str, Any] = {"tenant": "acme", "client_id": "ada"}
 MEMBER: dict[str, Any] = {**ADA, "group": "g", "filter": "a", "broker": "b", "broker_epoch": 1}
+
+
+def check_of(resource: Resource[Any], verb: str) -> Callable[..., None]:
+    write = bind(resource).writes[verb]
+    return check_item_of(bind(resource), write)(write.command())
+
+
+CREATE = check_of(SHARED_GROUP, "Create")
+JOIN = check_of(SHARED_GROUP_MEMBER, "Join")
 
 
 def refused(check: Callable[..., None], item: Any, path: str = "items[3].") -> str:
@@ -89,18 +100,34 @@ def refused(check: Callable[..., None], item: Any, path: str = "items[3].") -> s
         ),
         (subscriptions.check_set, SetSubscription(**ADA, filter="a", generation=0), "generation"),
         (subscriptions.check_delete, DeleteSubscription(**ADA), "filter"),
-        (groups.check_group, CreateSharedGroup(tenant="acme"), "name"),
-        (groups.check_group, CreateSharedGroup(tenant="acme", name="a/b"), "name"),
-        (groups.check_group, CreateSharedGroup(tenant="acme", name="a+"), "name"),
+        (CREATE, CreateSharedGroup(tenant="acme"), "name"),
+        (CREATE, CreateSharedGroup(tenant="acme", name="a/b"), "name"),
+        (CREATE, CreateSharedGroup(tenant="acme", name="a+"), "name"),
         (
-            groups.check_group,
+            CREATE,
             CreateSharedGroup(tenant="acme", name="g", parameters=b"x" * 16_385),
             "parameters",
         ),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "broker": ""}), "broker"),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "broker_epoch": 0}), "broker_epoch"),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "filter": "$share/g/a"}), "filter"),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "client_id": ""}), "client_id"),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "broker": ""}),
+            "broker",
+        ),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "broker_epoch": 0}),
+            "broker_epoch",
+        ),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "filter": "$share/g/a"}),
+            "filter",
+        ),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "client_id": ""}),
+            "client_id",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_field(
@@ -117,7 +144,7 @@ def test_what_cannot_be_is_refused_with_its_field(
         (sessions.check_delete, DeleteSession(**ADA)),
         (subscriptions.check_set, SetSubscription(**ADA, filter="$share/g/+/#")),
         (subscriptions.check_set, SetSubscription(**ADA, filter="#", no_local=True)),
-        (groups.check_join, JoinSharedGroup(**MEMBER)),
+        (JOIN, JoinSharedGroup(**MEMBER)),
     ],
 )
 def test_what_mqtt_allows_is_allowed(check: Callable[..., None], item: Any) -> None:

@@ -3,7 +3,7 @@
 import click
 
 from quorate_mqtt.cli.access import blacklist_entries, check
-from quorate_mqtt.cli.clients import groups, sessions, subscriptions, wills
+from quorate_mqtt.cli.clients import sessions, subscriptions, wills
 from quorate_mqtt.cli.users import users
 
 
@@ -15,7 +15,6 @@ def mqtt() -> None:
 for _command in (
     blacklist_entries,
     check,
-    groups,
     sessions,
     subscriptions,
     users,

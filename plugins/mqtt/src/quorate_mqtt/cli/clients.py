@@ -8,10 +8,6 @@ from quorate.plugin import Console
 from quorate_mqtt.cli.showing import limited, show_some
 from quorate_mqtt.client import SyncMqtt
 from quorate_mqtt.v1.sessions_pb2 import ListSessionsRequest
-from quorate_mqtt.v1.shared_groups_pb2 import (
-    ListSharedGroupMembersRequest,
-    ListSharedGroupsRequest,
-)
 from quorate_mqtt.v1.subscriptions_pb2 import ListSubscriptionsRequest
 from quorate_mqtt.v1.wills_pb2 import ListWillDeliveriesRequest
 
@@ -87,30 +83,3 @@ def list_wills(console: Console, tenant: str, broker: str, limit: int) -> None:
     """List the wills of TENANT that are due, or of all tenants."""
     request = ListWillDeliveriesRequest(tenant=tenant, assignee=broker)
     show_some(console, SyncMqtt(console.client()).wills.deliveries(request), limit)
-
-
-@click.group("groups")
-def groups() -> None:
-    """See the groups of shared subscriptions."""
-
-
-@groups.command("list")
-@click.argument("tenant", default="")
-@click.option("--leader", default="", help="Only groups that this broker leads.")
-@limited
-@click.pass_obj
-def list_groups(console: Console, tenant: str, leader: str, limit: int) -> None:
-    """List the groups of TENANT, or of all tenants, with the brokers that lead them."""
-    request = ListSharedGroupsRequest(tenant=tenant, leader=leader)
-    show_some(console, SyncMqtt(console.client()).shared_groups.list(request), limit)
-
-
-@groups.command("members")
-@click.argument("tenant", default="")
-@click.argument("group", default="")
-@limited
-@click.pass_obj
-def list_members(console: Console, tenant: str, group: str, limit: int) -> None:
-    """List the members of GROUP, of all groups of TENANT, or of all tenants."""
-    request = ListSharedGroupMembersRequest(tenant=tenant, group=group)
-    show_some(console, SyncMqtt(console.client()).shared_groups.members(request), limit)
