@@ -26,7 +26,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     SharedGroup,
     SharedGroupMember,
 )
-from quorate_mqtt.v1.subscriptions_pb2 import ListSubscriptionsRequest, SetSubscription
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
 from quorate_mqtt.v1.wills_pb2 import Will
 
 TENANT: Final = "home"
@@ -179,9 +179,7 @@ class Broker:
         self._clients[client_id] = connection
         if earlier is not None:
             earlier.close()
-        kept = self._mqtt.subscriptions.list(
-            ListSubscriptionsRequest(tenant=TENANT, client_id=client_id)
-        )
+        kept = self._mqtt.subscriptions.list(tenant=TENANT, client_id=client_id)
         async for subscription in kept:
             connection.filters.add(subscription.filter)
             await self._join(client_id, subscription.filter)

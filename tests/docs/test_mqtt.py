@@ -22,7 +22,7 @@ from quorate_mqtt.resources import RESOURCES
 from quorate_mqtt.session_shares.families import LIMIT as SESSIONS
 from quorate_mqtt.topics.resource import LIMIT as TOPICS
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
-from quorate_mqtt.v1.wills_pb2 import ListWillDeliveriesRequest, Will
+from quorate_mqtt.v1.wills_pb2 import Will
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "mqtt.md"
@@ -126,8 +126,7 @@ async def test_a_will_is_published_and_acknowledged(cluster: Cluster) -> None:
         generation = await connected(q, "bell", epoch, Will(topic="bells", payload=b"lost"))
         await Mqtt(q).sessions.disconnect("acme", "bell", generation)
         assert await published.get() == ("bells", b"lost")
-        waiting = ListWillDeliveriesRequest(tenant="acme")
-        while [each async for each in Mqtt(q).wills.deliveries(waiting)]:
+        while [each async for each in Mqtt(q).wills.deliveries(tenant="acme")]:
             await asyncio.sleep(0.01)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)

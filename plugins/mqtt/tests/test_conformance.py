@@ -22,11 +22,7 @@ class TestMqtt(PluginConformance):
     beside = ("cluster", "tenant")
     seeds = (1, 2)
     # These name the generation of a session, which is drawn when it connects.
-    only_refused = tuple(
-        f"quorate_mqtt.v1.{name}{more}"
-        for name in ("UpdateSession", "DisconnectSession")
-        for more in ("", "s")
-    )
+    only_refused = ("quorate_mqtt.v1.UpdateSessions", "quorate_mqtt.v1.DisconnectSessions")
 
     def log(self) -> Sequence[Message]:
         """Return the examples once: there are many commands, and some checks are quadratic.

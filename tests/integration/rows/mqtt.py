@@ -571,13 +571,13 @@ SESSION_LIST: Final = Row(
     empty=None,
     large=(
         (ListSessionsRequest(tenant=TEXT), "tenant"),
-        (ListSessionsRequest(tenant="t", client_prefix=TEXT), "client_prefix"),
+        (ListSessionsRequest(tenant="t", prefix=TEXT), "prefix"),
         (ListSessionsRequest(broker=TEXT), "broker"),
         (ListSessionsRequest(page_size=1_001), "page_size"),
         (ListSessionsRequest(page_token=TOKEN), "page_token"),
     ),
     wrong=(
-        (ListSessionsRequest(client_prefix="c"), "client_prefix"),
+        (ListSessionsRequest(prefix="c"), "prefix"),
         (like(ListSessionsRequest(), state=77), "state"),
     ),
 )

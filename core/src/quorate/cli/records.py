@@ -83,13 +83,20 @@ def _commands(binding: Binding) -> Iterator[click.Command]:
             continue
         if verb == "Delete":
             yield _delete(binding)
-        elif write.item is not None:
+        elif write.item is not None and not _says_more(write):
             yield _change(binding, write)
+
+
+def _says_more(write: Write) -> bool:
+    """Tell whether a command says more than its items: options could not."""
+    names = {each.name for each in write.command.DESCRIPTOR.fields}
+    return bool(names - {write.field, UPDATE_MASK, MISSING_OK})
 
 
 def _list(binding: Binding) -> click.Command:
     [read, *_] = binding.reads["List"]
-    leading = binding.resource.key[:-1]
+    known = read.request.DESCRIPTOR.fields_by_name
+    leading = [name for name in binding.resource.key[:-1] if name in known]
     fields = [
         each
         for each in read.request.DESCRIPTOR.fields
@@ -317,6 +324,8 @@ def _word(enum: Any, number: int) -> str:
 
 
 def _type(field: Any) -> click.ParamType[Any]:
+    if field is None:
+        return click.STRING
     if field.enum_type is not None:
         return click.Choice(list(words_of(field.enum_type)))
     if field.cpp_type in _RANGES:
@@ -341,9 +350,10 @@ def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
 
 
 def _key_arguments(binding: Binding) -> list[click.Parameter]:
-    fields = binding.keyed.DESCRIPTOR.fields_by_name
+    fields = dict(binding.resource.row.DESCRIPTOR.fields_by_name)
+    fields |= binding.keyed.DESCRIPTOR.fields_by_name
     return [
-        click.Argument([name], metavar=name.upper(), type=_type(fields[name]))
+        click.Argument([name], metavar=name.upper(), type=_type(fields.get(name)))
         for name in binding.resource.key
     ]
 

@@ -35,8 +35,9 @@ R = TypeVar("R", bound=Message)
 
 #: One part of a key, or all of them in their order.
 Key = str | int | tuple[str | int, ...]
-#: The most items of one command.
+#: The most items, and bytes of them, of one command.
 _AT_ONCE: Final = 1_000
+_BYTES_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +136,16 @@ class Records(Generic[R]):
         /,
         *,
         mask: FieldMask | None = None,
+        like: Message | None = None,
         timeout_s: float | None = None,
     ) -> Any:
-        """Carry out any verb of the resource with one item or many."""
+        """Carry out any verb of the resource with one item or many.
+
+        `like` is a command with what it says beside its items.
+        """
         write = self._write(verb)
         one = isinstance(items, Message | str | bytes)
         given = [self._item(write, each, mask) for each in ([items] if one else items)]
-        like = None
         if mask is not None and write.masked:
             like = write.command(update_mask=mask)
         return await self._send(write, given, like, not one, timeout_s)
@@ -243,13 +247,19 @@ class Records(Generic[R]):
 
     def _named(self, kind: type[Message] | None, key: Any) -> Any:
         """Return what names a row by its key, or by the row itself."""
+        parts = self._parts(key)
+        if kind is None:
+            return parts[0]
+        return kind(**dict(zip(self._resource.key, parts, strict=True)))
+
+    def _parts(self, key: Any) -> tuple[Any, ...]:
         names = self._resource.key
         if isinstance(key, Message):
-            key = tuple(getattr(key, name) for name in names)
+            return tuple(getattr(key, name) for name in names)
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(names):
             raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
-        return parts[0] if kind is None else kind(**dict(zip(names, parts, strict=True)))
+        return parts
 
     async def _send(
         self,
@@ -259,10 +269,9 @@ class Records(Generic[R]):
         many: bool,
         timeout_s: float | None,
     ) -> Any:
-        parts = [
-            write.of(items[first : first + _AT_ONCE], like)
-            for first in range(0, len(items) or 1, _AT_ONCE)
-        ]
+        if many and not items:
+            return BatchReply()
+        parts = [write.of(part, like) for part in _parts(items)]
         by_hand = next(iter(write.batches), None) if write.spec.by_hand else None
         if by_hand is not None:
             method = self._service + by_hand
@@ -298,9 +307,7 @@ class Records(Generic[R]):
         if not self._resource.shard_by:
             shard_key = b""
         elif key is not None:
-            shard_key = self._binding.shard_of(
-                self._binding.key_of(self._named(self._binding.keyed, key))
-            )
+            shard_key = self._binding.shard_of(keys.pack(*self._parts(key)))
         return await self._q.call(
             self._service + read.method,
             request,
@@ -330,7 +337,7 @@ class Records(Generic[R]):
         row_of = self._row_of
         by_key = {self._binding.key_of(row_of(each)): each for each in rows}
         for each in wanted:
-            yield by_key.get(self._binding.key_of(self._named(self._binding.keyed, each)))
+            yield by_key.get(keys.pack(*self._parts(each)))
 
     def _row_of(self, answer: Any) -> Any:
         if self._binding.keyed is self._answer:
@@ -358,6 +365,18 @@ class SyncRecords(Blocking[Records[R]], Generic[R]):
     list = iterating(Records.list)
     count = blocking(Records.count)
     watch = iterating(Records.watch)
+
+
+def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield the items in parts that a shard takes at once."""
+    first = size = 0
+    for position, item in enumerate(items):
+        more = item.ByteSize() if isinstance(item, Message) else len(item)
+        size += more
+        if position > first and (position - first == _AT_ONCE or size > _BYTES_AT_ONCE):
+            yield items[first:position]
+            first, size = position, more
+    yield items[first:]
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

@@ -26,6 +26,9 @@ from quorate.plugin import (
 from quorate_mqtt.resources import DELETION, PARTS, RESOURCES
 from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
+from quorate_mqtt.sessions.controllers import EXPIRY, ORPHANS
+from quorate_mqtt.sessions.families import CONNECTION_COUNTS
+from quorate_mqtt.sessions.resource import QUERIES
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups.leading import LEADERSHIPS
 from quorate_mqtt.topics.deletion import (
@@ -36,6 +39,7 @@ from quorate_mqtt.topics.deletion import (
 from quorate_mqtt.topics.resource import DELETIONS, FINALIZERS
 from quorate_mqtt.users.resource import CREDENTIALS, FIND_LOGINS
 from quorate_mqtt.users.service import LOGINS
+from quorate_mqtt.wills.resource import WILL_DELAY
 
 
 @hookimpl
@@ -49,6 +53,7 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
         CREDENTIALS,
         DELETIONS,
         LEADERSHIPS,
+        CONNECTION_COUNTS,
         *(family for part in PARTS for family in part.families),
     ]
 
@@ -73,6 +78,7 @@ def quorate_queries() -> Sequence[Query[Any]]:
     return [
         FIND_LOGINS,
         FIND_DELETIONS,
+        *QUERIES,
         *DELETION.queries,
         *(query for part in PARTS for query in part.queries),
     ]
@@ -86,7 +92,8 @@ def quorate_caches() -> Sequence[Cache]:
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
     own = [each for part in PARTS for each in part.controllers]
-    return [BLACKLIST_END, RETAINED_EXPIRY, TOPIC_DELETION, *DELETION.controllers, *own]
+    timers = (BLACKLIST_END, RETAINED_EXPIRY, EXPIRY, WILL_DELAY)
+    return [*timers, TOPIC_DELETION, ORPHANS, *DELETION.controllers, *own]
 
 
 @hookimpl

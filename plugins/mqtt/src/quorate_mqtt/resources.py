@@ -17,13 +17,13 @@ from quorate_mqtt.rows.reading import keys_of
 from quorate_mqtt.rows.resource import RESOURCE as ROWS
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.session_shares.resource import RESOURCE as SESSION_SHARES
-from quorate_mqtt.sessions.resource import RESOURCE as SESSIONS
+from quorate_mqtt.sessions.resource import SESSION
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
-from quorate_mqtt.subscriptions.resource import RESOURCE as SUBSCRIPTIONS
+from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.users.resource import USER
-from quorate_mqtt.wills.resource import RESOURCE as WILLS
+from quorate_mqtt.wills.resource import WILL, WILL_DELIVERY
 
 _OWN: Final[tuple[Kind[Any], ...]] = (
     USER,
@@ -35,14 +35,15 @@ _OWN: Final[tuple[Kind[Any], ...]] = (
     RETAINED_MESSAGE,
     SHARED_GROUP,
     SHARED_GROUP_MEMBER,
+    SESSION,
+    SUBSCRIPTION,
+    WILL,
+    WILL_DELIVERY,
 )
 
 PARTS: Final[tuple[Resource, ...]] = (
     ROWS,
     AUTHORISATION,
-    SESSIONS,
-    SUBSCRIPTIONS,
-    WILLS,
     DUTIES,
     SESSION_SHARES,
     ACTIVITY,

@@ -192,7 +192,9 @@ def test_clients(console: Asking) -> None:
             console.run("shared-group-members", "list", "north", "crew"), "client_id"
         ) == ["lamp"]
         client.sessions.disconnect("north", "lamp", connected.generation)
-        wills = until(lambda: console.run("wills", "list", "north", "--broker", "b1") or None)
+        wills = until(
+            lambda: console.run("will-deliveries", "list", "north", "--assignee", "b1") or None
+        )
         assert (wills[0]["topic"], wills[0]["assignee"]) == ("lamps", "b1")
         [deleted] = console.run("sessions", "delete", "north", "lamp")
         assert deleted["deleted"] is True

@@ -22,7 +22,6 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DeleteSession,
     DisconnectSession,
     ImportSession,
-    ListSessionsRequest,
     SessionConnect,
     UpdateSession,
 )
@@ -37,7 +36,6 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
 )
 from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscription,
-    ListSubscriptionsRequest,
     SetSubscription,
 )
 from quorate_mqtt.v1.topics_pb2 import (
@@ -46,7 +44,7 @@ from quorate_mqtt.v1.topics_pb2 import (
     UpdateTopicRequest,
 )
 from quorate_mqtt.v1.users_pb2 import CreateUserRequest, UpdateUserRequest
-from quorate_mqtt.v1.wills_pb2 import ListWillDeliveriesRequest, Will
+from quorate_mqtt.v1.wills_pb2 import Will
 
 SETTINGS: Mapping[str, Mapping[str, object]] = {
     "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
@@ -305,8 +303,10 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         await mqtt.subscriptions.delete_many(
             [DeleteSubscription(tenant="north", client_id="c1", filter="y")]
         )
-        request = ListSubscriptionsRequest(tenant="north", client_id="c1", page_size=1)
-        listed = [each.filter async for each in mqtt.subscriptions.list(request)]
+        listed = [
+            each.filter
+            async for each in mqtt.subscriptions.list(tenant="north", client_id="c1", page_size=1)
+        ]
         assert listed == ["a/+", "z"]
 
         member = JoinSharedGroup(
@@ -350,7 +350,7 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         deleted = [DeleteSharedGroupReply.FromString(each).deleted for each in gone.replies]
         assert deleted == [True, True, False]
 
-        sessions = mqtt.sessions.list(ListSessionsRequest(tenant="north", broker="b1", page_size=2))
+        sessions = mqtt.sessions.list(tenant="north", broker="b1", page_size=2)
         assert [each.client_id async for each in sessions] == ["c1", "c2", "c3"]
         assert not (await mqtt.sessions.disconnect("north", "c1", first.generation)).ended
         await mqtt.sessions.disconnect_many(
@@ -383,7 +383,7 @@ async def test_a_will_is_published_once_and_acknowledged(q: AsyncClient) -> None
                 assert (delivery.tenant, delivery.client_id) == ("north", "w1")
                 assert delivery.delivery.will == will
                 break
-        waiting = mqtt.wills.deliveries(ListWillDeliveriesRequest(assignee="b1"))
+        waiting = mqtt.wills.deliveries(assignee="b1")
         assert [each async for each in waiting] == [delivery]
         assert await mqtt.wills.acknowledge(delivery)
         assert not await mqtt.wills.acknowledge(delivery)

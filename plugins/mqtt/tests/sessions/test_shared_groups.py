@@ -1,14 +1,10 @@
 from collections.abc import Callable
-from typing import Any
 
-from quorate.plugin.resource import derive
 from quorate.testing import MemoryTxn
-from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.index import DUTIES
 from quorate_mqtt.duties.queries import find_duties
-from quorate_mqtt.resources import RESOURCES
 from quorate_mqtt.shared_groups import resource
 from quorate_mqtt.shared_groups.leading import (
     GROUPS,
@@ -33,6 +29,8 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     UpdateSharedGroups,
 )
 
+from plugins.mqtt.tests.sessions.single import carry_out
+
 Shard = Callable[..., MemoryTxn]
 FAMILIES = (GROUPS, MEMBERS, LEADERSHIPS.name, DUTIES)
 
@@ -43,12 +41,6 @@ def create_group(txn: MemoryTxn, command: CreateSharedGroup) -> SharedGroup:
 
 def join_group(txn: MemoryTxn, command: JoinSharedGroup) -> SharedGroup:
     return resource.join_group(txn, command, Roster(txn))
-
-
-def carry_out(txn: MemoryTxn, command: Any) -> BatchReply:
-    found = {each.message: each.apply for each in derive("mqtt", RESOURCES).routes}
-    reply: BatchReply = found[type(command)](txn, command)
-    return reply
 
 
 def creation(name: str, tenant: str = "acme") -> CreateSharedGroup:

@@ -280,6 +280,9 @@ class _Binder:
         resource, known = self._resource, dict(self._row.fields_by_name)
         if resource.answer is not None:
             known |= resource.answer.DESCRIPTOR.fields_by_name
+        for method in self._methods.values():
+            if self._verb(method.name) == "Get":
+                known |= method.input_type.fields_by_name
         if not resource.key:
             self._problem("has no key", "name the fields of the row that make it up")
         for what, names in (

@@ -44,7 +44,8 @@ class Verb:
     key: Callable[[Any], bytes] | None = None
     #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
     check: Callable[[Any, str], None] | None = None
-    #: Refuses the whole command, in place of `check`: then one wrong item refuses the others.
+    #: Refuses the whole command: then one wrong item refuses the others, unless `check`, too, is
+    #: given, by which the wrong ones are found.
     validate: Callable[[Any], None] | None = None
     #: As in `Command`.
     admit: Callable[[NodeApi, Caller, Any], Awaitable[Any]] | None = None

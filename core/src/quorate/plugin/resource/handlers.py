@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, Final, NoReturn
 
 from google.protobuf.message import Message
@@ -67,11 +68,13 @@ def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
         (each.number for each in answer.DESCRIPTOR.fields if each.message_type is kind), 0
     )
     revised = answer.DESCRIPTOR.fields_by_name.get("revision")
-    names = binding.resource.key if binding.keyed is answer else ()
+    held = answer.DESCRIPTOR.fields_by_name if binding.keyed is answer else {}
+    names = [name in held for name in binding.resource.key]
 
     def show(key: bytes, row: bytes, revision: int) -> bytes:
-        parts: Any = dict(zip(names, keys.unpack(key), strict=True)) if names else {}
-        named = answer(**parts).SerializeToString() if names else b""
+        pairs = zip(binding.resource.key, keys.unpack(key), strict=True)
+        parts: dict[str, Any] = dict(compress(pairs, names))
+        named = answer(**parts).SerializeToString() if parts else b""
         stamp = number(revised.number, revision) if revised is not None else b""
         return named + (embedded(of_row, row) if of_row else row) + stamp
 

@@ -8,12 +8,12 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
+from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shared_groups import leading
 from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS
 from quorate_mqtt.v1.duties_pb2 import Duty, HandOverDuties
 from quorate_mqtt.v1.wills_pb2 import WillDelivery
 from quorate_mqtt.wills import delivering
-from quorate_mqtt.wills.families import DELIVERIES
 
 #: The families whose rows are duties of brokers.
 _FAMILIES: Final = (DELIVERIES, GROUPS, MEMBERS)

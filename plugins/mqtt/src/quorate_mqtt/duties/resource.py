@@ -8,11 +8,11 @@ from quorate_mqtt.batches import Batch
 from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.duties import apply, controllers, index, queries
 from quorate_mqtt.resource import Resource
+from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shards import GROUP, client_shard_of, tenant_shard_of
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties, HandOverDuties
-from quorate_mqtt.wills.families import DELIVERIES, delivery_key
 
-_PUBLISHING: Final = Duty(broker_epoch=1, family=DELIVERIES, key=delivery_key("acme", "ada", 1))
+_PUBLISHING: Final = Duty(broker_epoch=1, family=DELIVERIES, key=keys.pack("acme", "ada", 1))
 _HAND_OVER: Final = Batch[Duty](message=HandOverDuties, field="duties")
 
 
