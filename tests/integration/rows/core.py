@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
@@ -314,15 +315,15 @@ CLUSTER: Final = {
 PUT: Final = PutPair.DESCRIPTOR.full_name
 COMMANDS: Final = {
     "Execute": Row(
-        empty="commands",
+        empty=None,
         large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
     ),
     "ExecuteSplit": Row(
-        empty="commands",
+        empty=grpc.StatusCode.OK,
         large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
     ),
     "Stream": Row(
-        empty="commands",
+        empty=grpc.StatusCode.OK,
         large=((StreamRequest(commands=[Command()] * MANY), "commands"),),
     ),
     "OpenSession": Row(
@@ -369,7 +370,7 @@ KV: Final = {
         ),
     ),
     "PutBatch": Row(
-        empty="pairs",
+        empty=None,
         large=(
             (PutPairs(pairs=[put()] * MANY), "pairs"),
             (PutPairs(pairs=[put(), put(KEY)]), "pairs[1].key"),
@@ -378,13 +379,13 @@ KV: Final = {
     ),
     "Delete": Row(empty="key", large=((DeletePair(key=KEY), "key"),)),
     "DeleteBatch": Row(
-        empty="pairs",
+        empty=None,
         large=((DeletePairs(pairs=[DeletePair(key=b"k")] * MANY), "pairs"),),
         wrong=((DeletePairs(pairs=[DeletePair()]), "pairs[0].key"),),
     ),
     "Touch": Row(empty="key", large=((TouchPair(key=KEY), "key"),)),
     "TouchBatch": Row(
-        empty="pairs",
+        empty=None,
         large=((TouchPairs(pairs=[TouchPair(key=b"k")] * MANY), "pairs"),),
         wrong=((TouchPairs(pairs=[TouchPair()]), "pairs[0].key"),),
     ),
@@ -407,7 +408,7 @@ KV: Final = {
         ),
     ),
     "CommitBatch": Row(
-        empty="transactions",
+        empty=None,
         large=((CommitPairsBatch(transactions=[commit(b"k")] * MANY), "transactions"),),
         wrong=(
             (
@@ -418,7 +419,7 @@ KV: Final = {
     ),
     "Get": Row(empty="key", large=((GetPairRequest(key=KEY), "key"),)),
     "GetBatch": Row(
-        empty="keys",
+        empty=None,
         large=(
             (GetPairsRequest(keys=[b"k"] * 1_001), "keys"),
             (GetPairsRequest(keys=[b"k", KEY]), "keys[1]"),
@@ -427,7 +428,7 @@ KV: Final = {
     ),
     "Exists": Row(empty="key", large=((GetPairRequest(key=KEY), "key"),)),
     "ExistsBatch": Row(
-        empty="keys",
+        empty=None,
         large=((GetPairsRequest(keys=[b"k"] * 1_001), "keys"),),
         wrong=((GetPairsRequest(keys=[b""]), "keys[0]"),),
     ),
@@ -507,13 +508,13 @@ RESOURCE: Final = {
         wrong=((PutResource(path="a//b"), "path"),),
     ),
     "PutBatch": Row(
-        empty="puts",
+        empty=None,
         large=((PutResources(puts=[PutResource(path="p")] * MANY), "puts"),),
         wrong=((PutResources(puts=[PutResource()]), InPlace("puts[0].path")),),
     ),
     "Get": Row(empty="path", large=((GetResource(path=TEXT), "path"),)),
     "GetBatch": Row(
-        empty="paths",
+        empty=None,
         large=((GetResources(paths=["p"] * 101), "paths"),),
         wrong=((GetResources(paths=["p", STRANGE]), "paths[1]"),),
     ),
@@ -523,7 +524,7 @@ RESOURCE: Final = {
         wrong=((DeleteResource(path="p", expected_revision=0), "expected_revision"),),
     ),
     "DeleteBatch": Row(
-        empty="deletions",
+        empty=None,
         large=((DeleteResources(deletions=[DeleteResource(path="p")] * MANY), "deletions"),),
         wrong=((DeleteResources(deletions=[DeleteResource()]), InPlace("deletions[0].path")),),
     ),
@@ -548,7 +549,7 @@ SCHEMA: Final = {
         wrong=((schema(kind=77), "kind"), (schema(definition=b""), "definition")),
     ),
     "CreateBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((CreateSchemas(schemas=[schema()] * MANY), "schemas"),),
         wrong=((CreateSchemas(schemas=[CreateSchema()]), "schemas[0].tenant"),),
     ),
@@ -561,7 +562,7 @@ SCHEMA: Final = {
         wrong=((put_schema(kind=77), "kind"), (put_schema(definition=b""), "definition")),
     ),
     "PutBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((PutSchemas(schemas=[put_schema()] * MANY), "schemas"),),
         wrong=((PutSchemas(schemas=[PutSchema()]), "schemas[0].tenant"),),
     ),
@@ -571,7 +572,7 @@ SCHEMA: Final = {
         wrong=((UpdateSchema(tenant="t", name="s"), "definition"),),
     ),
     "UpdateBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((UpdateSchemas(schemas=[UpdateSchema()] * MANY), "schemas"),),
         wrong=((UpdateSchemas(schemas=[UpdateSchema()]), "schemas[0].tenant"),),
     ),
@@ -581,7 +582,7 @@ SCHEMA: Final = {
         wrong=((DeleteSchema(tenant="t", name=STRANGE), "name"),),
     ),
     "DeleteBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((DeleteSchemas(schemas=[DeleteSchema()] * MANY), "schemas"),),
         wrong=((DeleteSchemas(schemas=[DeleteSchema()]), "schemas[0].tenant"),),
     ),
@@ -591,7 +592,7 @@ SCHEMA: Final = {
         wrong=((BindSchema(**BINDING, resource="\n"), "resource"),),
     ),
     "BindBatch": Row(
-        empty="bindings",
+        empty=None,
         large=((BindSchemas(bindings=[BindSchema()] * MANY), "bindings"),),
         wrong=((BindSchemas(bindings=[BindSchema()]), "bindings[0].tenant"),),
     ),
@@ -601,7 +602,7 @@ SCHEMA: Final = {
         wrong=((UnbindSchema(**BINDING), "resource"),),
     ),
     "UnbindBatch": Row(
-        empty="bindings",
+        empty=None,
         large=((UnbindSchemas(bindings=[UnbindSchema()] * MANY), "bindings"),),
         wrong=((UnbindSchemas(bindings=[UnbindSchema()]), "bindings[0].tenant"),),
     ),
@@ -633,7 +634,7 @@ TENANT: Final = {
         wrong=((CreateTenant(name=STRANGE), "name"),),
     ),
     "CreateBatch": Row(
-        empty="tenants",
+        empty=None,
         large=((CreateTenants(tenants=[CreateTenant(name="t")] * MANY), "tenants"),),
     ),
     "Put": Row(
@@ -646,7 +647,7 @@ TENANT: Final = {
         wrong=((PutTenant(name=STRANGE), "name"),),
     ),
     "PutBatch": Row(
-        empty="tenants",
+        empty=None,
         large=((PutTenants(tenants=[PutTenant(name="t")] * MANY), "tenants"),),
     ),
     "Update": Row(
@@ -658,7 +659,7 @@ TENANT: Final = {
         ),
     ),
     "UpdateBatch": Row(
-        empty="tenants",
+        empty=None,
         large=((UpdateTenants(tenants=[UpdateTenant(name="t")] * MANY), "tenants"),),
         wrong=((UpdateTenants(tenants=[UpdateTenant()]), InPlace("tenants[0].name")),),
     ),
@@ -668,7 +669,7 @@ TENANT: Final = {
         wrong=((DeleteTenantRequest(name=STRANGE), "name"),),
     ),
     "DeleteBatch": Row(
-        empty="deletions",
+        empty=None,
         large=((DeleteTenantsRequest(deletions=[DeleteTenantRequest()] * 101), "deletions"),),
         wrong=((DeleteTenantsRequest(deletions=[DeleteTenantRequest()]), "deletions[0].name"),),
     ),

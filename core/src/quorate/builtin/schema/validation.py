@@ -120,8 +120,6 @@ def check_list_bindings(request: ListSchemaBindings) -> None:
 
 
 def _check_each(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> None:
-    if not items:
-        raise Invalid(field, "must not be empty")
     for position, item in enumerate(items):
         check(item, f"{field}[{position}].")
 

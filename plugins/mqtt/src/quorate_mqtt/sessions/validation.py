@@ -32,7 +32,6 @@ _SHORT: Final = 128
 def check_connects(command: ConnectSessions) -> None:
     """Refuse a batch with a wrong connect, and say which one it is."""
     check_process(command)
-    _check_any(command.connections, "connections")
     known: set[str] = set()
     for position, arrival in enumerate(command.connections):
         client_id = arrival.client_id
@@ -71,7 +70,6 @@ def check_update(command: UpdateSession, path: str) -> None:
 
 def check_updates(command: UpdateSessions) -> None:
     """Refuse a batch with a wrong update, and say which one it is."""
-    _check_any(command.sessions, "sessions")
     known: set[str] = set()
     for position, update in enumerate(command.sessions):
         client_id = update.client_id
@@ -119,11 +117,6 @@ def check_will(will: Will, path: str) -> None:
     check_qos(f"{path}qos", will.qos)
     check_bytes(f"{path}payload", will.payload, LARGEST_WILL)
     check_bytes(f"{path}properties", will.properties, LARGEST_WILL)
-
-
-def _check_any(items: object, field: str) -> None:
-    if not items:
-        raise Invalid(field, "must not be empty")
 
 
 def _check_generation(generation: int, path: str) -> None:
