@@ -5,11 +5,9 @@ from importlib import import_module
 from typing import Any
 
 from quorate.plugin import (
-    Cache,
     CliCommand,
     ColumnFamily,
     Command,
-    ConfigSection,
     Controller,
     DataRoute,
     Extension,
@@ -23,21 +21,21 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_mqtt.resources import DELETION, PARTS, RESOURCES
+from quorate_mqtt import resources
+from quorate_mqtt.activity import collecting, counts
+from quorate_mqtt.authorisation.service import AUTHORISATION, DECISIONS
+from quorate_mqtt.duties import controllers as duties, index
 from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
-from quorate_mqtt.sessions.controllers import EXPIRY, ORPHANS
+from quorate_mqtt.session_shares import controllers as shares
+from quorate_mqtt.session_shares.families import FAMILIES as SHARES
+from quorate_mqtt.sessions import controllers as sessions
 from quorate_mqtt.sessions.families import CONNECTION_COUNTS
-from quorate_mqtt.sessions.resource import QUERIES
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups.leading import LEADERSHIPS
-from quorate_mqtt.topics.deletion import (
-    DELETION as TOPIC_DELETION,
-    FIND_DELETIONS,
-    RETAINED,
-)
+from quorate_mqtt.topics import deletion
 from quorate_mqtt.topics.resource import DELETIONS, FINALIZERS
-from quorate_mqtt.users.resource import CREDENTIALS, FIND_LOGINS
+from quorate_mqtt.users.resource import CREDENTIALS
 from quorate_mqtt.users.service import LOGINS
 from quorate_mqtt.wills.resource import WILL_DELAY
 
@@ -54,61 +52,55 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
         DELETIONS,
         LEADERSHIPS,
         CONNECTION_COUNTS,
-        *(family for part in PARTS for family in part.families),
+        index.FAMILY,
+        counts.FAMILY,
+        *SHARES,
     ]
 
 
 @hookimpl
 def quorate_resources() -> Sequence[Resource[Any]]:
-    return RESOURCES
+    return resources.RESOURCES
 
 
 @hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return [command for part in PARTS for command in part.commands]
+    return resources.COMMANDS
 
 
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [route for part in PARTS for route in part.routes]
+    return resources.ROUTES
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return [
-        FIND_LOGINS,
-        FIND_DELETIONS,
-        *QUERIES,
-        *DELETION.queries,
-        *(query for part in PARTS for query in part.queries),
-    ]
-
-
-@hookimpl
-def quorate_caches() -> Sequence[Cache]:
-    return [cache for part in PARTS for cache in part.caches]
+    return resources.QUERIES
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    own = [each for part in PARTS for each in part.controllers]
-    timers = (BLACKLIST_END, RETAINED_EXPIRY, EXPIRY, WILL_DELAY)
-    return [*timers, TOPIC_DELETION, ORPHANS, *DELETION.controllers, *own]
+    return [
+        BLACKLIST_END,
+        RETAINED_EXPIRY,
+        WILL_DELAY,
+        sessions.EXPIRY,
+        sessions.ORPHANS,
+        deletion.DELETION,
+        duties.HAND_OVER,
+        shares.SHARE_MOVING,
+        collecting.COLLECTING,
+    ]
 
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
-    return [LOGINS, *(metric for part in PARTS for metric in part.metrics)]
+    return [LOGINS, DECISIONS, *collecting.METRICS]
 
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service for part in PARTS for service in part.services]
-
-
-@hookimpl
-def quorate_config_sections() -> Sequence[ConfigSection]:
-    return [section for part in PARTS for section in part.config]
+    return [AUTHORISATION]
 
 
 @hookimpl
@@ -124,9 +116,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [
-        FINALIZERS,
-        RETAINED,
-        *DELETION.extensions,
-        *(each for part in PARTS for each in part.extensions),
-    ]
+    return [FINALIZERS, deletion.RETAINED]

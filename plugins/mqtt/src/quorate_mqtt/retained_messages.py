@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.plugin.resource import tenant_there
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.names import check_qos, check_topic_filter, check_topic_name
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.tenants.rows import there
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.v1 import retained_messages_pb2 as pb
 
@@ -22,7 +22,7 @@ LONGEST_EXPIRY_MS: Final = 100 * 365 * 86_400_000
 
 def put(txn: Txn, put: pb.PutRetainedMessageRequest) -> pb.RetainedStamp:
     """Keep a message in place of the one that there is."""
-    there(txn, put.tenant)
+    tenant_there(txn, put.tenant)
     stored_at_ms = txn.proposed_at_ms
     expires_at_ms = stored_at_ms + put.expiry_ms if put.expiry_ms else 0
     message = pb.RetainedMessage(

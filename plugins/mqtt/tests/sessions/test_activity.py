@@ -8,9 +8,8 @@ import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_mqtt.activity.controllers import COLLECTING
-from quorate_mqtt.activity.counts import Counts, collect, count, counted
-from quorate_mqtt.activity.families import ACTIVITY
+from quorate_mqtt.activity.collecting import COLLECTING
+from quorate_mqtt.activity.counts import ACTIVITY, Counts, collect, count, counted
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.queries import find_duties
 from quorate_mqtt.session_shares.controllers import SHARE_MOVING

@@ -12,7 +12,7 @@ from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, ListTenants, Tenant
-from quorate_mqtt.resources import HELD
+from quorate_mqtt.resources import RESOURCES
 from quorate_mqtt.topics.deletion import DELETION as TOPIC_DELETION
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
@@ -20,6 +20,9 @@ from quorate_mqtt.v1.retained_messages_pb2 import (
 )
 
 DELETION = "mqtt.tenant_deletion"
+
+#: What no tenant is to leave behind; the shares and tallies of sessions are counted anew.
+HELD = [each.family for each in RESOURCES if each.tenant]
 
 #: The commands whose examples make rows of tenants.
 MAKING = ("quorate_mqtt.v1.Create", "quorate_mqtt.v1.Connect", "quorate_mqtt.v1.Subscribe")
@@ -143,7 +146,7 @@ def test_a_tenant_of_the_same_name_begins_anew(full: MemoryNode) -> None:
 def test_more_rows_than_a_page_are_erased(
     node: MemoryNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quorate_mqtt.rows.queries.LARGEST_PAGE", 3)
+    monkeypatch.setattr("quorate.plugin.resource.reading.LARGEST_PAGE", 3)
     messages = [
         PutRetainedMessageRequest(tenant="acme", topic=f"t/{number}", payload=b"p")
         for number in range(50)

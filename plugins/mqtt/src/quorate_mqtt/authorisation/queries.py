@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Query, Reader, keys, read_range
+from quorate.plugin.resource import TENANTS, tenant_known
 
 from quorate_mqtt.authorisation.bans import ban_of
 from quorate_mqtt.authorisation.messages import access_of, message_of
 from quorate_mqtt.authorisation.policy import Policy
 from quorate_mqtt.authorisation.rules import rule_of
 from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
-from quorate_mqtt.tenants.rows import TENANTS
+from quorate_mqtt.shards import GROUP, tenant_shard
 from quorate_mqtt.users.resource import USER
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision, CheckAccessQuery
@@ -22,7 +24,7 @@ from quorate_mqtt.v1.users_pb2 import User
 def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDecision]:
     """Yield the decision over what is in force now; nothing when there is no such tenant."""
     asked = query.access
-    if reader.get(TENANTS, keys.pack(asked.tenant)) is None:
+    if tenant_known(reader, asked.tenant) is None:
         reader.refresh(TENANTS)
         return
     policy = Policy()
@@ -40,3 +42,12 @@ def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDeci
 
 def _rows_of(reader: Reader, family: str, tenant: str) -> Iterator[bytes]:
     return (row.value for row in read_range(reader, family, *keys.prefix(tenant)))
+
+
+CHECK_ACCESS: Final = Query(
+    message=CheckAccessQuery,
+    group=GROUP,
+    run=check_access,
+    shard_key=lambda query: tenant_shard(query.access.tenant),
+    reads=(TENANTS,),
+)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb
 from quorate.plugin.checking import LONGEST_NAME, check_bytes, check_text
+from quorate.plugin.resource import TENANTS, tenant_there
 
 from quorate_mqtt.brokers import BROKERS, Roster, fence, with_roster
 from quorate_mqtt.duties import index
@@ -12,7 +13,6 @@ from quorate_mqtt.names import check_identity, check_topic_filter
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups import leading
 from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS, group_key, member_key
-from quorate_mqtt.tenants.rows import TENANTS, there
 from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1 import shared_groups_pb2 as pb
 
@@ -84,7 +84,7 @@ def check_share_name(field: str, name: str) -> None:
 
 def _founded(txn: Txn, tenant: str, name: str, parameters: bytes, roster: Roster) -> pb.SharedGroup:
     """Return the group of that name, which is created if there is none."""
-    there(txn, tenant)
+    tenant_there(txn, tenant)
     key = group_key(tenant, name)
     value = txn.get(GROUPS, key)
     if value is not None:

@@ -18,10 +18,10 @@ from quorate.plugin import (
     read_values,
     write_row,
 )
+from quorate.plugin.resource import tenant_there
 
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.shards import GROUP, tenant_shard, tenant_shard_of
-from quorate_mqtt.tenants.rows import there
 from quorate_mqtt.users.service import UserServicer
 from quorate_mqtt.users.validation import check_new_user, check_user_change
 from quorate_mqtt.v1 import users_pb2 as pb
@@ -45,7 +45,7 @@ def create_user(txn: Txn, new: pb.NewUser) -> pb.User:
 
 def put_user(txn: Txn, new: pb.NewUser) -> pb.User:
     """Create a user, or replace all that is said of the one of that name."""
-    there(txn, new.user.tenant)
+    tenant_there(txn, new.user.tenant)
     before, user = find_row(txn, USER, new.user), pb.User()
     user.CopyFrom(new.user)
     user.created_at_ms = txn.proposed_at_ms if before is None else before.created_at_ms
