@@ -132,6 +132,15 @@ class Binding:
         return self.resource.noun or spaced(self.resource.row.DESCRIPTOR.name)
 
     @cached_property
+    def keyed(self) -> type[Message]:
+        """What has the fields of the key: a row, or what is answered in its place."""
+        resource = self.resource
+        known = resource.row.DESCRIPTOR.fields_by_name
+        if resource.answer is None or all(name in known for name in resource.key):
+            return resource.row
+        return resource.answer
+
+    @cached_property
     def key_of(self) -> KeyOf:
         """Return the key that an item or a row names."""
         fields = self.resource.key
@@ -165,7 +174,7 @@ class Binding:
         key_of = self.key_of_item(write)
         if len(fields) == len(self.resource.key):
             return key_of
-        if write.item is None:
+        if not all(map(write.has, fields)):
             shard_of = self.shard_of
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
@@ -270,7 +279,7 @@ class _Binder:
                             f"give it verbs={{{verb!r}: Verb(apply=...)}}, let its servicer have "
                             f"{method.name}, or remove the rpc from the .proto file",
                         )
-        if resource.tenant and resource.cascade and "Delete" not in writes:
+        if resource.tenant and resource.cascade is True and "Delete" not in writes:
             self._problem(
                 "has a tenant and no verb Delete",
                 "add `rpc Delete` to the service, or cascade=False",
@@ -284,7 +293,12 @@ class _Binder:
         )
 
     def _check_fields(self) -> None:
-        resource, known = self._resource, self._row.fields_by_name
+        resource, known = self._resource, dict(self._row.fields_by_name)
+        if resource.answer is not None:
+            known |= resource.answer.DESCRIPTOR.fields_by_name
+        for method in self._methods.values():
+            if self._verb(method.name) == "Get":
+                known |= method.input_type.fields_by_name
         if not resource.key:
             self._problem("has no key", "name the fields of the row that make it up")
         for what, names in (
@@ -294,7 +308,8 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                if not FieldMask(paths=[name]).IsValidForDescriptor(self._row):
+                in_row = FieldMask(paths=[name]).IsValidForDescriptor(self._row)
+                if not in_row and name not in known:
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         f"use one of {', '.join(known)}",
@@ -321,6 +336,11 @@ class _Binder:
             if name.endswith(noun) and name != noun:
                 name = name.removesuffix(noun)
                 break
+        for verb in _READS:
+            # The end of a noun will do: `ListMembers` lists rows of SharedGroupMember.
+            rest = name.removeprefix(verb)
+            if rest != name and rest and plural(self._row.name).endswith(rest):
+                return verb
         return _ALIASES.get(name, name)
 
     def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:

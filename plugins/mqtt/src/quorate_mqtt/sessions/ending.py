@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from quorate.plugin import Txn, keys
+from quorate.plugin import Txn, keys, read_range
 
 from quorate_mqtt.brokers import Roster
-from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
+from quorate_mqtt.sessions.families import EXPIRY, SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.subscriptions.families import delete_all
 from quorate_mqtt.v1.sessions_pb2 import Session
 from quorate_mqtt.wills import delivering
 
@@ -34,7 +33,8 @@ def end(
         delivering.deliver(txn, client, roster)
     elif session.has_will:
         delivering.discard(txn, client)
-    delete_all(txn, client)
+    for row in read_range(txn, SUBSCRIPTIONS, client, client + b"\xff"):
+        txn.delete(SUBSCRIPTIONS, row.key)
     txn.delete(SESSIONS, client)
     ledger.ended(tenant_of(client))
 
