@@ -330,7 +330,7 @@ def test_what_sessions_promise_holds_in_fifty_seeds(catalog: Catalog) -> None:
 
 
 def keep_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "delete_all", lambda txn, client: None)
+    monkeypatch.setattr(ending, "delete_subscriptions", lambda txn, client: None)
 
 
 def forget_who_left(monkeypatch: pytest.MonkeyPatch) -> None:

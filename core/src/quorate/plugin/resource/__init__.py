@@ -3,9 +3,8 @@
 from quorate.plugin.resource.binding import Binding, bind
 from quorate.plugin.resource.declaration import Resource, Verb
 from quorate.plugin.resource.deriving import Derived, derive, holding_of, tenant_deletion
-from quorate.plugin.resource.handlers import remove_row
 from quorate.plugin.resource.reading import read_rows
-from quorate.plugin.resource.rows import find_row, get_row, write_row
+from quorate.plugin.resource.rows import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.tenants import (
     TENANTS,
     Holding,

@@ -18,11 +18,9 @@ from quorate.plugin.resource.binding import (
     UPDATED,
     Binding,
     Write,
-    bind,
     set_field,
     wrong_row,
 )
-from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.tenants import TENANTS, limit_of, tenant_there
 from quorate.plugin.splicing import embedded, number
 from quorate.plugin.transaction import Row, Txn
@@ -345,11 +343,8 @@ def _missing(binding: Binding, item: Any) -> NoReturn:
     raise Rejected(missing, f"there is no {binding.noun} {binding.named(item)}")
 
 
-def remove_row(txn: Txn, resource: Resource[Any], row: Message) -> None:
-    """Delete a row, as a verb of its own does, and count one less of its tenant."""
-    binding = bind(resource)
-    txn.delete(resource.family, binding.key_of(row))
-    if resource.limit:
-        tenants = _Tenants(binding, txn)
-        tenants.remove(getattr(row, resource.tenant))
-        tenants.store()
+def count_less(binding: Binding, txn: Txn, tenant: str) -> None:
+    """Count one row less of a tenant, where there is a limit."""
+    tenants = _Tenants(binding, txn)
+    tenants.remove(tenant)
+    tenants.store()

@@ -33,8 +33,7 @@ def end(
         delivering.deliver(txn, client, roster)
     elif session.has_will:
         delivering.discard(txn, client)
-    for row in read_range(txn, SUBSCRIPTIONS, client, client + b"\xff"):
-        txn.delete(SUBSCRIPTIONS, row.key)
+    delete_subscriptions(txn, client)
     txn.delete(SESSIONS, client)
     ledger.ended(tenant_of(client))
 
@@ -70,6 +69,12 @@ def expire_after(txn: Txn, client: bytes, disconnected_at_ms: int, interval_s: i
     expires_at_ms = disconnected_at_ms + interval_s * _MS
     txn.schedule(EXPIRY, client, expires_at_ms)
     return expires_at_ms
+
+
+def delete_subscriptions(txn: Txn, client: bytes) -> None:
+    """Delete the subscriptions of the client of a session's key."""
+    for row in read_range(txn, SUBSCRIPTIONS, client, client + b"\xff"):
+        txn.delete(SUBSCRIPTIONS, row.key)
 
 
 def tenant_of(client: bytes) -> str:
