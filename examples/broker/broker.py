@@ -222,7 +222,7 @@ class Broker:
         return {"topic": topic}
 
     async def _lose(self, connection: Connection) -> None:
-        """Take note that a client is gone; one that another connection took over goes on there."""
+        """Record that a client is gone; one that another connection took over goes on there."""
         with suppress(QuorateError):
             await self._end(connection, discard_will=False)
 

@@ -141,7 +141,7 @@ def test_every_method_is_told_and_has_a_twin() -> None:
 
 def test_the_numbers_are_those_that_are_told() -> None:
     assert f"up to {MOST_COMMANDS:,} commands or {MOST_BYTES >> 20} MiB" in TEXT
-    assert CALLS == 2
+    assert CALLS == 3
     assert f"no more than {WINDOW:,} commands" in TEXT
     assert TTL_MS == 60_000
     assert "(after a minute without any use)" in TEXT

@@ -22,6 +22,7 @@ from quorate.apply.applier import Applier
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.evaluator import Evaluator
 from quorate.apply.program import families_of
+from quorate.plugin import Command
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.v1.command_pb2 import (
@@ -205,9 +206,12 @@ class Thrower:
 
 
 class Accepted:
-    """The commands of clients that may be in the log, because no answer refused them as bad."""
+    """The commands of clients that may be in the log, because no answer refused them as bad.
 
-    def __init__(self, commands: dict[str, type[Message]]) -> None:
+    Of a batch any part may be there: what is wrong in it is refused in its place.
+    """
+
+    def __init__(self, commands: dict[str, Command[Any]]) -> None:
         self._commands: Final = commands
         self._seen: Final[set[tuple[str, bytes]]] = set()
         self.count = 0
@@ -245,19 +249,26 @@ class Accepted:
 
     def _add(self, name: str, content: bytes) -> None:
         # What it is when read: that is what is logged.
-        for message in readable(self._commands[name], [content]):
+        for message in readable(self._commands[name].message, [content]):
             self.add(message)
 
     def add(self, command: Message) -> None:
         """Note a command that was sent, and not refused."""
         self.count += 1
-        content = command.SerializeToString(deterministic=True)
-        self._seen.add((command.DESCRIPTOR.full_name, content))
+        self._seen.update(self._parts(command))
 
     def knows(self, name: str, payload: bytes) -> bool:
         """Tell whether a command of the log was accepted."""
-        message = self._commands[name].FromString(payload)
-        return (name, message.SerializeToString(deterministic=True)) in self._seen
+        return self._seen.issuperset(self._parts(self._commands[name].message.FromString(payload)))
+
+    def _parts(self, command: Message) -> set[tuple[str, bytes]]:
+        """Return a command as batches of one item each."""
+        name = command.DESCRIPTOR.full_name
+        items = self._commands[name].items
+        parts = [command]
+        if items is not None:
+            parts = [items.make(command, [item]) for item in items.get(command)]
+        return {(name, part.SerializeToString(deterministic=True)) for part in parts}
 
 
 def readable(kind: type[Any], contents: Sequence[bytes]) -> list[Any]:
@@ -336,11 +347,11 @@ def replayed(served: Served, shard: Shard) -> str:
 async def throw(served: Served, seed: int, calls: int) -> Counter[str]:
     """Call methods at random, and check what became of the node."""
     print(f"\nQUORATE_FUZZ_SEED={seed}")
-    public = {name: each.message for name, each in served.catalog.commands.items() if each.public}
+    public = {name: each for name, each in served.catalog.commands.items() if each.public}
     rng = Random(seed)
     commands = [command for _, command in sorted(served.catalog.commands.items())]
     examples = [example for command in commands for example in command.examples]
-    thrower = Thrower(rng, [public[name] for name in sorted(public)], examples)
+    thrower = Thrower(rng, [public[name].message for name in sorted(public)], examples)
     methods = await served.methods()
     accepted = Accepted(public)
     # Services of plugins make commands of what they are asked; those of core are asked for them.

@@ -260,7 +260,7 @@ TASKS: Final = {
         ),
     ),
     "StoreCursorBatch": Row(
-        empty="cursors",
+        empty=None,
         large=((StoreCursors(cursors=[cursor()] * MANY), "cursors"),),
         wrong=((StoreCursors(cursors=[cursor(epoch=0)]), InPlace("cursors[0].epoch")),),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
@@ -244,7 +245,7 @@ COORDINATORS: Final = {
         wrong=((ReleaseCoordinator(role="r", key=STRANGE), "key"),),
     ),
     "ReleaseBatch": Row(
-        empty="coordinators",
+        empty=None,
         large=((ReleaseCoordinators(coordinators=[RELEASE] * MANY), "coordinators"),),
         wrong=(
             (
@@ -280,7 +281,7 @@ CLUSTER: Final = {
         ),
     ),
     "RegisterBatch": Row(
-        empty="brokers",
+        empty=None,
         large=((RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),),
         wrong=((RegisterBrokers(brokers=[RegisterBroker(name=TEXT)]), InPlace("brokers[0].name")),),
     ),
@@ -290,7 +291,7 @@ CLUSTER: Final = {
         wrong=((UnregisterBroker(name="b"), "epoch"),),
     ),
     "UnregisterBatch": Row(
-        empty="brokers",
+        empty=None,
         large=((UnregisterBrokers(brokers=[UnregisterBroker(**LIFE)] * MANY), "brokers"),),
         wrong=((UnregisterBrokers(brokers=[UnregisterBroker()]), InPlace("brokers[0].name")),),
     ),
@@ -300,7 +301,7 @@ CLUSTER: Final = {
         wrong=((SendHeartbeat(name="b"), "epoch"),),
     ),
     "HeartbeatBatch": Row(
-        empty="heartbeats",
+        empty=None,
         large=((SendHeartbeats(heartbeats=[SendHeartbeat(**LIFE)] * MANY), "heartbeats"),),
         wrong=((SendHeartbeats(heartbeats=[SendHeartbeat()]), InPlace("heartbeats[0].name")),),
     ),
@@ -318,15 +319,15 @@ CLUSTER: Final = {
 PUT: Final = PutPair.DESCRIPTOR.full_name
 COMMANDS: Final = {
     "Execute": Row(
-        empty="commands",
+        empty=None,
         large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
     ),
     "ExecuteSplit": Row(
-        empty="commands",
+        empty=grpc.StatusCode.OK,
         large=((ExecuteRequest(commands=[Command()] * MANY), "commands"),),
     ),
     "Stream": Row(
-        empty="commands",
+        empty=grpc.StatusCode.OK,
         large=((StreamRequest(commands=[Command()] * MANY), "commands"),),
     ),
     "OpenSession": Row(
@@ -373,7 +374,7 @@ KV: Final = {
         ),
     ),
     "PutBatch": Row(
-        empty="pairs",
+        empty=None,
         large=(
             (PutPairs(pairs=[put()] * MANY), "pairs"),
             (PutPairs(pairs=[put(), put(KEY)]), "pairs[1].key"),
@@ -382,13 +383,13 @@ KV: Final = {
     ),
     "Delete": Row(empty="key", large=((DeletePair(key=KEY), "key"),)),
     "DeleteBatch": Row(
-        empty="pairs",
+        empty=None,
         large=((DeletePairs(pairs=[DeletePair(key=b"k")] * MANY), "pairs"),),
         wrong=((DeletePairs(pairs=[DeletePair()]), "pairs[0].key"),),
     ),
     "Touch": Row(empty="key", large=((TouchPair(key=KEY), "key"),)),
     "TouchBatch": Row(
-        empty="pairs",
+        empty=None,
         large=((TouchPairs(pairs=[TouchPair(key=b"k")] * MANY), "pairs"),),
         wrong=((TouchPairs(pairs=[TouchPair()]), "pairs[0].key"),),
     ),
@@ -411,7 +412,7 @@ KV: Final = {
         ),
     ),
     "CommitBatch": Row(
-        empty="transactions",
+        empty=None,
         large=((CommitPairsBatch(transactions=[commit(b"k")] * MANY), "transactions"),),
         wrong=(
             (
@@ -422,7 +423,7 @@ KV: Final = {
     ),
     "Get": Row(empty="key", large=((GetPairRequest(key=KEY), "key"),)),
     "GetBatch": Row(
-        empty="keys",
+        empty=None,
         large=(
             (GetPairsRequest(keys=[b"k"] * 1_001), "keys"),
             (GetPairsRequest(keys=[b"k", KEY]), "keys[1]"),
@@ -431,7 +432,7 @@ KV: Final = {
     ),
     "Exists": Row(empty="key", large=((GetPairRequest(key=KEY), "key"),)),
     "ExistsBatch": Row(
-        empty="keys",
+        empty=None,
         large=((GetPairsRequest(keys=[b"k"] * 1_001), "keys"),),
         wrong=((GetPairsRequest(keys=[b""]), "keys[0]"),),
     ),
@@ -511,13 +512,13 @@ RESOURCE: Final = {
         wrong=((PutResource(path="a//b"), "path"),),
     ),
     "PutBatch": Row(
-        empty="puts",
+        empty=None,
         large=((PutResources(puts=[PutResource(path="p")] * MANY), "puts"),),
         wrong=((PutResources(puts=[PutResource()]), InPlace("puts[0].path")),),
     ),
     "Get": Row(empty="path", large=((GetResource(path=TEXT), "path"),)),
     "GetBatch": Row(
-        empty="paths",
+        empty=None,
         large=((GetResources(paths=["p"] * 101), "paths"),),
         wrong=((GetResources(paths=["p", STRANGE]), "paths[1]"),),
     ),
@@ -527,7 +528,7 @@ RESOURCE: Final = {
         wrong=((DeleteResource(path="p", expected_revision=0), "expected_revision"),),
     ),
     "DeleteBatch": Row(
-        empty="deletions",
+        empty=None,
         large=((DeleteResources(deletions=[DeleteResource(path="p")] * MANY), "deletions"),),
         wrong=((DeleteResources(deletions=[DeleteResource()]), InPlace("deletions[0].path")),),
     ),
@@ -552,7 +553,7 @@ SCHEMA: Final = {
         wrong=((schema(kind=77), "kind"), (schema(definition=b""), "definition")),
     ),
     "CreateBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((CreateSchemas(schemas=[schema()] * MANY), "schemas"),),
         wrong=((CreateSchemas(schemas=[CreateSchema()]), InPlace("schemas[0].tenant")),),
     ),
@@ -565,7 +566,7 @@ SCHEMA: Final = {
         wrong=((put_schema(kind=77), "kind"), (put_schema(definition=b""), "definition")),
     ),
     "PutBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((PutSchemas(schemas=[put_schema()] * MANY), "schemas"),),
         wrong=((PutSchemas(schemas=[PutSchema()]), InPlace("schemas[0].tenant")),),
     ),
@@ -575,7 +576,7 @@ SCHEMA: Final = {
         wrong=((UpdateSchema(tenant="t", name="s"), "definition"),),
     ),
     "UpdateBatch": Row(
-        empty="schemas",
+        empty=None,
         large=(
             (UpdateSchemas(schemas=[UpdateSchema(**BINDING, definition=b"{}")] * MANY), "schemas"),
         ),
@@ -587,7 +588,7 @@ SCHEMA: Final = {
         wrong=((DeleteSchema(tenant="t", name=STRANGE), "name"),),
     ),
     "DeleteBatch": Row(
-        empty="schemas",
+        empty=None,
         large=((DeleteSchemas(schemas=[DeleteSchema(**BINDING)] * MANY), "schemas"),),
         wrong=((DeleteSchemas(schemas=[DeleteSchema()]), InPlace("schemas[0].tenant")),),
     ),
@@ -597,7 +598,7 @@ SCHEMA: Final = {
         wrong=((BindSchema(**BINDING, resource="\n"), "resource"),),
     ),
     "BindBatch": Row(
-        empty="bindings",
+        empty=None,
         large=((BindSchemas(bindings=[BindSchema(**BINDING, resource="r")] * MANY), "bindings"),),
         wrong=((BindSchemas(bindings=[BindSchema()]), InPlace("bindings[0].tenant")),),
     ),
@@ -607,7 +608,7 @@ SCHEMA: Final = {
         wrong=((UnbindSchema(**BINDING), "resource"),),
     ),
     "UnbindBatch": Row(
-        empty="bindings",
+        empty=None,
         large=(
             (UnbindSchemas(bindings=[UnbindSchema(**BINDING, resource="r")] * MANY), "bindings"),
         ),
@@ -641,7 +642,7 @@ TENANT: Final = {
         wrong=((CreateTenant(name=STRANGE), "name"),),
     ),
     "CreateBatch": Row(
-        empty="tenants",
+        empty=None,
         large=((CreateTenants(tenants=[CreateTenant(name="t")] * MANY), "tenants"),),
     ),
     "Put": Row(
@@ -654,7 +655,7 @@ TENANT: Final = {
         wrong=((PutTenant(name=STRANGE), "name"),),
     ),
     "PutBatch": Row(
-        empty="tenants",
+        empty=None,
         large=((PutTenants(tenants=[PutTenant(name="t")] * MANY), "tenants"),),
     ),
     "Update": Row(
@@ -666,7 +667,7 @@ TENANT: Final = {
         ),
     ),
     "UpdateBatch": Row(
-        empty="tenants",
+        empty=None,
         large=((UpdateTenants(tenants=[UpdateTenant(name="t")] * MANY), "tenants"),),
         wrong=((UpdateTenants(tenants=[UpdateTenant()]), InPlace("tenants[0].name")),),
     ),
@@ -676,7 +677,7 @@ TENANT: Final = {
         wrong=((DeleteTenantRequest(name=STRANGE), "name"),),
     ),
     "DeleteBatch": Row(
-        empty="deletions",
+        empty=None,
         large=((DeleteTenantsRequest(deletions=[DeleteTenantRequest()] * 101), "deletions"),),
         wrong=((DeleteTenantsRequest(deletions=[DeleteTenantRequest()]), "deletions[0].name"),),
     ),

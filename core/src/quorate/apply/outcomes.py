@@ -15,7 +15,7 @@ TOO_LARGE: Final = "TOO_LARGE"
 #: No plugin that is enabled on the leader declares the command.
 UNKNOWN_COMMAND: Final = "UNKNOWN_COMMAND"
 #: The refusal would rest on a copy that may be old: nothing of the command was carried out, nor of
-#: those behind it in the same write.
+#: those after it in the same write.
 COPY_BEHIND: Final = "COPY_BEHIND"
 #: What an operation of a session is refused with before it is looked at: a batch as a whole.
 OF_SESSION: Final = frozenset({SESSION_EXPIRED, SESSION_SEALED, OTHER_COMMAND})

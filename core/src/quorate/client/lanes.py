@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from math import ceil
 from typing import Final
 
 from quorate.client import failures
@@ -23,7 +24,9 @@ from quorate.v1.entry_pb2 import Stamp
 MOST_COMMANDS: Final = 1_000
 MOST_BYTES: Final = 1 << 20
 #: So many calls of a lane are under way; what comes meanwhile waits for one of them to end.
-CALLS: Final = 2
+CALLS: Final = 3
+#: What waits is divided over the calls that may go, unless it is fewer than these.
+FEW_COMMANDS: Final = 100
 
 #: A node is given this share of the time, so that what it says comes in time.
 _NODE_SHARE: Final = 0.9
@@ -132,12 +135,18 @@ class Lane:
                 call.add_done_callback(self._ended)
 
     def _next(self) -> list[Sent]:
-        """Take what fits into one call; whoever gave up meanwhile is left out."""
+        """Take what goes into one call; whoever gave up meanwhile is left out.
+
+        Of many that wait the other free calls get as much: a node works on one while the answers
+        of another are on their way. In one call all of them would wait for each step.
+        """
+        free = CALLS - len(self._under_way)
+        most = min(self._most, max(FEW_COMMANDS, ceil(len(self._waiting) / free)))
         part: list[Sent] = []
         size = taken = 0
         for sent in self._waiting:
             size += len(sent.payload) + _HEAD_BYTES
-            if part and (len(part) == self._most or size > MOST_BYTES):
+            if part and (len(part) == most or size > MOST_BYTES):
                 break
             taken += 1
             if not sent.answer.done():

@@ -207,6 +207,6 @@ def _silent(endpoints: Iterable[str]) -> UnavailableError:
 
 
 def _look_at(asking: asyncio.Task[TopologyResponse]) -> None:
-    """Take note of a failure: whoever waits is told, and nobody need wait."""
+    """Record a failure: whoever waits is told, and nobody need wait."""
     if not asking.cancelled():
         asking.exception()

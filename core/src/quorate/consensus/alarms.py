@@ -6,8 +6,9 @@ from math import ceil
 from typing import Final
 
 _PER_S: Final = 1_000
-#: What floating point may add to a moment that several work out: it must not part them.
-_NOISE: Final = 0.001
+#: In milliseconds, what reading the clock twice and floating point may add to a moment that several
+#: work out: it must not part them.
+_NOISE: Final = 0.05
 
 
 class Alarms:

@@ -37,7 +37,7 @@ class Host(Protocol):
         """Send snapshots to followers whose entries were cut."""
 
     def stopped(self, error: Exception) -> None:
-        """Take note that the replica stopped for good, and why."""
+        """Record that the replica stopped for good, and why."""
 
 
 class Driver:
@@ -119,9 +119,7 @@ class Driver:
         # A snapshot may have taken the place of entries that were left.
         entries = [entry for entry in self._left if entry.index > replica.applied]
         entries = entries or replica.take_committed(APPLY_BYTES)
-        if not entries:
-            return
-        count = self._host.apply(entries)
+        count = self._host.apply(entries) if entries else 0
         self._left = entries[count:]
         if count:
             replica.applied_to(entries[count - 1].index)

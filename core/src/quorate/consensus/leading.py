@@ -43,10 +43,9 @@ class Leading(State):
     def send_appends(self) -> None:
         """Send each follower what it can take, and every follower the news of a commit."""
         untold: list[Progress] = []
-        commit = self.commit
         for follower in self._followers.values():
             sent = self._send_to(follower)
-            if not sent and follower.told_commit < commit and follower.told_commit < follower.match:
+            if not sent and follower.told_commit < self._commit_for(follower):
                 untold.append(follower)
         self._tell_commit(untold)
 

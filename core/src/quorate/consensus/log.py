@@ -98,7 +98,7 @@ class RaftLog(pysyncobj.journal.Journal):
         return self._state_sequence
 
     def synced(self, sequence: int) -> None:
-        """Take note that every write up to this number is durable."""
+        """Record that every write up to this number is durable."""
         self._synced_sequence = max(self._synced_sequence, sequence)
         while self._unsynced and self._unsynced[0][0] <= self._synced_sequence:
             self.synced_index = self._unsynced.popleft()[1]

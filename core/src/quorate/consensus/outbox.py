@@ -25,8 +25,6 @@ class Outbox(pysyncobj.transport.Transport):
 
     def release(self, synced: int) -> list[Message]:
         """Return the messages that may leave, in the order in which they were made."""
-        if not self._held:
-            return []
         free = [message for needs, message in self._held if needs <= synced]
         if free:
             self._held[:] = [held for held in self._held if held[0] > synced]

@@ -47,7 +47,7 @@ class Progress:
         return bool(self._inflight)
 
     def sent(self, last_index: int, size: int, now: float) -> None:
-        """Take note of an append with entries."""
+        """Record an append with entries."""
         if not self._inflight:
             self.moved_at = now
         self._inflight.append((last_index, size))
@@ -55,7 +55,7 @@ class Progress:
         self.next = last_index + 1
 
     def acknowledged(self, match: int, now: float) -> bool:
-        """Take note that the follower holds the log up to `match`; tell whether that is news."""
+        """Record that the follower holds the log up to `match`; tell whether that is news."""
         while self._inflight and self._inflight[0][0] <= match:
             self.inflight_bytes -= self._inflight.popleft()[1]
         news = match > self.match

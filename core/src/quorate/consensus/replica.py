@@ -118,7 +118,7 @@ class Replica(Electing):
             self._read_outcomes.append(ReadOutcome(token, None))
 
     def synced(self, sequence: int) -> None:
-        """Take note that the journal's writes up to this number are durable."""
+        """Record that the journal's writes up to this number are durable."""
         self.log.synced(sequence)
         if self.role == CANDIDATE:
             self._count_votes()
@@ -126,7 +126,7 @@ class Replica(Electing):
             self._advance_commit()
 
     def bulk_remade(self, node: str) -> None:
-        """Take note that the bulk stream to a node is a new one: what was on it is lost."""
+        """Record that the bulk stream to a node is a new one: what was on it is lost."""
         for follower in self._followers.values():
             if follower.peer.node != node:
                 continue
@@ -137,13 +137,13 @@ class Replica(Electing):
                 follower.probe(follower.next)
 
     def snapshot_given_up(self, node: str) -> None:
-        """Take note that a snapshot for a node did not arrive; it may be needed again."""
+        """Record that a snapshot for a node did not arrive; it may be needed again."""
         for follower in self._followers.values():
             if follower.peer.node == node and follower.mode is Mode.SNAPSHOT:
                 follower.probe(follower.match + 1)
 
     def snapshot_installed(self, position: Position, configuration: Configuration) -> bool:
-        """Take note that the store now stands at `position`, durably.
+        """Record that the store now stands at `position`, durably.
 
         False: the snapshot is not ahead of what was committed here, and must not be used.
         """
@@ -190,7 +190,7 @@ class Replica(Electing):
             self.log.compact_to(index)
 
     def applied_to(self, index: int) -> None:
-        """Take note that the store holds every entry up to an index."""
+        """Record that the store holds every entry up to an index."""
         self._mark_applied(index)
 
     def take_messages(self) -> list[Message]:

@@ -13,7 +13,7 @@ class Backoff:
         self._longest_s: Final = longest_s
 
     def failed(self) -> float:
-        """Take note of a failure, and return how long to wait."""
+        """Record a failure, and return how long to wait."""
         self.failures += 1
         return min(self._first_s * 2.0 ** min(self.failures - 1, 30), self._longest_s)
 

@@ -16,7 +16,7 @@ class Grace:
         self._stalls: list[tuple[int, int]] = []
 
     def look(self, now_ms: int, expected_ms: int) -> None:
-        """Take note that the loop runs now; more than `expected_ms` since it did is a stall."""
+        """Record that the loop runs now; more than `expected_ms` since it did is a stall."""
         gap_ms = now_ms - self._looked_at_ms - expected_ms
         self._looked_at_ms = now_ms
         # A stall concerns times to live below four times its length, for as long as they last.

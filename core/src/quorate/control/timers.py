@@ -165,7 +165,7 @@ class _Term:
             line.backoff.succeeded()
 
     def _ripe(self, line: _Line, now_ms: int) -> list[tuple[bytes, int]]:
-        """Return the next batch, and take note of when to look again if it is empty."""
+        """Return the next batch, and record when to look again if it is empty."""
         timer, limit = line.timer, line.timer.batch
         line.forget_unmoved(self._loop.time())
         while True:

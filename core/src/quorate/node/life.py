@@ -42,7 +42,7 @@ class Life:
         await self._settling
 
     def end(self, error: Exception) -> None:
-        """Take note that the node cannot go on; the first reason counts."""
+        """Record that the node cannot go on; the first reason counts."""
         if not self._ended.done():
             self._ended.set_exception(error)
             # Whoever waits for it is told; when nobody does, the node's stop is on its way.
@@ -53,7 +53,7 @@ class Life:
         await asyncio.shield(self._ended)
 
     def stop(self) -> None:
-        """Take note that the node stops."""
+        """Record that the node stops."""
         self._stopping = True
 
     async def stop_settling(self) -> None:

@@ -25,17 +25,14 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def check_each(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> None:
-    """Refuse a batch without items, or with a wrong one, and say which one it is."""
-    check_any(field, items)
+    """Refuse a batch with a wrong item, and say which one it is."""
     for position, item in enumerate(items):
         check(item, f"{field}[{position}].")
 
 
-def check_any(field: str, items: Sequence[object], most: int = 0) -> None:
-    """Refuse a batch without items, and one of more than `most`, unless that is 0."""
-    if not items:
-        raise Invalid(field, "must not be empty")
-    if most and len(items) > most:
+def check_count(field: str, items: Sequence[object], most: int) -> None:
+    """Refuse a batch of more than `most` items; one without items is right everywhere."""
+    if len(items) > most:
         raise Invalid(field, f"must be at most {most}, not {len(items)}")
 
 

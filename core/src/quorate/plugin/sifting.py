@@ -47,9 +47,7 @@ class Sifted(Generic[I]):
 
 
 def sift(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> Sifted[I]:
-    """Tell apart what is wrong in itself; raises `Invalid` when there is nothing at all."""
-    if not items:
-        raise Invalid(field, "must not be empty")
+    """Tell apart what is wrong in itself."""
     sifted = Sifted[I](total=len(items), good={}, refusals={})
     for position, item in enumerate(items):
         try:

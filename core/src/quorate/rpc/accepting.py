@@ -37,7 +37,7 @@ _KNOWN_OF_SERVER: Final = {
 
 
 class Accepting:
-    """A server of gRPC's whose unary methods are accepted here, once `begin` was called."""
+    """A server of gRPC's whose unary methods are accepted here, once `start` was called."""
 
     def __init__(self, options: list[tuple[str, Any]]) -> None:
         self.server: Final = grpc.aio.server(options=options)
@@ -114,7 +114,7 @@ class _Method:
             try:
                 state = await core._request_registered_call(self._wire)
             except cygrpc._RequestCallError:
-                return  # the server stops
+                continue  # the server stops, or this one call was lost
             self._idle -= 1
             if not self._idle:
                 self.accept()

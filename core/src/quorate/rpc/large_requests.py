@@ -40,7 +40,7 @@ class LargeRequests:
         self._turn: Final = asyncio.Lock()
 
     def gives_way(self, size: int) -> bool:
-        """Take note of a request of so many bytes, and tell whether it needs a turn."""
+        """Record a request of `size` bytes, and tell whether it needs a turn."""
         now = self._clock()
         if size < LARGE_BYTES:
             self._small_at = now

@@ -400,6 +400,8 @@ class MemoryNode:
         shares = routing.route(declared, logged, self._slot_map, self._limits)
         if session is not None:
             routing.check_session(shares)
+        if not shares:
+            return reply()
         self.proposals.append(logged)
         if declared.items is None:
             shard = shards[shares[0].shard.number]

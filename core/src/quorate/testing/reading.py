@@ -22,7 +22,7 @@ from quorate.plugin import (
 from quorate.plugin.catalog import Catalog
 from quorate.testing.logs import ApplyFloor
 
-#: So many rows may one scan of a query ask for: all of it is read in one turn of the loop.
+#: The most rows that one scan of a query may ask for: all of it is read in one turn of the loop.
 MOST_SCANNED: Final = 100_000
 
 

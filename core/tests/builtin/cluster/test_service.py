@@ -199,9 +199,6 @@ BAD: list[tuple[Message, str]] = [
     (broker(LONG), "name"),
     (broker("ada", labels={f"l{n}": "v" * 200 for n in range(50)}), "command"),
     (RegisterBrokers(brokers=map(broker, "abc")), "brokers"),
-    (RegisterBrokers(), "brokers"),
-    (UnregisterBrokers(), "brokers"),
-    (SendHeartbeats(), "heartbeats"),
     (UnregisterBroker(), "name"),
     (UnregisterBroker(name="ada"), "epoch"),
     (UnregisterBroker(name=LONG, epoch=1), "name"),
@@ -233,22 +230,26 @@ def test_bad_input_is_refused_with_its_field_and_not_logged(
     assert node.proposals == []
 
 
-def test_every_method_has_its_bad_input() -> None:
-    assert {type(request) for request, _ in BAD} == set(METHODS)
-
-
 LARGE = broker("ben", labels={f"l{n}": "v" * 200 for n in range(50)})
+IN_PLACE: list[tuple[Message, str]] = [
+    (RegisterBrokers(brokers=[broker("ada"), RegisterBroker()]), "brokers[1].name"),
+    (RegisterBrokers(brokers=[broker("ada"), LARGE]), "brokers[1]"),
+    (UnregisterBrokers(brokers=[UnregisterBroker(name="ada")]), "brokers[0].epoch"),
+    (SendHeartbeats(heartbeats=[SendHeartbeat(name=LONG, epoch=1)]), "heartbeats[0].name"),
+]
 
 
-@pytest.mark.parametrize(
-    ("request_", "field"),
-    [
-        (RegisterBrokers(brokers=[broker("ada"), RegisterBroker()]), "brokers[1].name"),
-        (RegisterBrokers(brokers=[broker("ada"), LARGE]), "brokers[1]"),
-        (UnregisterBrokers(brokers=[UnregisterBroker(name="ada")]), "brokers[0].epoch"),
-        (SendHeartbeats(heartbeats=[SendHeartbeat(name=LONG, epoch=1)]), "heartbeats[0].name"),
-    ],
-)
+def test_every_method_has_its_bad_input() -> None:
+    assert {type(request) for request, _ in (*BAD, *IN_PLACE)} == set(METHODS)
+
+
+@pytest.mark.parametrize("empty", [RegisterBrokers(), UnregisterBrokers(), SendHeartbeats()])
+def test_a_batch_of_nothing_changes_nothing(service: Any, node: MemoryNode, empty: Message) -> None:
+    assert not call(service, empty).refusals
+    assert node.events == []
+
+
+@pytest.mark.parametrize(("request_", "field"), IN_PLACE)
 def test_what_is_wrong_with_an_item_is_said_in_its_place(
     service: Any, request_: Any, field: str
 ) -> None:
@@ -277,9 +278,8 @@ def test_a_name_of_another_type_is_no_name(
 def test_items_of_another_type_are_no_items(
     service: Any, node: MemoryNode, kind: type[Message]
 ) -> None:
-    with pytest.raises(Invalid, match="must not be empty"):
-        call(service, kind.FromString(b"\x08\x01"))
-    assert node.proposals == []
+    assert call(service, kind.FromString(b"\x08\x01")).items == 0
+    assert node.events == []
 
 
 def test_filters_of_another_type_restrict_nothing(service: Any) -> None:

@@ -73,7 +73,7 @@ async def put_places(service: Any) -> None:
     await service.PutBatch(PutPairs(pairs=pairs), None)
 
 
-@pytest.mark.parametrize("method", [each.name for each in METHODS if "List" not in each.name])
+@pytest.mark.parametrize("method", ["Put", "Delete", "Touch", "Commit", "Get", "Exists"])
 @pytest.mark.parametrize("wrong", ["empty", "of another type"])
 async def test_a_request_that_names_nothing_is_refused(
     service: Any, node: MemoryNode, method: str, wrong: str
@@ -85,7 +85,17 @@ async def test_a_request_that_names_nothing_is_refused(
     with pytest.raises(Invalid) as refusal:
         await call(service, method, request)
 
-    assert refusal.value.field in {"key", "keys", "pairs", "operations", "transactions"}
+    assert refusal.value.field in {"key", "operations"}
+    assert node.proposals == []
+
+
+@pytest.mark.parametrize("method", [each.name for each in METHODS if each.name.endswith("Batch")])
+async def test_an_empty_batch_is_answered_with_nothing(
+    service: Any, node: MemoryNode, method: str
+) -> None:
+    answer = await call(service, method, _request_of(method)())
+
+    assert answer == type(answer)()
     assert node.proposals == []
 
 

@@ -176,13 +176,10 @@ A = deletion("a")
         ("Create", CreateTenant(name="a", description=WORDY), "description"),
         ("Create", CreateTenant(name="a", limits=MANY), "limits"),
         ("Create", CreateTenant(name="a", limits={"a b": 1}), "limits['a b']"),
-        ("CreateBatch", CreateTenants(), "tenants"),
         ("Update", UpdateTenant(), "name"),
         ("Update", UpdateTenant(name=LONG), "name"),
-        ("UpdateBatch", UpdateTenants(), "tenants"),
         ("Delete", DeleteTenantRequest(), "name"),
         ("Delete", deletion(LONG), "name"),
-        ("DeleteBatch", DeleteTenantsRequest(), "deletions"),
         ("DeleteBatch", DeleteTenantsRequest(deletions=[A, A]), "deletions[1].name"),
         ("DeleteBatch", DeleteTenantsRequest(deletions=[deletion(LONG)]), "deletions[0].name"),
         (
@@ -223,12 +220,10 @@ DONE = FinishTenantCascade(name="a", id=1, cascade="m")
         (MarkTenant(name="a", cascades=["m", "a"]), "cascades"),
         (MarkTenant(name="a", cascades=["m", "m"]), "cascades"),
         (MarkTenant(name="a", cascades=[""]), "cascades[0]"),
-        (MarkTenants(), "tenants"),
         (MarkTenants(tenants=[MarkTenant()]), "tenants[0].name"),
         (FinishTenantCascade(id=1, cascade="m"), "name"),
         (FinishTenantCascade(name="a", cascade="m"), "id"),
         (FinishTenantCascade(name="a", id=1), "cascade"),
-        (FinishTenantCascades(), "cascades"),
         (FinishTenantCascades(cascades=[FinishTenantCascade()]), "cascades[0].name"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
@@ -311,7 +306,12 @@ NUMBER_FOR_TEXT = b"\x08\x01"
 NO_TEXT = b"\x0a\x02\xff\xff"
 
 
-@pytest.mark.parametrize("method", list(METHODS), ids=lambda method: str(method.name))
+@pytest.mark.parametrize(
+    "method",
+    # Of a batch nothing is left, which is right.
+    [each for each in METHODS if not each.name.endswith("Batch")],
+    ids=lambda method: str(method.name),
+)
 def test_the_wrong_type_is_refused(service: Any, node: MemoryNode, method: Any) -> None:
     kind = getattr(tenant_pb2, method.input_type.name)
     with pytest.raises(DecodeError):

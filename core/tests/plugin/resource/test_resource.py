@@ -9,13 +9,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from quorate.apply.entries import Copies
 from quorate.builtin.tenant import plugin as tenant
-from quorate.plugin import Invalid, RaftGroup, Rejected, Resource, Verb, hookimpl
+from quorate.plugin import Invalid, RaftGroup, Rejected, Resource, Verb, hookimpl, keys
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.resource import bind, derive
+from quorate.plugin.resource.tenants import TENANTS
 from quorate.testing import MemoryClient, MemoryNode
-from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, UpdateTenant
+from quorate.testing.shard import Entry, MemoryShard, command_of
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
+from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, Tenant, UpdateTenant
 
 if TYPE_CHECKING:
     from core.tests.plugin.resource.conftest import Proto
@@ -122,6 +127,36 @@ def test_a_row_needs_its_tenant(things: Things) -> None:
         run(things.records.create(things.thing("initech", "a")))
     with pytest.raises(Exception, match="NOT_FOUND: there is no tenant initech"):
         run(things.records.put(things.thing("initech", "a")))
+
+
+@pytest.mark.parametrize(
+    ("copied", "code"),
+    [
+        ([], "NOT_FOUND"),
+        ([Tenant(name="acme", deleting_at_ms=1)], "FAILED_PRECONDITION"),
+        ([Tenant(name="acme", limits={"things": 0})], "LIMIT_REACHED"),
+    ],
+)
+def test_nothing_is_refused_for_what_an_old_copy_of_a_tenant_says(
+    things: Things, copied: Sequence[Tenant], code: str
+) -> None:
+    shard = MemoryShard(things.node.catalog, "things")
+    rows = [
+        MirroredRow(key=keys.pack(each.name), value=each.SerializeToString(), revision=1)
+        for each in copied
+    ]
+    copy = command_of(AdoptMirror(family=TENANTS, revision=1, rows=rows, reset=True))
+    create = command_of(things.pb.CreateThings(things=[things.thing("acme", "a")]))
+    doubted = create._replace(copies=Copies.DOUBTED)
+
+    [_, behind, refused] = shard.apply(
+        [Entry(index=1, commands=(copy, doubted)), Entry(index=2, commands=(create,))]
+    )
+
+    assert isinstance(behind.failure, Rejected)
+    assert behind.failure.code == "COPY_BEHIND"
+    [refusal] = BatchReply.FromString(refused.reply).refusals
+    assert refusal.code == code
 
 
 def test_the_host_sets_what_callers_do_not(things: Things) -> None:

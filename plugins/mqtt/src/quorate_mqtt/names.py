@@ -24,9 +24,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def check_each(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> None:
-    """Refuse a batch without items, or with a wrong one, and say which one it is."""
-    if not items:
-        raise Invalid(field, "must not be empty")
+    """Refuse a batch with a wrong item, and say which one it is."""
     for position, item in enumerate(items):
         check(item, f"{field}[{position}].")
 

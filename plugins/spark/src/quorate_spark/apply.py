@@ -43,7 +43,7 @@ def begin_load(txn: Txn, command: BeginLoadCommand) -> Load:
 
 
 def report_partition(txn: Txn, command: ReportPartitionCommand) -> None:
-    """Take note of how far a part has come; it never goes back."""
+    """Record how far a part has come; it never goes back."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
     key = partition_key(command.load_id, command.partition)
@@ -62,7 +62,7 @@ def report_partition(txn: Txn, command: ReportPartitionCommand) -> None:
 
 
 def end_load(txn: Txn, command: EndLoadCommand) -> Load:
-    """Take note that a load has ended, in one way or the other."""
+    """Record that a load has ended, in one way or the other."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
     load.state = Load.FAILED if command.failure else Load.FINISHED
@@ -87,7 +87,7 @@ def begin_abort(txn: Txn, command: BeginAbortCommand) -> Load:
 
 
 def end_abort(txn: Txn, command: EndAbortCommand) -> Load:
-    """Take note that nothing of a load is left."""
+    """Record that nothing of a load is left."""
     load = _demand(txn, command.load_id)
     if load.state not in (Load.ABORTING, Load.ABORTED):
         raise Rejected(

@@ -1,15 +1,15 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica.
+"""The handlers: functions of a transaction and a command, run once, by the leader.
 
 Whatever can be refused is looked at before anything is written: an item of a batch that is refused
 leaves nothing behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quorate.builtin.kv.families import PAIRS, TTL, quoted
 from quorate.builtin.kv.rows import created_in, kept_of, row_of
-from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, still_due
+from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, read_values, still_due
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.kv_pb2 import (
     CommitPairs,
@@ -44,14 +44,22 @@ def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
     """Write many pairs, no two of one key; what was not expected is named in the reply."""
     puts = list(command.pairs)
     reply, created = BatchReply(items=len(puts)), created_in(txn.revision)
-    found = read_each(txn, PAIRS, [put.key for put in puts])
-    for position, (put, row) in enumerate(zip(puts, found, strict=True)):
-        try:
-            if put.HasField("expected_revision"):
-                _expect(put.key, row, put.expected_revision)
-            _put(txn, put, row, created)
-        except Rejected as refusal:
-            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
+    found: Iterable[bytes | None]
+    if any([put.HasField("expected_revision") for put in puts]):
+        puts, found = _as_expected(txn, puts, reply)
+    else:
+        # Rows with their revisions take a sixth of the time of such a batch more.
+        found = read_values(txn, PAIRS, [put.key for put in puts])
+    rows: dict[bytes, bytes] = {}
+    for put, old in zip(puts, found, strict=True):
+        key, ttl_ms = put.key, put.ttl_ms
+        begin, had_ttl = (created, False) if old is None else kept_of(old)
+        rows[key] = row_of(begin, put.value, ttl_ms)
+        if ttl_ms:
+            _renew(txn, key, ttl_ms)
+        elif had_ttl:
+            txn.schedule(TTL, key, None)
+    txn.put_each(PAIRS, rows)
     return reply
 
 
@@ -112,6 +120,25 @@ def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
         ttl_ms = _renewable(txn, operation.touch)
         return lambda: _renew(txn, operation.touch.key, ttl_ms)
     raise Rejected("INVALID_ARGUMENT", "an operation is none of put, delete, touch")
+
+
+def _as_expected(
+    txn: Txn, puts: Sequence[PutPair], reply: BatchReply
+) -> tuple[list[PutPair], list[bytes | None]]:
+    """Refuse in the reply what is not as expected; return the others, and what they replace."""
+    fitting: list[PutPair] = []
+    values: list[bytes | None] = []
+    found = read_each(txn, PAIRS, [put.key for put in puts])
+    for position, (put, row) in enumerate(zip(puts, found, strict=True)):
+        try:
+            if put.HasField("expected_revision"):
+                _expect(put.key, row, put.expected_revision)
+        except Rejected as refusal:
+            reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        else:
+            fitting.append(put)
+            values.append(None if row is None else row.value)
+    return fitting, values
 
 
 def _expected(txn: Txn, command: PutPair | DeletePair | TouchPair) -> Row | None:

@@ -42,7 +42,6 @@ def check_put(command: PutPair, path: str = "") -> None:
 
 def check_puts(command: PutPairs) -> None:
     """Refuse a batch with a wrong put, and say which one it is."""
-    _check_any(command.pairs, "pairs")
     for position, pair in enumerate(command.pairs):
         # Most are right, and paths for all of them take longer than to look at them.
         if not 0 < len(pair.key) <= LONGEST_KEY or pair.ttl_ms > LONGEST_TTL_MS:
@@ -57,7 +56,6 @@ def check_named(command: DeletePair | TouchPair) -> None:
 def check_all_named(command: DeletePairs | TouchPairs) -> None:
     """Refuse a batch with an item that has no key, and say which one it is."""
     pairs: Sequence[DeletePair | TouchPair] = command.pairs
-    _check_any(pairs, "pairs")
     for position, pair in enumerate(pairs):
         check_key(pair.key, f"pairs[{position}].key")
 
@@ -98,14 +96,12 @@ def check_commit(command: CommitPairs, path: str = "") -> None:
 
 def check_commits(command: CommitPairsBatch) -> None:
     """Refuse a batch with a wrong transaction, and say which one it is."""
-    _check_any(command.transactions, "transactions")
     for position, transaction in enumerate(command.transactions):
         check_commit(transaction, f"transactions[{position}].")
 
 
 def check_keys(keys: Sequence[bytes]) -> None:
     """Refuse to read too many keys at once, or one that cannot be there."""
-    _check_any(keys, "keys")
     if len(keys) > MOST_KEYS:
         raise Invalid("keys", f"{len(keys)} keys, and {MOST_KEYS} are the most; read several times")
     for position, key in enumerate(keys):
@@ -132,11 +128,6 @@ def _changed(operation: PairOperation, path: str) -> tuple[str, bytes]:
         check_put(operation.put, f"{path}.put.")
     key: bytes = getattr(operation, kind).key
     return f"{path}.{kind}.key", key
-
-
-def _check_any(items: Sequence[object], field: str) -> None:
-    if not items:
-        raise Invalid(field, "must not be empty")
 
 
 def _check_length(key: bytes, field: str) -> None:

@@ -19,7 +19,7 @@ from quorate.plugin import (
     keys,
     write_row,
 )
-from quorate.plugin.checking import check_any, check_description, check_name
+from quorate.plugin.checking import check_count, check_description, check_name
 from quorate.plugin.resource.tenants import CASCADES, TENANTS as FAMILY
 from quorate.v1 import tenant_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
@@ -148,7 +148,7 @@ class Deletions:
 
 
 def _check_deletions(request: pb.DeleteTenantsRequest) -> None:
-    check_any("deletions", request.deletions, MOST_DELETIONS)
+    check_count("deletions", request.deletions, MOST_DELETIONS)
     seen: set[str] = set()
     for position, deletion in enumerate(request.deletions):
         field = f"deletions[{position}].name"
@@ -164,7 +164,7 @@ _DONE: Final = tuple(
     pb.FinishTenantCascade(name="acme", id=1, cascade=each) for each in ("offset", "mqtt")
 )
 
-#: Whose data the rows of other domains are; the host copies them to whoever reads them.
+#: Whose data the rows of other domains are; the host copies them to the shards that read them.
 TENANTS: Final = Resource(
     family=FAMILY,
     row=pb.Tenant,

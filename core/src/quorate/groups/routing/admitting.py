@@ -19,7 +19,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing import routes
-from quorate.groups.routing.parcels import Answered, Proposal
+from quorate.groups.routing.requests import Answered, Proposal
 from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
 from quorate.plugin.catalog import Catalog
 
@@ -50,6 +50,8 @@ class Admissions:
         if self.node is None:
             raise NotProposedError("the node is starting; nothing was proposed: try again")
         routes.check(command, proposal.message, self._limits)
+        if command.items is not None and not command.items.get(proposal.message):
+            return proposal
         try:
             async with asyncio.timeout_at(proposal.deadline) as patience:
                 message = await admitted(command, proposal.message, self.node, caller)

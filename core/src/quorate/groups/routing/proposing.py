@@ -40,11 +40,11 @@ async def propose_in_order(
     """Propose commands, and return what became of each.
 
     One that the shard does not take does not keep it from taking the others. But once there is no
-    room for a command, those behind it are not offered: the room that is left would go to whoever
+    room for a command, those after it are not offered: the room that is left would go to whoever
     comes last.
 
     A command that would be refused for what a copy of a mirrored family lacks is proposed again,
-    with all behind it, once the copy has caught up.
+    with all after it, once the copy has caught up.
     """
     began = asyncio.get_running_loop().time()
     results = await (_one if len(commands) == 1 else _several)(shard, commands, term)
@@ -52,7 +52,7 @@ async def propose_in_order(
         return results
     first = next(place for place, each in enumerate(results) if _is_behind(each))
     if not all(map(_is_behind, results[first:])):
-        # What came after it is carried out: whoever sent it decides whether it may come later.
+        # What came after it is carried out: its sender decides whether it may come later.
         return results
     copies = await _caught_up(shard, min(each.timeout_s for each in commands[first:]))
     spent_s = asyncio.get_running_loop().time() - began

@@ -19,7 +19,7 @@ class MemberChange:
         self.changed: Final[asyncio.Future[int]] = loop.create_future()
 
     def proposed(self, index: int, timeout_s: float) -> None:
-        """Take note where in the log it is."""
+        """Record where in the log it is."""
         self._index = index
         timer = self._loop.call_later(timeout_s, self._expire)
         self.changed.add_done_callback(lambda _: timer.cancel())

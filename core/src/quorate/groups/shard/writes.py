@@ -174,7 +174,7 @@ class Flights:
         return flight
 
     def advance(self, synced: int, committed: int) -> bool:
-        """Take note of how far the log is; tell whether an entry was committed by that."""
+        """Record how far the log is; tell whether an entry was committed by that."""
         if not self._uncommitted:
             return False
         now, news = self._clock(), False

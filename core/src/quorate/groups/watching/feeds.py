@@ -25,7 +25,7 @@ from quorate.storage.rows import revision_of, value_of
 if TYPE_CHECKING:
     from quorate.groups.shard.status import Staleness
 
-#: So soon does a reader hear that entries without anything for it were applied.
+#: How soon a reader is told that entries without anything for it were applied.
 _PASSING_S: Final = 0.05
 
 #: The families of a watch, each with the prefix that keys must have, and, with an empty one, the

@@ -40,7 +40,7 @@ FAILED_S: Final = 5.0
 #: Opens a watch of one family of the source, behind a token or from its rows on.
 OpenWatch = Callable[[str, bytes], Watch]
 
-#: Returns, in so many seconds, a revision of the source that every write is within which was
+#: Returns, within this many seconds, a revision of the source that covers every write which was
 #: answered before; raises `UnreadableError`.
 Newest = Callable[[float], Awaitable[int]]
 
@@ -266,7 +266,7 @@ class MirrorKeeper:
                 self._keeps_up(family, watch)
 
     def _keeps_up(self, family: str, watch: Watch) -> None:
-        """Take note that the copy holds all that its watch has come to."""
+        """Record that the copy holds all that its watch has come to."""
         self._reach(family, watch.revisions[METADATA])
 
     async def _propose(self, adopt: control_pb2.AdoptMirror, term: int) -> None:

@@ -20,7 +20,7 @@ from quorate.plugin.resource.binding import (
     set_field,
     wrong_row,
 )
-from quorate.plugin.resource.tenants import limit_of, tenant_there
+from quorate.plugin.resource.tenants import TENANTS, limit_of, tenant_there
 from quorate.plugin.splicing import embedded, number
 from quorate.plugin.transaction import Row, Txn
 from quorate.plugin.updates import Updates, updated
@@ -98,6 +98,7 @@ class _Tenants:
         count = self._count(name)
         most = limit_of(self._known[name], self._resource.limit)
         if most is not None and count >= most:
+            self._txn.refresh(TENANTS)
             raise Rejected(
                 LIMIT_REACHED,
                 f"tenant {name} has {count} of its {most} {noun}s ({self._resource.limit})",

@@ -14,7 +14,7 @@ from quorate.plugin.checking import (
     LARGEST_PAGE,
     LONGEST_KEY,
     PAGE,
-    check_any,
+    check_count,
     check_name,
     check_page_size,
     check_text,
@@ -166,7 +166,9 @@ class Reads:
         """Return the rows that a request names: those that there are, or one answer a name."""
         binding = self.binding
         named = list(getattr(request, read.many))
-        check_any(read.many, named, binding.resource.lookups)
+        check_count(read.many, named, binding.resource.lookups)
+        if not named:
+            return b""
         for position, each in enumerate(named):
             if isinstance(each, str):
                 check_part(binding, binding.resource.key[0], each, f"{read.many}[{position}]")

@@ -51,10 +51,10 @@ def tenant_there(reader: Reader, name: str) -> Tenant:
     """Return the tenant that something new is for; refuse one that is unknown or being deleted."""
     tenant = tenant_known(reader, name)
     if tenant is None:
-        raise Rejected(
-            "NOT_FOUND", f"there is no tenant {name}: create it, or try again if it is new"
-        )
+        reader.refresh(TENANTS)
+        raise Rejected("NOT_FOUND", f"there is no tenant {name}: create it")
     if tenant.deleting_at_ms:
+        reader.refresh(TENANTS)
         raise Rejected("FAILED_PRECONDITION", f"tenant {name} is being deleted: it takes nothing")
     return tenant
 

@@ -212,7 +212,7 @@ class ShardData:
         self._database.unless_closed(lambda engine: engine.flush_wal())
 
     def synced(self, index: int) -> None:
-        """Take note that a sync is done, with the index that its `begin_sync` gave."""
+        """Record that a sync is done, with the index that its `begin_sync` gave."""
         self._durable = max(self._durable, index)
 
     def flush(self) -> None:

@@ -83,7 +83,7 @@ class NodeLog:
             raise
 
     def synced(self, sequence: int) -> None:
-        """Take note that every write up to this number is durable, and tell the witnesses."""
+        """Record that every write up to this number is durable, and tell the witnesses."""
         for shard, journal in list(self._unsynced.items()):
             if journal.synced(sequence):
                 del self._unsynced[shard]

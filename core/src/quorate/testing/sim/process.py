@@ -188,7 +188,7 @@ class Process:
             hosted.shard.receive(content)
 
     def remade(self, node: str) -> None:
-        """Take note that the bulk stream to a node is a new one."""
+        """Record that the bulk stream to a node is a new one."""
         for hosted in self.hosted.values():
             hosted.shard.remade(node)
 

@@ -60,9 +60,7 @@ def check_cursor(command: StoreCursor, path: str = "") -> None:
 
 
 def check_cursors(command: StoreCursors) -> None:
-    """Refuse a batch without cursors, or with a wrong one, and say which one it is."""
-    if not command.cursors:
-        raise Invalid("cursors", "must not be empty")
+    """Refuse a batch with a wrong cursor, and say which one it is."""
     for position, cursor in enumerate(command.cursors):
         check_cursor(cursor, f"cursors[{position}].")
 

@@ -39,7 +39,6 @@ def check_connect(command: ConnectSession) -> None:
 def check_connects(command: ConnectSessions) -> None:
     """Refuse a batch with a wrong connect, and say which one it is."""
     check_process(command)
-    _check_any(command.connections, "connections")
     known: set[str] = set()
     for position, arrival in enumerate(command.connections):
         client_id = arrival.client_id
@@ -78,7 +77,6 @@ def check_update(command: UpdateSession, path: str = "") -> None:
 
 def check_updates(command: UpdateSessions) -> None:
     """Refuse a batch with a wrong update, and say which one it is."""
-    _check_any(command.sessions, "sessions")
     known: set[str] = set()
     for position, update in enumerate(command.sessions):
         client_id = update.client_id
@@ -126,11 +124,6 @@ def check_client(tenant: str, client_id: str, path: str = "") -> None:
 def alone(check: Callable[[I, str], None]) -> Callable[[I], None]:
     """Return the check of a command that is one item."""
     return lambda command: check(command, "")
-
-
-def _check_any(items: object, field: str) -> None:
-    if not items:
-        raise Invalid(field, "must not be empty")
 
 
 def _check_generation(generation: int, path: str) -> None:

@@ -73,8 +73,7 @@ def check_fence(request: FenceGroupRequest) -> None:
 
 
 def check_commits(command: CommitOffsetsCommand) -> None:
-    """Refuse a batch without groups, and one of too many offsets."""
-    check_any("groups", command.groups)
+    """Refuse a batch of too many offsets."""
     offsets = sum(len(group.commits) for group in command.groups)
     if offsets > MOST_OFFSETS:
         raise Invalid("groups", f"{offsets} offsets, and {MOST_OFFSETS} are the most in one call")
@@ -118,7 +117,6 @@ def check_fetch_groups(request: FetchGroupsRequest) -> None:
 def check_lag(request: LagRequest) -> None:
     """Refuse ends of no group, of no partition, or that are none."""
     check_group(request.tenant, request.group)
-    check_any("ends", request.ends)
     _check_partitions("ends", request.ends)
     for position, end in enumerate(request.ends):
         if end.offset < 0:
@@ -154,16 +152,9 @@ def check_page(tenant: str, prefix: str, size: int) -> None:
 
 
 def check_count(field: str, items: Sequence[object], most: int) -> None:
-    """Refuse an empty batch, and one of too many items."""
-    check_any(field, items)
+    """Refuse a batch of too many items."""
     if len(items) > most:
         raise Invalid(field, f"{len(items)} items, and {most} are the most in one call")
-
-
-def check_any(field: str, items: Sequence[object]) -> None:
-    """Refuse an empty batch."""
-    if not items:
-        raise Invalid(field, "must not be empty")
 
 
 def after_token(token: bytes) -> GroupName:

@@ -46,7 +46,7 @@ class TableWriter(DataSourceArrowWriter):
         return PartitionSent(asyncio.run(send(self.options, context.partitionId(), rows)))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Take note that all partitions are there."""
+        """Record that all partitions are there."""
         sent = [each.sent for each in messages if isinstance(each, PartitionSent)]
         bad = sum(each.bad_rows for each in sent)
         if bad > self.options.max_bad_rows:
@@ -58,7 +58,7 @@ class TableWriter(DataSourceArrowWriter):
         self._end("")
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Take note that the load has failed; the same load id goes on with it."""
+        """Record that the load has failed; the same load id goes on with it."""
         try:
             self._end("a task has failed; the error of the Spark job says why")
         except SourceError:

@@ -21,7 +21,7 @@ from quorate_storage_engine.v1.rows_pb2 import (
 
 
 def acknowledge_drops(txn: Txn, command: AcknowledgeDrops) -> BatchReply:
-    """Take note of what an engine has dropped."""
+    """Record what an engine has dropped."""
 
     def acknowledge(txn: Txn, fleet: Fleet, dropped: DroppedSegment) -> None:
         registered = fleet.broker_epoch(command.engine)

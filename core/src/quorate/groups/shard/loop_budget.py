@@ -12,7 +12,7 @@ _LONGEST_REST_S: Final = 0.05
 _RECENT_S: Final = 0.25
 
 
-class Rests:
+class LoopBudget:
     """Says how long a shard rests after a turn of applying: as long as the turn took.
 
     A write of another shard needs several turns of the loop, and would meet a long one at each of
@@ -24,7 +24,7 @@ class Rests:
         self._worked_at: Final[dict[ShardId, float]] = {}
 
     def after(self, shard: ShardId, took_s: float) -> float:
-        """Take note of a turn of applying, and return for how long the shard rests now."""
+        """Record a turn of applying, and return for how long the shard rests now."""
         now = self._clock()
         self._worked_at[shard] = now
         if took_s < _LONG_S:
