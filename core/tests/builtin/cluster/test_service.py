@@ -16,6 +16,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.checking import LARGEST_PAGE
 from quorate.testing import MemoryNode
 from quorate.v1 import cluster_pb2
+from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import (
     Broker,
     ExpireBrokers,
@@ -278,8 +279,8 @@ def test_a_name_of_another_type_is_no_name(
 def test_items_of_another_type_are_no_items(
     service: Any, node: MemoryNode, kind: type[Message]
 ) -> None:
-    assert call(service, kind.FromString(b"\x08\x01")).items == 0
-    assert node.events == []
+    assert call(service, kind.FromString(b"\x08\x01")) == BatchReply()
+    assert node.proposals == []
 
 
 def test_filters_of_another_type_restrict_nothing(service: Any) -> None:
