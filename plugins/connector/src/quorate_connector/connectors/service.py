@@ -24,7 +24,7 @@ M = TypeVar("M", pb.CreateConnectorRequest, pb.PutConnectorRequest, pb.UpdateCon
 
 #: Updates that are made anew because the connector has changed between the read and the write.
 _ATTEMPTS: Final = 5
-#: The weight of a part of a batch: it makes so many tasks, or holds 128 KiB.
+#: The weight of a part of a batch: it makes this many tasks, or holds 128 KiB.
 _HEAVIEST: Final = 1_000
 _BYTES: Final = 128
 
