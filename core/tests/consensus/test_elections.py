@@ -95,6 +95,9 @@ def test_a_vote_of_an_older_term_does_not_bind_a_term_that_the_log_reached(
     replica = group.add("b", journal)
 
     assert (replica.term, replica.voted_for) == (4, None)
+    # What it sends in that term waits until the term is durable by itself.
+    assert journal.hard_state == HardState(4, None)
+    assert replica.log.state_sequence == journal.written > 0
 
 
 def test_votes_go_to_logs_that_are_at_least_as_new(

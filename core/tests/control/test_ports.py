@@ -13,7 +13,6 @@ from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
-from quorate.control.ports import TimedReplica
 from quorate.control.spreading import Leadership, leadership_of
 from quorate.control.timers import Timers
 from quorate.groups.shard.log_keeper import open_journal
@@ -124,8 +123,7 @@ class Node:
             ),
         )
         self.proposed: list[tuple[float, Proto, ShardRef]] = []
-        replica = TimedReplica(self.shard, self.now_ms)
-        self.timers = Timers([LIVENESS], lambda: [replica], self._propose, loop=self.loop)
+        self.timers = Timers([LIVENESS], lambda: [self.shard], self._propose, loop=self.loop)
 
     def now_ms(self) -> int:
         return int(self.clock() * 1_000)

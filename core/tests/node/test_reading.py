@@ -36,7 +36,7 @@ async def test_answers_are_as_old_as_the_oldest_shard(
 ) -> None:
     asked: list[ReadOptions] = []
     node = node_of(ages, asked)
-    reader = FencedNode(node, ShardRef("toy", 0, 1)) if fenced else node
+    reader = FencedNode(node, ShardRef("toy", 0, 1)).api if fenced else node
     found = await reader.read(BytesValue(), StringValue, consistency="stale", min_revision=3)
 
     assert (found.rows, found.age_ms) == ([StringValue(value="row")], age)
@@ -56,7 +56,7 @@ async def test_shards_are_read_one_by_one(fenced: bool) -> None:
     none = cast(Any, None)
     groups = cast(Any, SimpleNamespace(read_shards=read_shards))
     node: NodeApi = PluginNode(none, none, groups, (), none, none, none)
-    reader = FencedNode(node, ShardRef("toy", 0, 1)) if fenced else node
+    reader = FencedNode(node, ShardRef("toy", 0, 1)).api if fenced else node
     answers = reader.read_shards(BytesValue(), StringValue, shards=[3], consistency="stale")
 
     assert [each.shard async for each in answers] == [3]
@@ -70,7 +70,7 @@ def test_only_the_leader_of_the_term_tells_the_logical_time(fenced: bool) -> Non
     led = SimpleNamespace(leads=True, term=3, now_ms=lambda: 77)
     replicas: dict[ShardId, Any] = {ShardId("toy", 1): led}
     node: NodeApi = PluginNode(none, none, none, (), none, none, replicas.get)
-    api = FencedNode(node, ref) if fenced else node
+    api = FencedNode(node, ref).api if fenced else node
 
     assert api.logical_ms(ref) == 77
     led.term = 4

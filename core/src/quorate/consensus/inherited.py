@@ -168,9 +168,11 @@ class Inherited(pysyncobj.SyncObj):
         super().__init__(Node(me.node), [], settings, transport=Outbox())
         # The constructor read an empty journal of its own; this is the real one, read again.
         self.log = log
-        self.term = max(log.getCurrentTerm(), log.last.term)
-        # A vote belongs to the term that it was saved with.
-        self.voted_for = log.getVotedForNodeId() if self.term == log.getCurrentTerm() else None
+        self.term, self.voted_for = log.getCurrentTerm(), log.getVotedForNodeId()
+        if log.last.term > self.term:
+            # A snapshot of a later term was installed, and its term not saved before a crash: what
+            # is sent in that term must find it on the disk.
+            self.set_hard_state(log.last.term, None)
 
     def set_hard_state(self, term: int, voted_for: Peer | None) -> None:
         """Adopt a term and a vote, and write them."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Protocol
 
 from google.protobuf.message import Message
 
-from quorate.apply.deadlines import Deadline, deadline_of
+from quorate.apply.deadlines import Deadline
 from quorate.plugin import ShardRef
 from quorate.plugin.shard_id import ShardId
-
-if TYPE_CHECKING:
-    from quorate.groups.shard.shard import Shard
 
 #: Replicates a command, refused unless this node leads that shard in that term.
 Propose = Callable[[Message, ShardRef], Awaitable[object]]
@@ -40,7 +37,7 @@ class LedShard(Protocol):
 
 
 class TimedShard(LedShard, Protocol):
-    """A shard with its due-time index."""
+    """A shard with its due-time index; a `Shard` is one."""
 
     @property
     def applied(self) -> int:
@@ -57,46 +54,6 @@ class TimedShard(LedShard, Protocol):
 
     def deadline(self, timer: str, key: bytes) -> Deadline | None:
         """Return the deadline that stands for a key."""
-
-
-class TimedReplica:
-    """Implements `TimedShard` over a replica and the logical time that its leader would give."""
-
-    def __init__(self, shard: Shard, now_ms: Callable[[], int]) -> None:
-        self._shard: Final = shard
-        self.now_ms: Final = now_ms
-
-    @property
-    def id(self) -> ShardId:
-        """The shard."""
-        return self._shard.id
-
-    @property
-    def leads(self) -> bool:
-        """Whether this node leads it."""
-        return self._shard.leads
-
-    @property
-    def term(self) -> int:
-        """The newest term that is known here."""
-        return self._shard.term
-
-    @property
-    def applied(self) -> int:
-        """The index of the newest entry that was applied here."""
-        return self._shard.applied
-
-    def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
-        """Return the first keys that are due, each with its deadline, in the order of time."""
-        return self._shard.applier.due(timer, now_ms, limit)
-
-    def next_due(self, timer: str) -> int | None:
-        """Return the earliest deadline of a timer."""
-        return self._shard.applier.next_due(timer)
-
-    def deadline(self, timer: str, key: bytes) -> Deadline | None:
-        """Return the deadline that stands for a key."""
-        return deadline_of(self._shard.data, timer, key)
 
 
 def ref_of(shard: LedShard) -> ShardRef:

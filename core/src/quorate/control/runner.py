@@ -287,9 +287,9 @@ class _Post:
         """Run it, and return how long to wait then."""
         self._running = True
         try:
-            await self.controller.run_once(self._node, self.ref)
+            await self.controller.run_once(self._node.api, self.ref)
             interval_s = self.controller.interval_s
-            return interval_s(self._node) if callable(interval_s) else interval_s
+            return interval_s(self._node.api) if callable(interval_s) else interval_s
         finally:
             self._running = False
 

@@ -15,19 +15,19 @@ from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.admitting import Admissions
-from quorate.groups.routing.carrying import Call, Carrier
+from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
     ForwardedAnswers,
     ForwardedCommand,
     ForwardedQuery,
     Forwarder,
 )
-from quorate.groups.routing.lanes import Lanes
 from quorate.groups.routing.local import LocalShards
-from quorate.groups.routing.parcels import Answer, Answered, Order, Parcel, Proposal
+from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.queries import Answers, ReadOptions
 from quorate.groups.routing.reads import Reads
+from quorate.groups.routing.requests import Answer, Answered, Part, Proposal, Request
 from quorate.plugin import (
     Caller,
     Consistency,
@@ -76,7 +76,7 @@ class Groups:
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
         self._read_timeout_s: Final = read_timeout_s
-        self._carrier: Final = Carrier(node, catalog, shards, forwarder, loop, limits)
+        self._delivery: Final = Delivery(node, catalog, shards, forwarder, loop, limits)
         #: Admits commands of this node's callers.
         self.admissions: Final = Admissions(catalog, limits)
         self._reads: Final = Reads(node, catalog, shards, forwarder, loop)
@@ -110,9 +110,9 @@ class Groups:
         if self.admissions.wants(message):
             proposal = await self.admissions.one(proposal, Caller(name=caller, via=via))
         answers: list[Answer | Exception] = []
-        parcels = self._place(proposal, answers.append)
-        if parcels:
-            await self._carrier.carry_all(parcels, Call(fence=if_leader, caller=caller))
+        parts = self._place(proposal, answers.append)
+        if parts:
+            await self._delivery.deliver_all(parts, Call(fence=if_leader, caller=caller))
         return _only(answers)
 
     async def propose_many(
@@ -124,18 +124,20 @@ class Groups:
         their way into its log.
         """
         answers: dict[int, Answer | Exception] = {}
-        parcels: list[Parcel] = []
+        parts: list[Part] = []
         for place, proposal in enumerate(await self.admissions.all(proposals, Caller(name=caller))):
             if isinstance(proposal, Exception):
                 answers[place] = proposal
             else:
-                parcels += self._place(proposal, partial(answers.__setitem__, place))
-        await self._carrier.carry_all(parcels, Call(caller=caller))
+                parts += self._place(proposal, partial(answers.__setitem__, place))
+        await self._delivery.deliver_all(parts, Call(caller=caller))
         return [answers[place] for place in range(len(answers))]
 
-    def lanes(self, *, caller: str = "") -> Lanes:
-        """Return the lanes of a new stream of commands; whoever has it closes it."""
-        return Lanes(self._place, self._carrier, self._loop, self.admissions, caller=caller)
+    def ordered(self, *, caller: str = "") -> OrderedStream:
+        """Return what takes the commands of a new stream; its user closes it."""
+        return OrderedStream(
+            self._place, self._delivery, self._loop, self.admissions, caller=caller
+        )
 
     async def propose_control(
         self, shard: ShardId, message: Message, *, timeout_s: float | None = None
@@ -146,9 +148,9 @@ class Groups:
         if not routing.is_control(name):
             raise LookupError(f"{name} is no command of core's own")
         answers: list[Answer | Exception] = []
-        order = Order(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
+        request = Request(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
         share = Share(shard=shard, command=message, slots=())
-        await self._carrier.carry(shard, [Parcel(order, share, slotless=True)], Call())
+        await self._delivery.deliver(shard, [Part(request, share, slotless=True)], Call())
         return _only(answers)
 
     async def open_session(
@@ -223,7 +225,7 @@ class Groups:
             results[place] if place in results else next(ended) for place in range(len(forwarded))
         ]
 
-    def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Parcel]:
+    def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
         """Validate and route a command; one that cannot be right is answered at once."""
         message, deadline, session = proposal
         try:
@@ -241,8 +243,10 @@ class Groups:
             # A batch without an item.
             answered(Answer(b"", {}))
             return ()
-        order = Order(deadline, stamp, answered, parts=len(shares), batch=command.items is not None)
-        return [Parcel(order, share) for share in shares]
+        request = Request(
+            deadline, stamp, answered, parts=len(shares), batch=command.items is not None
+        )
+        return [Part(request, share) for share in shares]
 
     # Reads.
 

@@ -13,9 +13,9 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import NotLeaderError, RefusedError
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
 from quorate.consensus.timing import Timing
-from quorate.groups.founder import Submit
 from quorate.groups.refusals import NoLeaderError, NotProposedError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.shard_creation import Submit
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.families import MEMBERS

@@ -14,12 +14,12 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.founder import Founder, Submit
 from quorate.groups.promotion import Promotion
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
 from quorate.groups.shard.ports import Membership, replica_name
 from quorate.groups.shard.shard import Shard
+from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import recover
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -132,7 +132,7 @@ class NodeShards:
         self._changes_read = -1
         self._rows: dict[ShardId, ShardRow] = {}
         self._slot_map = SlotMap(0, ())
-        self._founder: Founder | None = None
+        self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
         self._promotion: Final = Promotion(self.all, loop)
         #: Shards whose replica here begins anew, as a recovery has it.
@@ -149,7 +149,7 @@ class NodeShards:
         metadata = self._open(METADATA, 0, new_shard)
         self._read_rows()
         self._check_configured()
-        self._founder = Founder(
+        self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
         metadata.start(first)

@@ -5,7 +5,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.control.ports import Changes, TimedReplica, Withdraw
+from quorate.control.ports import Changes, Withdraw
 from quorate.control.runner import Runner
 from quorate.control.spreading import Spreading
 from quorate.control.timers import Timers
@@ -34,7 +34,7 @@ class Duties:
         self._shards: Final = shards
         self._groups: Final = groups
         self._timers: Final = Timers(
-            catalog.timers.values(), self._timed, self._propose_due, loop=loop
+            catalog.timers.values(), shards.all, self._propose_due, loop=loop
         )
         self.runner: Final = Runner(
             catalog.controllers.values(),
@@ -59,9 +59,6 @@ class Duties:
         await self._spreading.stop()
         await self.runner.stop()
         await self._timers.stop()
-
-    def _timed(self) -> list[TimedReplica]:
-        return [TimedReplica(shard, shard.now_ms) for shard in self._shards.all()]
 
     async def _propose_due(self, command: Message, fence: ShardRef) -> None:
         await self._groups.propose(command, if_leader=fence)

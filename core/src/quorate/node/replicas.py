@@ -12,12 +12,12 @@ from quorate.config import Settings
 from quorate.consensus.alarms import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
-from quorate.groups.founder import Submit
 from quorate.groups.node_shards import NodeShards, declared_groups
 from quorate.groups.shard.log_keeper import TailJournal
-from quorate.groups.shard.rests import Rests
+from quorate.groups.shard.loop_budget import LoopBudget
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.space import FreeSpace, free_bytes_of
+from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.addresses import addresses_of
 from quorate.node.directory import NodeDirectory
@@ -66,7 +66,7 @@ class Replicas:
         self.cluster = b""
         self._log: Final = directory.open_log()
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
-        self._rests: Final = Rests(loop.time)
+        self._rests: Final = LoopBudget(loop.time)
         self._alarms: Final = Alarms(loop)
         self._shard_settings: Final = tuning.shard_settings(settings)
         self.shards: Final = NodeShards(
@@ -163,8 +163,12 @@ class Replicas:
         )
 
     def _check_claimed(self) -> None:
-        orphans = {family for shard in self.shards.all() for family in shard.data.orphans}
-        owners = {family.partition(".")[0] for family in orphans}
+        owners = {
+            family.partition(".")[0]
+            for shard in self.shards.all()
+            for family in shard.data.orphans
+            if next(shard.data.iterate(family, b"", None), None) is not None
+        }
         missing = sorted(owners - set(self._catalog.declared) - set(self._settings.plugins.retired))
         if missing:
             raise UnclaimedDataError(

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer
-from quorate.groups.routing.parcels import Answered
+from quorate.groups.routing.requests import Answered
 from quorate.v1.command_pb2 import Command, CommandAnswer, NumberedAnswer, StreamResponse
 
 #: About how many bytes of answers go into one message.

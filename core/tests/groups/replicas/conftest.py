@@ -241,7 +241,7 @@ class Node:
 
     def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
         for message in messages:
-            self.cluster.carry(self, shard, message)
+            self.cluster.deliver(self, shard, message)
 
     def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
         answer: asyncio.Future[Membership | None] = self.loop.create_future()
@@ -373,7 +373,7 @@ class Cluster:
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self.cut
 
-    def carry(self, source: Node, shard: ShardId, message: Message) -> None:
+    def deliver(self, source: Node, shard: ShardId, message: Message) -> None:
         if self.is_cut(source.name, message.target.node) or not self.passes(message):
             return
         target = self.nodes.get(message.target.node)

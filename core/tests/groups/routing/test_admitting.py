@@ -82,10 +82,10 @@ def test_every_way_in_says_how_it_is(admitted: Admitted, pb: Any) -> None:
 
     cluster = admitted(admit)
     groups, note = cluster.nodes["a"].groups, pb.WriteNote(owner="ada")
-    lanes = groups.lanes(caller="lane")
+    ordered = groups.ordered(caller="lane")
     cluster.run(groups.propose(note, if_leader=ShardRef("sample", 1, 1)))
     cluster.run(groups.propose_many([Proposal(note, groups.deadline())], caller="call"))
-    lanes.put(Proposal(note, groups.deadline()), lambda _: None)
+    ordered.put(Proposal(note, groups.deadline()), lambda _: None)
     cluster.world.run(cluster.world.now + 1)
 
     assert seen == [
@@ -187,12 +187,12 @@ def test_a_stream_keeps_its_order_while_commands_are_admitted(admitted: Admitted
 
     cluster = admitted(admit)
     groups = cluster.nodes["a"].groups
-    lanes, answers = groups.lanes(), list[Answer | Exception]()
+    ordered, answers = groups.ordered(), list[Answer | Exception]()
     for text in ("1", "2"):
         proposal = Proposal(pb.WriteNote(owner="ada", text=text), groups.deadline())
-        lanes.put(proposal, answers.append)
+        ordered.put(proposal, answers.append)
     # No `admit` is declared for it, and it is not to overtake the others.
-    lanes.put(Proposal(pb.EraseNote(owner="ada"), groups.deadline()), answers.append)
+    ordered.put(Proposal(pb.EraseNote(owner="ada"), groups.deadline()), answers.append)
     cluster.world.run(cluster.world.now + 0.1)
     ready["2"].set()
     cluster.world.run(cluster.world.now + 0.1)
@@ -234,10 +234,10 @@ def test_what_a_closed_stream_was_admitting_is_not_proposed(admitted: Admitted, 
 
     cluster = admitted(admit)
     groups = cluster.nodes["a"].groups
-    lanes, answers = groups.lanes(), list[Answer | Exception]()
-    lanes.put(Proposal(pb.WriteNote(owner="ada"), groups.deadline()), answers.append)
+    ordered, answers = groups.ordered(), list[Answer | Exception]()
+    ordered.put(Proposal(pb.WriteNote(owner="ada"), groups.deadline()), answers.append)
     cluster.world.run(cluster.world.now + 0.1)
-    cluster.run(lanes.close())
+    cluster.run(ordered.close())
 
     assert cancelled == [True]
     assert (answers, texts(cluster, pb)) == ([], [])
@@ -285,9 +285,9 @@ def test_what_is_admitted_shares_its_way_into_the_log(
     if way == "call":
         cluster.run(groups.propose_many(proposals))
     else:
-        lanes = groups.lanes()
+        ordered = groups.ordered()
         for each in proposals:
-            lanes.put(each, lambda _: None)
+            ordered.put(each, lambda _: None)
         cluster.world.run(cluster.world.now + 1)
 
     calls = [count for number in range(2) for count, _ in cluster.shard(number).calls]

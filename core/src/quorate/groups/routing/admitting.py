@@ -19,7 +19,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing import routes
-from quorate.groups.routing.parcels import Answered, Proposal
+from quorate.groups.routing.requests import Answered, Proposal
 from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
 from quorate.plugin.catalog import Catalog
 

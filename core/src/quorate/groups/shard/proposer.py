@@ -32,7 +32,7 @@ from quorate.groups.shard.batcher import Batcher
 from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
-from quorate.groups.shard.tally import WriteTally
+from quorate.groups.shard.status import WriteCounters
 from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, size_of, warn_slow
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
@@ -67,7 +67,7 @@ class Proposer:
         space: FreeSpace | None,
     ) -> None:
         self.proposals: Final = Proposals()
-        self.tally: Final = WriteTally()
+        self.tally: Final = WriteCounters()
         self._shard: Final = shard
         self._me: Final = me
         self._driver: Final = driver

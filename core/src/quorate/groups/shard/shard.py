@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Final
 
 from quorate.apply.applier import Applier
+from quorate.apply.deadlines import Deadline, deadline_of
 from quorate.apply.entries import Copies, LoggedCommand, index_of
 from quorate.apply.evaluator import Evaluator
 from quorate.apply.placement import KEY, Placement
@@ -23,11 +24,10 @@ from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.barrier import Barrier
+from quorate.groups.shard.barrier import Barrier, Freshness
 from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.freshness import Freshness
-from quorate.groups.shard.log_keeper import LogHold, LogKeeper, TailJournal
-from quorate.groups.shard.log_waits import LogWaits
+from quorate.groups.shard.log_keeper import LogHold, LogKeeper, LogWaits, TailJournal
+from quorate.groups.shard.loop_budget import LoopBudget
 from quorate.groups.shard.member_change import MemberChange
 from quorate.groups.shard.ports import (
     Membership,
@@ -38,12 +38,10 @@ from quorate.groups.shard.ports import (
 )
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import RemovalWatch, RemovedError
-from quorate.groups.shard.rests import Rests
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.shard.space import FreeSpace
-from quorate.groups.shard.status import ShardStatus, Staleness
+from quorate.groups.shard.status import ShardStatus, Staleness, WriteCounters
 from quorate.groups.shard.subscribers import Subscribers
-from quorate.groups.shard.tally import WriteTally
 from quorate.groups.shard.writes import Outcomes
 from quorate.plugin import Reader
 from quorate.plugin.catalog import Catalog
@@ -93,7 +91,7 @@ class Shard:
         epoch: int = 0,
         membership: MembershipPort | None = None,
         space: FreeSpace | None = None,
-        rests: Rests | None = None,
+        rests: LoopBudget | None = None,
         node_clock: Callable[[str], int | None] | None = None,
         alarms: Alarms | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
@@ -277,6 +275,20 @@ class Shard:
         """Return the logical time that a command would get which is proposed now."""
         return self._proposer.now_ms()
 
+    # Deadlines.
+
+    def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
+        """Return the first keys that are due, each with its deadline, in the order of time."""
+        return self.applier.due(timer, now_ms, limit)
+
+    def next_due(self, timer: str) -> int | None:
+        """Return the earliest deadline of a timer."""
+        return self.applier.next_due(timer)
+
+    def deadline(self, timer: str, key: bytes) -> Deadline | None:
+        """Return the deadline that stands for a key."""
+        return deadline_of(self.data, timer, key)
+
     # Reads.
 
     def read_barrier(
@@ -348,7 +360,7 @@ class Shard:
         return Placement.decode(self.data.get(SLOTS, KEY))
 
     @property
-    def tally(self) -> WriteTally:
+    def tally(self) -> WriteCounters:
         """What it has done with writes."""
         return self._proposer.tally
 

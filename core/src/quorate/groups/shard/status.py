@@ -1,9 +1,10 @@
-"""What a shard's replica on this node says of itself."""
+"""What a shard's replica on this node reports of itself."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quorate.consensus.status import ReplicaStatus
+from quorate.observe.histogram import BYTES, COUNTS, SECONDS, Histogram
 from quorate.plugin.shard_id import ShardId
 
 
@@ -32,3 +33,17 @@ class ShardStatus:
     admitted_bytes: int
     log_bytes: int
     stopped: str | None
+
+
+class WriteCounters:
+    """Counts the writes that were proposed here, and the entries that were made of them."""
+
+    __slots__ = ("durations", "entry_bytes", "entry_commands", "refused")
+
+    def __init__(self) -> None:
+        self.entry_commands: Final = Histogram(COUNTS)
+        self.entry_bytes: Final = Histogram(BYTES)
+        #: From the queue to the answer, whatever it is.
+        self.durations: Final = Histogram(SECONDS)
+        #: Commands that were refused for lack of room.
+        self.refused = 0

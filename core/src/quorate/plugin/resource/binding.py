@@ -19,7 +19,7 @@ from google.protobuf.message_factory import GetMessageClass
 from quorate.plugin import keys
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.declaration import Resource, Verb
-from quorate.plugin.singles import is_repeated
+from quorate.plugin.singles import COMMAND, is_repeated
 from quorate.plugin.updates import UPDATE_MASK
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -467,8 +467,10 @@ def wrong_row(check: Callable[[Any, str], None]) -> Callable[[Message], None]:
 
 def renamed(invalid: Invalid, write: Write, holder: str) -> Invalid:
     """Return what is wrong with the one item of a batch as its single request has it."""
-    path = f"{write.field}[0]."
-    rest = invalid.field.removeprefix(path)
+    path = f"{write.field}[0]"
+    if invalid.field == path:
+        return Invalid(holder or COMMAND, invalid.reason)
+    rest = invalid.field.removeprefix(f"{path}.")
     if rest == invalid.field:
         return invalid
     return Invalid(f"{holder}.{rest}" if holder else rest, invalid.reason)

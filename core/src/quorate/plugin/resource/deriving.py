@@ -121,7 +121,9 @@ def tenant_deletion(
     if not holdings:
         return Derived()
     groups = list(dict.fromkeys([*(each.resource.group for each in held), *filter(None, [group])]))
-    package = held[0].resource.row.DESCRIPTOR.file.package if held else f"quorate_{plugin}.v1"
+    package = (
+        bindings[0].resource.row.DESCRIPTOR.file.package if bindings else f"quorate_{plugin}.v1"
+    )
     asked = [
         derived_message(package, f"Knows{plugin.title()}Tenant{each.title()}", KnowsTenant)
         for each in (part.replace("_", "") for part in groups)

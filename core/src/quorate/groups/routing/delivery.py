@@ -22,8 +22,8 @@ from quorate.groups.refusals import (
 from quorate.groups.routing import routes
 from quorate.groups.routing.forwarding import ForwardedCommand, Forwarder, run_bytes, weight
 from quorate.groups.routing.local import LocalShards
-from quorate.groups.routing.parcels import Parcel
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.routing.requests import Part
 from quorate.plugin import Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -39,11 +39,11 @@ class Call(NamedTuple):
     ordered: bool = False
 
 
-#: A parcel that was surely not proposed, and why.
-_Refused = tuple[Parcel, NotProposedError]
+#: A part that was surely not proposed, and why.
+_Refused = tuple[Part, NotProposedError]
 
 
-class Carrier:
+class Delivery:
     """Proposes here or one hop away, and tries again what was surely not proposed."""
 
     def __init__(
@@ -63,16 +63,16 @@ class Carrier:
         self._limits: Final = limits
         self._run_bytes: Final = run_bytes(limits)
 
-    async def carry_all(self, parcels: Sequence[Parcel], call: Call) -> None:
-        """Carry parcels to all of their shards, side by side."""
-        if len(parcels) == 1:
-            await self.carry(parcels[0].share.shard, parcels, call)
+    async def deliver_all(self, parts: Sequence[Part], call: Call) -> None:
+        """Carry parts to all of their shards, side by side."""
+        if len(parts) == 1:
+            await self.deliver(parts[0].share.shard, parts, call)
             return
-        by_shard: dict[ShardId, list[Parcel]] = {}
-        for parcel in parcels:
-            by_shard.setdefault(parcel.share.shard, []).append(parcel)
+        by_shard: dict[ShardId, list[Part]] = {}
+        for part in parts:
+            by_shard.setdefault(part.share.shard, []).append(part)
         ways = [
-            self.carry(shard, run, call)
+            self.deliver(shard, run, call)
             for shard, found in by_shard.items()
             for run in self._runs(deque(found))
         ]
@@ -81,8 +81,8 @@ class Carrier:
         elif ways:
             await asyncio.gather(*map(self._loop.create_task, ways))
 
-    async def carry(self, shard: ShardId, parcels: Sequence[Parcel], call: Call) -> None:
-        """Carry parcels to one shard in one go; each ends as soon as it is known how.
+    async def deliver(self, shard: ShardId, parts: Sequence[Part], call: Call) -> None:
+        """Carry parts to one shard in one go; each ends as soon as it is known how.
 
         While no leader is known, or another one than was thought, they are tried again until their
         deadlines, or until there has been none for longer than an election takes; and on other
@@ -92,8 +92,8 @@ class Carrier:
         pause = Pause(self._loop)
         hint: Peer | None = None
         while True:
-            results = await self._attempt(shard, parcels, call, hint, pause.count)
-            refused = _settled(shard, parcels, results, call)
+            results = await self._attempt(shard, parts, call, hint, pause.count)
+            refused = _settled(shard, parts, results, call)
             if not refused:
                 return
             error = refused[0][1]
@@ -101,22 +101,22 @@ class Carrier:
             # News of another leader are followed at once, but not in circles.
             if hint is not None and hint.node != self._node and not pause.count:
                 pause.count += 1
-                parcels = [parcel for parcel, _ in refused]
+                parts = [part for part, _ in refused]
                 continue
             leaderless_from = self._leaderless_from(shard)
             if hint is None and self._loop.time() >= leaderless_from:
-                for parcel, why in refused:
-                    parcel.end(why)
+                for part, why in refused:
+                    part.end(why)
                 return
             refused = await self._wait(pause, refused, leaderless_from)
-            parcels = self._routed(refused, call)
-            if any(parcel.share.shard != shard for parcel in parcels):
-                await self.carry_all(parcels, call)
+            parts = self._routed(refused, call)
+            if any(part.share.shard != shard for part in parts):
+                await self.deliver_all(parts, call)
                 return
-            if not parcels:
+            if not parts:
                 return
 
-    def next_run(self, waiting: deque[Parcel]) -> list[Parcel]:
+    def next_run(self, waiting: deque[Part]) -> list[Part]:
         """Take from what goes to one shard what is carried there in one go."""
         run = [waiting.popleft()]
         size = weight(run[0].logged)
@@ -124,14 +124,14 @@ class Carrier:
             run.append(waiting.popleft())
         return run
 
-    def _runs(self, waiting: deque[Parcel]) -> Iterator[list[Parcel]]:
+    def _runs(self, waiting: deque[Part]) -> Iterator[list[Part]]:
         while waiting:
             yield self.next_run(waiting)
 
     async def _attempt(
         self,
         shard: ShardId,
-        parcels: Sequence[Parcel],
+        parts: Sequence[Part],
         call: Call,
         hint: Peer | None,
         attempt: int,
@@ -141,7 +141,7 @@ class Carrier:
             now = self._loop.time()
             local = self._shards.get(shard)
             if local is not None and local.leads:
-                timed = [Timed(each.logged, each.order.deadline - now) for each in parcels]
+                timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
                 return await propose_in_order(local, timed, term)
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
             forwarded = [
@@ -149,13 +149,13 @@ class Carrier:
                     shard=shard,
                     command=each.logged,
                     caller=call.caller,
-                    timeout_s=each.order.deadline - now,
+                    timeout_s=each.request.deadline - now,
                 )
-                for each in parcels
+                for each in parts
             ]
             return await self._forwarder.propose(node, forwarded)
         except Exception as error:  # noqa: BLE001 - each command ends with it
-            return [error] * len(parcels)
+            return [error] * len(parts)
 
     def _leader(self, shard: ShardId, known: Peer | None, hint: Peer | None, attempt: int) -> str:
         """Return the node that may lead; raises `NoLeaderError` when there is none to ask."""
@@ -178,42 +178,42 @@ class Carrier:
         """Wait before the next attempt, and return those that have time for it."""
         now = self._loop.time()
         until = min(now + pause.next_s, max(now, leaderless_from))
-        in_time = [each for each in refused if each[0].order.deadline > until]
-        for parcel, error in refused:
-            if parcel.order.deadline <= until:
+        in_time = [each for each in refused if each[0].request.deadline > until]
+        for part, error in refused:
+            if part.request.deadline <= until:
                 late = NotProposedInTimeError(
                     "the deadline passed and nothing was proposed, so trying again is safe; the "
                     f"last reason was: {error}"
                 )
                 late.__cause__ = error
-                parcel.end(late)
+                part.end(late)
         if in_time:
             await pause.until(float("inf"), latest=until)
         return in_time
 
-    def _routed(self, refused: Sequence[_Refused], call: Call) -> list[Parcel]:
+    def _routed(self, refused: Sequence[_Refused], call: Call) -> list[Part]:
         """Return what goes on, where the slot map says now."""
-        going: list[Parcel] = []
-        for parcel, error in refused:
+        going: list[Part] = []
+        for part, error in refused:
             if not isinstance(error, WrongShardError):
-                going.append(parcel)
+                going.append(part)
                 continue
-            share, order = parcel.share, parcel.order
+            share, request = part.share, part.request
             try:
-                command = routes.declared(self._catalog, parcel.logged.type)
+                command = routes.declared(self._catalog, part.logged.type)
                 placed = routes.route(command, share.command, self._shards.slot_map, self._limits)
             except Exception as failure:  # noqa: BLE001 - it is how this command ends
-                parcel.end(failure)
+                part.end(failure)
                 continue
             shards = [each.shard for each in placed]
             if shards == [share.shard]:
-                going.append(parcel)
-            elif call.ordered or order.stamp is not None:
+                going.append(part)
+            elif call.ordered or request.stamp is not None:
                 # A retry never takes an operation of a session to another shard.
-                parcel.end(error)
+                part.end(error)
             else:
-                order.divide(len(placed))
-                going += [Parcel(order, within(share, each)) for each in placed]
+                request.divide(len(placed))
+                going += [Part(request, within(share, each)) for each in placed]
         return going
 
     def _fenced_term(self, shard: ShardId, fence: ShardRef | None) -> int | None:
@@ -229,7 +229,7 @@ class Carrier:
 
 
 def _settled(
-    shard: ShardId, parcels: Sequence[Parcel], results: Sequence[Result], call: Call
+    shard: ShardId, parts: Sequence[Part], results: Sequence[Result], call: Call
 ) -> list[_Refused]:
     """End what has ended, and return what may be tried again."""
     results = [_judged(shard, result) for result in results]
@@ -237,11 +237,11 @@ def _settled(
     if call.ordered:
         first = max((at + 1 for at, each in enumerate(results) if _may_be_logged(each)), default=0)
     refused: list[_Refused] = []
-    for place, (parcel, result) in enumerate(zip(parcels, results, strict=True)):
+    for place, (part, result) in enumerate(zip(parts, results, strict=True)):
         if place >= first and _is_worth_it(result):
-            refused.append((parcel, result))
+            refused.append((part, result))
         else:
-            parcel.end(result)
+            part.end(result)
     return refused
 
 

@@ -32,7 +32,7 @@ _RETRY_S: Final = 0.5
 Submit = Callable[[ShardId, Message], Awaitable[object]]
 
 
-class Founder:
+class ShardCreation:
     """Looks, whenever it is told to, and proposes each thing once at a time.
 
     What fails is tried again by itself. `rows` are those of `core.shards`, as they came to this

@@ -8,17 +8,17 @@ from typing import Final
 from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
-from quorate.groups.routing.carrying import Call, Carrier
-from quorate.groups.routing.parcels import Answered, Parcel, Proposal
+from quorate.groups.routing.delivery import Call, Delivery
+from quorate.groups.routing.requests import Answered, Part, Proposal
 from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
 
-#: Makes the parcels of a command; one that cannot be right is answered, and there are none.
-Place = Callable[[Proposal, Answered], Sequence[Parcel]]
+#: Makes the parts of a command; one that cannot be right is answered, and there are none.
+Place = Callable[[Proposal, Answered], Sequence[Part]]
 
 
-class Lanes:
-    """A lane a shard, in which one run of commands is under way at a time.
+class OrderedStream:
+    """A queue a shard, of which one run of commands is under way at a time.
 
     What comes meanwhile is the next run: the more comes, the more goes at once. So a run may be
     tried again, while its deadlines last, without anything overtaking it.
@@ -27,18 +27,18 @@ class Lanes:
     def __init__(
         self,
         place: Place,
-        carrier: Carrier,
+        carrier: Delivery,
         loop: asyncio.AbstractEventLoop,
         admissions: Admissions,
         *,
         caller: str,
     ) -> None:
         self._place: Final = place
-        self._carrier: Final = carrier
+        self._delivery: Final = carrier
         self._loop: Final = loop
         self._call: Final = Call(caller=caller, ordered=True)
         self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
-        self._waiting: Final[dict[ShardId, deque[Parcel]]] = {}
+        self._waiting: Final[dict[ShardId, deque[Part]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
@@ -47,18 +47,18 @@ class Lanes:
         self._entrance.put(proposal, answered)
 
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
-        for parcel in self._place(proposal, answered):
-            shard = parcel.share.shard
-            lane = self._waiting.get(shard)
-            if lane is None:
-                lane = self._waiting[shard] = deque()
+        for part in self._place(proposal, answered):
+            shard = part.share.shard
+            queue = self._waiting.get(shard)
+            if queue is None:
+                queue = self._waiting[shard] = deque()
                 # All that is put in this turn of the loop comes into its first run.
-                running = self._loop.create_task(self._run(shard, lane))
+                running = self._loop.create_task(self._run(shard, queue))
                 self._running.add(running)
                 running.add_done_callback(self._running.discard)
-            lane.append(parcel)
-            if parcel.order.deadline < self._patience.due:
-                self._patience.by(parcel.order.deadline)
+            queue.append(part)
+            if part.request.deadline < self._patience.due:
+                self._patience.by(part.request.deadline)
 
     async def close(self) -> None:
         """Propose nothing more. What was proposed goes on, and nothing is answered any more."""
@@ -70,27 +70,27 @@ class Lanes:
         if running:
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, shard: ShardId, lane: deque[Parcel]) -> None:
-        while lane:
-            await self._carrier.carry(shard, self._carrier.next_run(lane), self._call)
+    async def _run(self, shard: ShardId, queue: deque[Part]) -> None:
+        while queue:
+            await self._delivery.deliver(shard, self._delivery.next_run(queue), self._call)
         del self._waiting[shard]
 
     def _expire(self, now: float) -> float | None:
         """End what waits behind a run for too long."""
         again: float | None = None
-        for lane in self._waiting.values():
-            waiting = list(lane)
-            lane.clear()
-            for parcel in waiting:
-                deadline = parcel.order.deadline
+        for queue in self._waiting.values():
+            waiting = list(queue)
+            queue.clear()
+            for part in waiting:
+                deadline = part.request.deadline
                 if deadline > now:
-                    lane.append(parcel)
+                    queue.append(part)
                     again = deadline if again is None else min(again, deadline)
                     continue
-                parcel.end(
+                part.end(
                     NotProposedInTimeError(
-                        f"{parcel.logged.type} waited behind others of its stream for shard "
-                        f"{parcel.share.shard} until its deadline, and was not proposed: try again"
+                        f"{part.logged.type} waited behind others of its stream for shard "
+                        f"{part.share.shard} until its deadline, and was not proposed: try again"
                     )
                 )
         return again

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
-from quorate.v1.schema_pb2 import Schema, SchemaBinding, SchemaVersion
+from quorate.plugin import METADATA_GROUP, keys
 
 GROUP: Final = METADATA_GROUP.name
 SCHEMAS: Final = "schema.schemas"
@@ -12,16 +11,6 @@ VERSIONS: Final = "schema.versions"
 BINDINGS: Final = "schema.bindings"
 #: The same by tenant, schema and resource: whether a schema is bound.
 BOUND: Final = "schema.bound_schemas"
-
-#: The rows of core's tenants, which lie in the same shard.
-TENANTS: Final = "tenant.tenants"
-
-FAMILIES: Final = (
-    ColumnFamily(name=SCHEMAS, group=GROUP, row=Schema),
-    ColumnFamily(name=VERSIONS, group=GROUP, row=SchemaVersion),
-    ColumnFamily(name=BINDINGS, group=GROUP, row=SchemaBinding),
-    ColumnFamily(name=BOUND, group=GROUP),
-)
 
 
 def schema_key(tenant: str, name: str) -> bytes:

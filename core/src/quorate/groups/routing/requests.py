@@ -1,4 +1,4 @@
-"""Commands under way: each in one parcel a shard, and answered once all of them have ended."""
+"""Commands under way: each in one part a shard, and answered once all of them have ended."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 Answered = Callable[[Answer | Exception], None]
 
 
-class Order:
+class Request:
     """A command under way. What of it fails stands in the place of its outcome."""
 
     __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "stamp")
@@ -61,7 +61,7 @@ class Order:
         self._settled: list[tuple[Share, Result]] = []
 
     def divide(self, parts: int) -> None:
-        """Record that a parcel goes on as so many."""
+        """Record that a part is cut into that many."""
         self._open += parts - 1
 
     def settle(self, share: Share, result: Result) -> None:
@@ -78,19 +78,19 @@ class Order:
             self._answered(answer)
 
     def _joined(self) -> Answer:
-        failures = [part for _, part in self._settled if isinstance(part, Exception)]
+        failures = [result for _, result in self._settled if isinstance(result, Exception)]
         if failures and len(failures) == len(self._settled):
             unknown = [each for each in failures if isinstance(each, OutcomeUnknownError)]
             raise (unknown or failures)[0]
         for each in failures:
             if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
                 raise each
-        for share, part in self._settled:
+        for share, result in self._settled:
             # Only an operation of a session ends so, and that is never split.
-            if isinstance(part, Outcome) and (part.forgotten or _of_session(part)):
-                return answered(share.shard, part)
+            if isinstance(result, Outcome) and (result.forgotten or _of_session(result)):
+                return answered(share.shard, result)
         try:
-            replies = [_share_reply(share, part) for share, part in self._settled]
+            replies = [_share_reply(share, result) for share, result in self._settled]
             reply = join(replies)
         except (ValueError, DecodeError) as error:
             raise Rejected("INTERNAL", f"a batch was applied and ill answered: {error}") from error
@@ -98,27 +98,27 @@ class Order:
         return Answer(reply.SerializeToString(), revisions)
 
 
-class Parcel:
+class Part:
     """What of a command goes to one shard."""
 
-    __slots__ = ("logged", "order", "share")
+    __slots__ = ("logged", "request", "share")
 
-    def __init__(self, order: Order, share: Share, *, slotless: bool = False) -> None:
-        self.order: Final = order
+    def __init__(self, request: Request, share: Share, *, slotless: bool = False) -> None:
+        self.request: Final = request
         self.share: Final = share
         message = share.command
         self.logged: Final = LoggedCommand(
             message.DESCRIPTOR.full_name,
             message.SerializeToString(),
             share.slots,
-            order.stamp,
+            request.stamp,
             slotless,
             Copies.DOUBTED,
         )
 
     def end(self, result: Result) -> None:
         """Take what became of it."""
-        self.order.settle(self.share, result)
+        self.request.settle(self.share, result)
 
 
 def answered(shard: ShardId, result: Result) -> Answer:
@@ -134,14 +134,14 @@ def _of_session(outcome: Outcome) -> bool:
     return outcome.refusal is not None and outcome.refusal.code in OF_SESSION
 
 
-def _share_reply(share: Share, part: Result) -> ShareReply:
-    if isinstance(part, Outcome):
-        if part.refusal is None:
-            reply = BatchReply.FromString(part.reply)
+def _share_reply(share: Share, result: Result) -> ShareReply:
+    if isinstance(result, Outcome):
+        if result.refusal is None:
+            reply = BatchReply.FromString(result.reply)
         else:
-            reply = refused(share, part.refusal.code, part.refusal.message)
-        return ShareReply(share=share, revision=part.revision, reply=reply)
-    return ShareReply(share=share, revision=0, reply=refused(share, _code(part), str(part)))
+            reply = refused(share, result.refusal.code, result.refusal.message)
+        return ShareReply(share=share, revision=result.revision, reply=reply)
+    return ShareReply(share=share, revision=0, reply=refused(share, _code(result), str(result)))
 
 
 def _code(failure: Exception) -> str:

@@ -12,7 +12,7 @@ _LONGEST_REST_S: Final = 0.05
 _RECENT_S: Final = 0.25
 
 
-class Rests:
+class LoopBudget:
     """Says how long a shard rests after a turn of applying: as long as the turn took.
 
     A write of another shard needs several turns of the loop, and would meet a long one at each of

@@ -19,7 +19,7 @@ from quorate.groups.refusals import (
     WrongShardError,
 )
 from quorate.groups.routing.forwarding import RUN_BYTES
-from quorate.groups.routing.lanes import Lanes
+from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Invalid, keys
 from quorate.plugin.slots import even_cut
@@ -36,7 +36,7 @@ class Stream:
         self.cluster = cluster
         self.pb = pb
         self.groups = cluster.nodes[on].groups
-        self.lanes: Lanes = self.groups.lanes()
+        self.ordered: OrderedStream = self.groups.ordered()
         self.answers: dict[str, Answer | Exception] = {}
         #: In the order in which they were answered.
         self.order: list[str] = []
@@ -45,7 +45,7 @@ class Stream:
         deadline = self.groups.deadline(timeout_s)
         for owner in owners:
             message = self.pb.WriteNote(owner=owner, text=text)
-            self.lanes.put(Proposal(message, deadline), self.answered(owner))
+            self.ordered.put(Proposal(message, deadline), self.answered(owner))
 
     def answered(self, owner: str) -> Callable[[Answer | Exception], None]:
         def take(answer: Answer | Exception) -> None:
@@ -110,7 +110,7 @@ def test_a_shard_does_not_wait_for_another(cluster: Cluster, pb: Any) -> None:
     assert "a" in waiting
     assert 0 < len(stream.order) < 10
     assert {cluster.slot_map.place("sample", keys.pack(each)) for each in waiting} == {slow.id}
-    cluster.run(stream.lanes.close())
+    cluster.run(stream.ordered.close())
 
 
 def test_a_run_is_bounded(cluster: Cluster, pb: Any) -> None:
@@ -126,7 +126,7 @@ def test_one_that_cannot_be_right_is_answered_at_once(cluster: Cluster, pb: Any)
     cluster.host(1)
     stream = Stream(cluster, pb)
     deadline = stream.groups.deadline()
-    stream.lanes.put(Proposal(pb.WriteNote(), deadline), stream.answered("bad"))
+    stream.ordered.put(Proposal(pb.WriteNote(), deadline), stream.answered("bad"))
     assert isinstance(stream.answers["bad"], Invalid)
     stream.put("a")
     stream.run()
@@ -223,7 +223,7 @@ def test_who_waits_behind_a_run_for_too_long_is_told_in_time(cluster: Cluster, p
     assert stream.ends() == {"c": "NotProposedInTimeError"}
     with pytest.raises(NotProposedInTimeError, match=r"waited behind others of its stream"):
         raise stream.answers["c"]  # type: ignore[misc]
-    cluster.run(stream.lanes.close())
+    cluster.run(stream.ordered.close())
 
 
 def test_a_deadline_passes_while_there_is_no_leader(cluster: Cluster, pb: Any) -> None:
@@ -265,7 +265,7 @@ def test_a_batch_of_a_stream_is_answered_as_one(
         cluster.shard(number).answer = answering
     stream = Stream(cluster, pb)
     proposal = Proposal(batch("hgfedcba"), stream.groups.deadline())
-    stream.lanes.put(proposal, stream.answered("batch"))
+    stream.ordered.put(proposal, stream.answered("batch"))
     stream.run()
     answer = stream.answers["batch"]
     assert isinstance(answer, Answer)
@@ -281,7 +281,7 @@ def test_what_is_closed_proposes_nothing_more(
     stream.put("a")
     stream.run()
     stream.put("b")
-    cluster.run(stream.lanes.close())
+    cluster.run(stream.ordered.close())
     assert owners_of(shard) == "a"
     assert stream.answers == {}
 
