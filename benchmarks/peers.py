@@ -62,25 +62,23 @@ class Measurement:
 
 
 MEASUREMENTS: Final = (
-    Measurement(name="write, 1 in flight", kind="write", in_flight=1),
+    Measurement(name="write, 1 in flight", kind="write", in_flight=1, aim=0.5, peers=("etcd",)),
     Measurement(name="write, 10 in flight", kind="write", in_flight=10),
-    Measurement(
-        name="write, 100 in flight", kind="write", in_flight=100, aim=0.15, peers=("etcd",)
-    ),
+    Measurement(name="write, 100 in flight", kind="write", in_flight=100, aim=0.4, peers=("etcd",)),
     Measurement(
         name="client-batched write, 1,000 in flight",
         kind="lanes",
         in_flight=1_000,
-        aim=2.0,
+        aim=2.5,
         against="write, 100 in flight",
         peers=("etcd",),
     ),
-    Measurement(name="write in batches, 8 in flight", kind="batch", in_flight=8, aim=2.0),
+    Measurement(name="write in batches, 8 in flight", kind="batch", in_flight=8, aim=1.3),
     Measurement(name="read, 1 in flight", kind="read", in_flight=1, aim=0.25),
-    Measurement(name="read, 100 in flight", kind="read", in_flight=100, aim=0.25),
-    Measurement(name="read 100 a call, 8 in flight", kind="reads", in_flight=8, aim=2.0),
-    Measurement(name="sessions in batches, 8 in flight", kind="sessions", in_flight=8),
-    Measurement(name="conditional sessions, 8 in flight", kind="conditional", in_flight=8),
+    Measurement(name="read, 100 in flight", kind="read", in_flight=100, aim=0.8),
+    Measurement(name="read 100 a call, 8 in flight", kind="reads", in_flight=8, aim=1.0),
+    Measurement(name="sessions in batches, 8 in flight", kind="sessions", in_flight=8, aim=1.0),
+    Measurement(name="conditional sessions, 8 in flight", kind="conditional", in_flight=8, aim=1.0),
 )
 OUTAGE: Final = "outage"
 KINDS: Final = (*dict.fromkeys(each.kind for each in MEASUREMENTS), OUTAGE)
