@@ -47,12 +47,7 @@ from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_offset.v1 import service_pb2
-from quorate_offset.v1.commands_pb2 import (
-    COMMIT_MODE_MONOTONIC,
-    CommitOffsetsCommand,
-    GroupCommit,
-    OffsetCommit,
-)
+from quorate_offset.v1.commands_pb2 import COMMIT_MODE_MONOTONIC, GroupCommit, OffsetCommit
 from quorate_offset.v1.service_pb2 import (
     CommitOffsetsRequest,
     CommitOffsetsResponse,
@@ -175,9 +170,9 @@ def applied(directory: Path | None, mode: str, requests: int) -> Cost:
     )
 
 
-def commits_command(mode: str, groups: Sequence[str], number: int) -> CommitOffsetsCommand:
+def commits_command(mode: str, groups: Sequence[str], number: int) -> CommitOffsetsRequest:
     """Return what the request of these commits comes to."""
-    return CommitOffsetsCommand(groups=commits(mode, groups, number).groups)
+    return CommitOffsetsRequest(groups=commits(mode, groups, number).groups)
 
 
 def groups_of(mode: str, caller: int) -> list[str]:

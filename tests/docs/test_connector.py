@@ -14,18 +14,17 @@ import click
 import pytest
 from quorate.client import Client, connect
 from quorate.testing.cluster import Cluster
+from quorate.testing.installed import catalog_of
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_connector import plugin
+from quorate_connector import validation
 from quorate_connector.cli import connector as command
-from quorate_connector.cli.definition_file import DefinitionFile
 from quorate_connector.client import Connectors, SyncConnectors
-from quorate_connector.client.tasks import Tasks
-from quorate_connector.client.workers import Workers
-from quorate_connector.connectors import rows, validation
+from quorate_connector.client.tasks import Tasks, Workers
+from quorate_connector.connectors.apply import MOST_VERSIONS
+from quorate_connector.definition_file import DefinitionFile
+from quorate_connector.resources import SHIPPED
 from quorate_connector.types.checking import LARGEST_CONFIG, checked
-from quorate_connector.types.resource import SHIPPED
 from quorate_connector.v1.connectors_pb2 import (
-    CreateConnector,
     CreateConnectorRequest,
     Definition,
 )
@@ -107,8 +106,8 @@ def test_the_definitions_that_are_shown_are_what_their_types_want() -> None:
     types = {each.name: each for each in SHIPPED}
     read = definition_in(PAGE)
 
-    validation.check_create(
-        CreateConnector(
+    validation.check_definition(
+        CreateConnectorRequest(
             tenant=read.tenant,
             name=read.name,
             definition=validation.completed(read.definition),
@@ -118,14 +117,15 @@ def test_the_definitions_that_are_shown_are_what_their_types_want() -> None:
 
 
 def test_the_families_and_services_are_those_that_are_told() -> None:
+    declared = catalog_of(["cluster", "connector", "tenant"]).declared["connector"]
     rows_there = {
         (family.row.DESCRIPTOR.name, family.name)
-        for family in plugin.quorate_column_families()
+        for family in declared.families
         if family.row is not None
     }
 
     assert set(re.findall(r"^\| `(\w+)`: .+ \| `([\w.]+)` \|$", TEXT, re.MULTILINE)) == rows_there
-    services = {service.full_name for service in plugin.quorate_grpc_services()}
+    services = {service.full_name for service in declared.services}
     assert services == {
         f"quorate_connector.v1.{name}" for name in ("ConnectorService", "TaskService")
     }
@@ -144,7 +144,7 @@ def test_the_bounds_are_those_of_the_code() -> None:
         "backoff_ms": (zeros.backoff_ms, validation.LONGEST_BACKOFF_MS),
     }
     assert f"{LARGEST_CONFIG:,} bytes" in TEXT
-    assert f"the {rows.MOST_VERSIONS} newest are kept" in TEXT
+    assert f"the {MOST_VERSIONS} newest are kept" in TEXT
 
 
 def test_the_types_are_those_that_are_shipped() -> None:

@@ -12,16 +12,11 @@ from typing import Any
 from google.protobuf.empty_pb2 import Empty
 from quorate.builtin.schema import plugin
 from quorate.builtin.schema.apply import MOST_VERSIONS
-from quorate.builtin.schema.queries import PAGE
-from quorate.builtin.schema.validation import (
-    LARGEST_DEFINITION,
-    LARGEST_PAGE,
-    LONGEST_NAME,
-    LONGEST_RESOURCE,
-)
+from quorate.builtin.schema.validation import LARGEST_DEFINITION, LONGEST_RESOURCE
 from quorate.builtin.tenant import plugin as tenants
 from quorate.plugin import Rejected
 from quorate.plugin.catalog import build
+from quorate.plugin.checking import LARGEST_PAGE, LONGEST_NAME, PAGE
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode
 from quorate.v1 import schema_pb2

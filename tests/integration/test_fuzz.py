@@ -294,6 +294,15 @@ COMPOSED: Final = {
             "PutTenants",
             "PutResources",
             "DeleteResources",
+            "CreateSchemas",
+            "UpdateSchemas",
+            "PutSchemas",
+            "DeleteSchemas",
+            "BindSchemas",
+            "UnbindSchemas",
+            "RegisterBrokers",
+            "SendHeartbeats",
+            "UnregisterBrokers",
         )
     ),
 }

@@ -21,21 +21,20 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import Tenant
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
-    CommitOffsetsCommand,
-    FenceGroupsCommand,
     GroupCommit,
     GroupCommitReply,
     GroupFence,
     OffsetCommit,
 )
 from quorate_offset.v1.rows_pb2 import Offset
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest, FenceGroupsRequest
 
 TENANT: Final = "acme"
 #: The rows that every shard has of the tenants.
 TENANTS: Final = {"tenant.tenants": {keys.pack(TENANT): Tenant(name=TENANT).SerializeToString()}}
 OFFSETS: Final = "offset.offsets"
-COMMIT: Final = CommitOffsetsCommand.DESCRIPTOR.full_name
-FENCE: Final = FenceGroupsCommand.DESCRIPTOR.full_name
+COMMIT: Final = CommitOffsetsRequest.DESCRIPTOR.full_name
+FENCE: Final = FenceGroupsRequest.DESCRIPTOR.full_name
 #: Of each kind of load; they lie in all shards.
 GROUPS: Final = 8
 STEPS: Final = 120
@@ -107,13 +106,13 @@ class _Shard:
         self.seen.update(refusal.code for refusal in reply.refusals)
         refused = {refusal.item for refusal in reply.refusals}
         if fact.command.type == FENCE:
-            fences = FenceGroupsCommand.FromString(fact.command.payload).fences
+            fences = FenceGroupsRequest.FromString(fact.command.payload).fences
             for item, fence in enumerate(fences):
                 if item not in refused:
                     self._raise_generation(fence.tenant, fence.group, fence.generation)
                     self.seen["fenced"] += 1
             return
-        for item, commit in enumerate(CommitOffsetsCommand.FromString(fact.command.payload).groups):
+        for item, commit in enumerate(CommitOffsetsRequest.FromString(fact.command.payload).groups):
             if item not in refused:
                 self._commit(commit, GroupCommitReply.FromString(reply.replies[item]))
 
@@ -166,13 +165,13 @@ def load(seed: int) -> list[Message]:
         # A batch names a group once.
         compared = dict(wants[at % len(wants)] for at in range(step * 4, step * 4 + 4))
         groups += [comparing(group, expected) for group, expected in compared.items()]
-        log.append(CommitOffsetsCommand(groups=groups))
+        log.append(CommitOffsetsRequest(groups=groups))
         if step % 6 == 5:
             fences = [
                 GroupFence(tenant=TENANT, group=f"fenced-{number}", generation=1 + step // 6)
                 for number in rng.sample(range(GROUPS), 3)
             ]
-            log.append(FenceGroupsCommand(fences=fences))
+            log.append(FenceGroupsRequest(fences=fences))
     return log
 
 
@@ -269,7 +268,7 @@ def test_a_handler_that_forgets_a_promise_is_found(
     right = catalog.routes[COMMIT].apply
 
     def forgetting(txn: Txn, command: Message) -> Message | None:
-        changed = CommitOffsetsCommand.FromString(command.SerializeToString())
+        changed = CommitOffsetsRequest.FromString(command.SerializeToString())
         for group in changed.groups:
             forget(group)
         return right(txn, changed)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from google.protobuf.message import Message
@@ -10,7 +10,9 @@ from quorate.apply.control import METADATA, MirrorPosition
 from quorate.apply.outcomes import Outcome
 from quorate.apply.placement import KEY, Placement
 from quorate.plugin import Row, keys
-from quorate.storage.events import decode
+from quorate.plugin.catalog import Catalog, build
+from quorate.storage.engine.port import Batch
+from quorate.storage.events import EventLog, RowChange, decode
 from quorate.v1 import control_pb2
 from quorate.v1.control_pb2 import (
     AdoptMirror,
@@ -22,6 +24,8 @@ from quorate.v1.control_pb2 import (
     NodeDeclaration,
     OpenSession,
     PlaceLeader,
+    PurgePlugin,
+    PurgePluginReply,
     RaiseGeneration,
     RecoverShard,
     ReportDeclaration,
@@ -74,6 +78,7 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "MemberRow",
         "BeginMemberChangeReply",
         "SealSessionReply",
+        "PurgePluginReply",
     }
 
     assert set(control.ROUTES) == messages - {f"quorate.v1.{part}" for part in parts}
@@ -157,6 +162,120 @@ def test_a_shard_that_makes_no_sense_creates_none(first: Machine) -> None:
     assert refused(first.control(CreateShards(shards=[shard_row(0), broken]))) == "INVALID_ARGUMENT"
     assert not first.rows("core.shards")
     assert not first.rows("core.events")
+
+
+#: What a plugin has in a shard: rows of each kind, a copy of another group's, and a deadline.
+USED: Final[Sequence[Sequence[Any]]] = (
+    *(["put", "tested.rows", f"r{number}", "v"] for number in range(3)),
+    ["put", "tested.olds", "o", "v"],
+    ["put", "tested.marks", "m", "v"],
+    ["put", "tested.tallies", "t", "v"],
+    ["id", "tested.ids"],
+    ["at", "r0", 5],
+)
+
+
+@pytest.fixture
+def retired(machine: Machine) -> Machine:
+    """A shard with the rows of a plugin that its leader does not serve any more."""
+    assert machine.do(*USED).refusal is None
+    machine.control(mirror(5, b"f", reset=True))
+    machine.catalog = build([])
+    machine.open()
+    return machine
+
+
+def purged(machine: Machine, *, count_only: bool = False) -> list[tuple[str, int]]:
+    """Purge as a node does, step by step, and return the rows of each step."""
+    steps = list[tuple[str, int]]()
+    step = PurgePlugin(plugin="tested", count_only=count_only)
+    while True:
+        outcome = machine.control(step)
+        assert outcome.refusal is None
+        reply = PurgePluginReply.FromString(outcome.reply)
+        if not reply.family:
+            return steps
+        steps.append((reply.family, reply.rows))
+        step.after_family, step.after_key = reply.family, reply.last_key
+
+
+def left(machine: Machine) -> dict[str, list[bytes]]:
+    """Return the keys of a shard, those of its history and of its own state left out."""
+    own = ("core.events", "core.applied")
+    found = {family: [*machine.rows(family)] for family in machine.data.families}
+    return {family: found[family] for family in found if found[family] and family not in own}
+
+
+def test_the_rows_of_a_retired_plugin_are_counted_and_deleted(
+    retired: Machine, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_PURGED_ROWS", 2)
+    before = left(retired)
+    there = [
+        ("tested.facts", 1),
+        ("tested.marks", 1),
+        ("tested.olds", 1),
+        ("tested.rows", 2),
+        ("tested.rows", 1),
+        ("tested.tallies", 1),
+    ]
+    assert purged(retired, count_only=True) == there
+    assert left(retired) == before
+
+    assert purged(retired) == there
+    # The numbers that were given out are never given out again.
+    assert left(retired) == {"core.sequences": [b"tested.ids"]}
+    written = retired.rows("core.events")
+    assert purged(retired) == []
+    assert retired.rows("core.events") == written
+
+    retired.catalog = catalog
+    retired.open()
+    assert retired.applier.due("tested.bell", 10, 9) == []
+    assert set(retired.applier.counts().values()) == {0}
+    assert retired.applier.mirror_position("tested.facts") is None
+    [number] = retired.read(["id", "tested.ids"])
+    assert number == (retired.shard.number << 48) + 2
+
+
+def test_a_watch_from_before_a_purge_is_told_of_every_row(retired: Machine) -> None:
+    since = retired.applier.revision
+    purged(retired)
+
+    found, _ = EventLog(retired.data).read(since, {"tested.rows": b""}, max_rows=9, max_bytes=9999)
+    assert [each.change for each in found] == [
+        RowChange("tested.rows", key, None) for key in (b"r0", b"r1", b"r2")
+    ]
+
+
+def test_a_purge_that_was_interrupted_leaves_true_counts(
+    retired: Machine, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_PURGED_ROWS", 1)
+    command = PurgePlugin(plugin="tested", after_family="tested.olds")
+    assert retired.control(command).refusal is None
+
+    retired.catalog = catalog
+    retired.open()
+    assert retired.applier.counts() == {"tested.olds": 0, "tested.tallies": 1}
+
+
+def test_rows_that_were_never_counted_are_deleted_as_well(retired: Machine) -> None:
+    batch = Batch()
+    batch.put("core.counts", b"tested.olds", bytes(8))
+    retired.data.commit(batch, retired.data.record)
+
+    assert ("tested.olds", 1) in purged(retired)
+    assert left(retired) == {"core.sequences": [b"tested.ids"]}
+
+
+@pytest.mark.parametrize("plugin", ["tested", "core"])
+def test_a_plugin_that_the_leader_serves_is_not_purged(machine: Machine, plugin: str) -> None:
+    machine.do(*USED)
+    before = left(machine)
+
+    assert refused(machine.control(PurgePlugin(plugin=plugin))) == "PLUGIN_SERVED"
+    assert left(machine) == before
 
 
 def recovery(number: int, node: str, epoch: int, index: int = 0) -> RecoverShard:

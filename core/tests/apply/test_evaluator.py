@@ -6,6 +6,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -221,9 +222,8 @@ def replace_handler(machine: Machine, apply: Callable[..., object]) -> None:
     name = StringValue.DESCRIPTOR.full_name
     program = machine.evaluator._program
     handler = program.handlers[name]._replace(apply=apply)  # type: ignore[arg-type]
-    vars(machine.evaluator)["_program"] = Program(
-        {**program.handlers, name: handler}, program.watched, program.counted, program.mirrored
-    )
+    handlers = {**program.handlers, name: handler}
+    vars(machine.evaluator)["_program"] = replace(program, handlers=handlers)
 
 
 def test_a_failed_command_is_reported_once_however_often_its_entry_is_stored(
@@ -336,6 +336,29 @@ def test_a_handler_may_use_clock_randomness_and_sets(
 
 
 # Bounds.
+
+
+def test_a_write_over_its_budget_of_time_is_warned_of_and_counted(
+    new_machine: NewMachine, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_s = 0.0
+    machine = new_machine(clock=lambda: now_s)
+
+    def takes(seconds: float) -> Callable[[Txn, object], None]:
+        def handle(_: Txn, __: object) -> None:
+            nonlocal now_s
+            now_s += seconds
+
+        return handle
+
+    for seconds in (0.25, 3.0):
+        replace_handler(machine, takes(seconds))
+        machine.do(PUT)
+
+    [warning] = caplog.messages
+    assert "StringValue first, took 3000 ms to evaluate; this node did nothing else" in warning
+    assert machine.evaluator.slow == 1
+
 
 SMALL = EvaluationLimits(row_bytes=100, effects_bytes=1_000, reply_bytes=300)
 

@@ -170,6 +170,7 @@ class FakeNode:
         self.status = admin_pb2.NodeStatusResponse()
         self.asked: list[Message] = []
         self.progress: Sequence[admin_pb2.MemberProgress] = ()
+        self.purged: Sequence[admin_pb2.PurgedRows] = ()
         self.parts: Sequence[admin_pb2.BackupPart] = ()
         #: What the first watch gives; one that does not end with a resync is then refused.
         self.watched: Sequence[watch_pb2.WatchResponse] = ()
@@ -225,6 +226,10 @@ class FakeNode:
     def RemoveMember(self, request: Message, context: Any) -> Iterator[Message]:
         self.asked.append(request)
         yield from self.progress
+
+    def PurgePlugin(self, request: Message, context: Any) -> Iterator[Message]:
+        self.asked.append(request)
+        yield from self.purged
 
     def Backup(self, request: Message, context: Any) -> Iterator[Message]:
         yield from self.parts

@@ -15,6 +15,8 @@ from quorate.v1.admin_pb2 import (
     MemberReport,
     NodeStatusResponse,
     PauseControllerRequest,
+    PurgedRows,
+    PurgePluginRequest,
     RecoverShardRequest,
     RemoveMemberRequest,
     ReplicaReport,
@@ -310,3 +312,35 @@ def test_the_shard_of_what_is_no_key_is_refused(
 
     assert ran.code == code
     assert told in ran.err
+
+
+PURGED = [
+    PurgedRows(shard="offset/0", family="offset.groups", rows=2_000),
+    PurgedRows(shard="offset/0", family="offset.groups", rows=5),
+]
+
+
+def test_a_purge_shows_what_there_is_and_asks(run: Run, node: FakeNode) -> None:
+    node.purged = PURGED
+    ran = run("plugin", "purge", "offset")
+
+    assert ran.code == 1
+    assert "offset.groups" in ran.out
+    assert "2005" in ran.out
+    assert "nothing was deleted" in ran.err
+    assert node.asked == [PurgePluginRequest(plugin="offset", count_only=True)]
+
+
+def test_a_purge_tells_what_was_deleted(run: Run, node: FakeNode) -> None:
+    node.purged = PURGED
+    ran = run("plugin", "purge", "offset", "--yes", "--output", "json")
+
+    assert json.loads(ran.out) == {"plugin": "offset", "rows": 2005, "families": ["offset.groups"]}
+    assert node.asked[1:] == [PurgePluginRequest(plugin="offset")]
+
+
+def test_a_purge_without_rows_does_not_ask(run: Run, node: FakeNode) -> None:
+    ran = run("plugin", "purge", "offset")
+
+    assert ran.out == "deleted 0 rows of offset in 0 families; nothing is left\n"
+    assert len(node.asked) == 2

@@ -71,7 +71,7 @@ def put(txn: Txn, command: StringValue) -> StringValue:
 
 def rows_with(reader: Reader, query: BytesValue) -> Iterator[StringValue]:
     """Give the values of keys with a prefix."""
-    for row in reader.scan(ROWS, query.value, query.value + b"\xff", limit=100):
+    for row in reader.scan(ROWS, query.value, query.value + b"\xff", limit=10_000):
         yield StringValue.FromString(row.value)
 
 

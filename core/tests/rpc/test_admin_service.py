@@ -74,6 +74,10 @@ class Ports:
         self._ask("recover", shard, request.node, request.empty)
         return 3
 
+    async def purge(self, plugin: str, *, count_only: bool) -> AsyncIterator[admin_pb2.PurgedRows]:
+        self._ask("purge", plugin, count_only)
+        yield admin_pb2.PurgedRows(shard="kv/0", family="kv.pairs", rows=3)
+
     def _ask(self, *asked: Any) -> None:
         self.asked.append(asked)
         if self.error is not None:
@@ -98,7 +102,9 @@ def ports() -> Ports:
 @pytest.fixture
 async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
     server = RpcServer(limits)
-    Keeping(ports, ports, ports.transfer, ports.back_up, ports, ports.recover).add_to(server)
+    Keeping(ports, ports, ports.transfer, ports.back_up, ports, ports.recover, ports.purge).add_to(
+        server
+    )
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:

@@ -1,17 +1,17 @@
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from google.protobuf.message import Message
 from quorate.testing import PluginConformance
 from quorate.v1.cluster_pb2 import RegisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant
 from quorate_connector.v1.connectors_pb2 import (
-    CreateConnector,
-    CreateConnectors,
+    CreateConnectorRequest,
+    CreateConnectorsRequest,
     DeleteConnector,
-    DeleteConnectors,
-    UpdateConnector,
-    UpdateConnectors,
+    DeleteConnectorsRequest,
+    UpdateConnectorRequest,
+    UpdateConnectorsRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_FAILED,
@@ -39,14 +39,14 @@ class TestConnector(PluginConformance):
     seeds = (1, 2)
     # These name the epoch of a task, which every change of a connector raises.
     only_refused = tuple(
-        f"quorate_connector.v1.{name}" for name in ("StoreCursors", "ReleaseTasks", "ReclaimTasks")
+        f"quorate_connector.v1.{name}" for name in ("ReleaseTasks", "ReclaimTasks")
     )
 
     def log(self) -> Sequence[Message]:
         """A task that runs, makes progress and fails, between the examples; deletions come last."""
         examples = self._examples()
         deletions = [
-            each for each in examples if isinstance(each, DeleteConnector | DeleteConnectors)
+            each for each in examples if isinstance(each, DeleteConnector | DeleteConnectorsRequest)
         ]
         assignments = [
             Assignment(task=task, expected_epoch=epoch, worker="worker-1", worker_epoch=1)
@@ -56,17 +56,24 @@ class TestConnector(PluginConformance):
             CreateTenant(name="acme"),
             RegisterBroker(name="worker-1", cluster_name="north", roles=["connector"]),
             # Makes two tasks, under the epochs 1 and 2.
-            examples[0],
+            CreateConnectorsRequest(connectors=[self._first()]),
             AssignTasks(assignments=assignments),
             report(TASK_STATE_RUNNING),
             StoreCursor(task=TASKS[0], worker_epoch=1, epoch=3, value=b"7"),
             report(TASK_STATE_FAILED),
-            *(each for each in examples[1:] if each not in deletions),
-            UpdateConnectors(connectors=[UpdateConnector(name="orders", **self._later())]),
+            *(each for each in examples if each not in deletions),
+            UpdateConnectorsRequest(
+                connectors=[UpdateConnectorRequest(name="orders", **self._later())]
+            ),
             *deletions,
-            CreateConnectors(connectors=[CreateConnector(name="late", **self._later())]),
+            CreateConnectorsRequest(
+                connectors=[CreateConnectorRequest(name="late", **self._later())]
+            ),
         ]
 
+    def _first(self) -> CreateConnectorRequest:
+        creations = (each for each in self._examples() if isinstance(each, CreateConnectorsRequest))
+        return next(creations).connectors[0]
+
     def _later(self) -> dict[str, Any]:
-        first = cast("CreateConnector", self._examples()[0])
-        return {"tenant": "acme", "definition": first.definition}
+        return {"tenant": "acme", "definition": self._first().definition}

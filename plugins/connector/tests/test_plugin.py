@@ -11,15 +11,10 @@ from quorate_connector.config import ConnectorConfig
 
 INTERNAL = {
     # With a definition that the service has checked against its type.
-    "PutConnector",
-    "PutConnectors",
-    "CreateConnector",
-    "CreateConnectors",
-    "UpdateConnector",
-    "UpdateConnectors",
-    "RollBackConnector",
-    # As large as can be carried out at once.
-    "DeleteConnectors",
+    "PutConnectorsRequest",
+    "CreateConnectorsRequest",
+    "UpdateConnectorsRequest",
+    "RollBackConnectors",
     # Of the scheduler and of timers.
     "AssignTasks",
     "ReleaseTasks",
@@ -30,8 +25,8 @@ INTERNAL = {
 }
 
 
-def test_the_names_that_are_kept_for_ever() -> None:
-    families = {family.name: family.row for family in plugin.quorate_column_families()}
+def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
+    families = {each.name: each.row for each in catalog.declared["connector"].families}
 
     assert [group.name for group in plugin.quorate_raft_groups()] == ["mqtt"]
     assert {name for name, row in families.items() if row is not None} == {
@@ -52,14 +47,16 @@ def test_no_stored_row_has_a_map(catalog: Catalog) -> None:
             assert entry is None or not entry.GetOptions().map_entry, f"{family.name}.{field.name}"
 
 
-def test_clients_cannot_do_what_the_services_and_the_scheduler_do() -> None:
-    commands = plugin.quorate_commands()
+def test_clients_cannot_do_what_the_services_and_the_scheduler_do(catalog: Catalog) -> None:
+    commands = catalog.declared["connector"].commands
 
     assert {each.message.__name__ for each in commands if not each.public} == INTERNAL
 
 
-def test_the_names_that_operators_see() -> None:
-    assert {each.name for each in plugin.quorate_controllers()} == {
+def test_the_names_that_operators_see(catalog: Catalog) -> None:
+    declared = catalog.declared["connector"]
+    names = [each.name for each in declared.controllers]
+    assert {*names, *(each.name for each in declared.timers)} == {
         "connector.scheduling",
         "connector.task_release",
         "connector.task_retry",

@@ -4,19 +4,17 @@ from google.protobuf.message import Message
 from quorate.testing import PluginConformance
 from quorate.v1.batch_pb2 import ShardRevision
 from quorate.v1.tenant_pb2 import CreateTenant
-from quorate_offset.v1.commands_pb2 import FenceGroupsCommand, GroupFence
+from quorate_offset.v1.commands_pb2 import GroupFence
 from quorate_offset.v1.queries_pb2 import (
     FetchGroupQuery,
     FetchGroupsQuery,
     GetGroupStateQuery,
-    GetKnownTenantQuery,
-    GetSubscriptionGroupQuery,
     GroupName,
     ListChangesQuery,
     ListGroupStatesQuery,
     ListIdleGroupsQuery,
-    ListSubscriptionGroupsQuery,
 )
+from quorate_offset.v1.service_pb2 import FenceGroupsRequest
 
 
 class TestOffset(PluginConformance):
@@ -31,7 +29,7 @@ class TestOffset(PluginConformance):
         return [
             CreateTenant(name="acme"),
             *super().log(),
-            FenceGroupsCommand(fences=[fence]),
+            FenceGroupsRequest(fences=[fence]),
         ]
 
     def queries(self) -> Sequence[Message]:
@@ -45,7 +43,4 @@ class TestOffset(PluginConformance):
             ListChangesQuery(),
             ListChangesQuery(since=[ShardRevision(revision=2 << 20)], limit=1),
             ListIdleGroupsQuery(changed_until_ms=1 << 40, limit=10),
-            GetKnownTenantQuery(tenant="acme"),
-            GetSubscriptionGroupQuery(tenant="acme", group="billing"),
-            ListSubscriptionGroupsQuery(),
         ]

@@ -14,7 +14,8 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import SyncMqtt
 from quorate_mqtt.v1.sessions_pb2 import ImportSession
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,7 +91,7 @@ def settle(client: Client) -> Callable[..., None]:
             for client_id in CLIENTS
         ]
         mqtt = SyncMqtt(client)
-        until(lambda: known(client.execute(CommitOffsetsCommand(groups=commits), BatchReply)))
+        until(lambda: known(client.execute(CommitOffsetsRequest(groups=commits), BatchReply)))
         until(lambda: known(mqtt.sessions.import_many(sessions)))
 
     return settled

@@ -13,8 +13,12 @@ from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.resource_pb2 import PutResource, StoredResource
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
-from quorate_offset.v1.service_pb2 import ListGroupStatesRequest, ListGroupStatesResponse
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    ListGroupStatesRequest,
+    ListGroupStatesResponse,
+)
 
 TENANT: Final = "acme"
 LIST: Final = "/quorate_offset.v1.OffsetService/ListGroupStates"
@@ -62,7 +66,7 @@ async def work(client: AsyncClient, groups: set[str]) -> None:
 
 async def commit(client: AsyncClient, groups: set[str]) -> None:
     commits = [OffsetCommit(topic="t", partition=0, offset=1)]
-    command = CommitOffsetsCommand(
+    command = CommitOffsetsRequest(
         groups=[
             GroupCommit(tenant=TENANT, group=group, commits=commits) for group in sorted(groups)
         ]

@@ -9,7 +9,8 @@ from quorate.client import Client
 from quorate.testing.cluster import Cluster
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
 
 #: So many rows take longer to be copied than a client takes to come again.
 TENANTS = 400
@@ -30,7 +31,7 @@ def test_a_new_tenant_commits_offsets_at_once(founded: Callable[..., Cluster]) -
             assert not maker.execute(CreateTenants(tenants=tenants), BatchReply).refusals
             tenant = tenants[-1].name
             commits = [OffsetCommit(topic="t", partition=0, offset=1)]
-            command = CommitOffsetsCommand(
+            command = CommitOffsetsRequest(
                 groups=[
                     GroupCommit(tenant=tenant, group=str(group), commits=commits)
                     for group in range(GROUPS)
@@ -40,6 +41,6 @@ def test_a_new_tenant_commits_offsets_at_once(founded: Callable[..., Cluster]) -
 
             unknown = GroupCommit(tenant=f"no-{tenant}", group="g", commits=commits)
             [refusal] = user.execute(
-                CommitOffsetsCommand(groups=[unknown, *command.groups]), BatchReply
+                CommitOffsetsRequest(groups=[unknown, *command.groups]), BatchReply
             ).refusals
             assert (refusal.item, refusal.code) == (0, "NOT_FOUND")

@@ -17,9 +17,13 @@ from quorate.storage.log.witness import Mark, encode
 from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
 from quorate_offset.v1.queries_pb2 import GroupName
-from quorate_offset.v1.service_pb2 import FetchGroupsRequest, FetchGroupsResponse
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    FetchGroupsRequest,
+    FetchGroupsResponse,
+)
 
 SHARD: Final = "offset/0"
 #: More than any log of a test holds.
@@ -31,7 +35,7 @@ pytestmark = pytest.mark.ci
 def commit(client: Client, offset: int) -> BatchReply:
     commits = [OffsetCommit(topic="t", partition=0, offset=offset)]
     group = GroupCommit(tenant="acme", group="g", commits=commits)
-    return client.execute(CommitOffsetsCommand(groups=[group]), BatchReply, timeout_s=5.0)
+    return client.execute(CommitOffsetsRequest(groups=[group]), BatchReply, timeout_s=5.0)
 
 
 def fetched(client: Client) -> list[int]:

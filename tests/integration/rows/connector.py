@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from quorate_connector.v1.connectors_pb2 import (
-    ConnectorName,
     CreateConnectorRequest,
     CreateConnectorsRequest,
     Definition,
@@ -163,13 +162,13 @@ CONNECTORS: Final = {
         empty=None,
         large=(
             (
-                DeleteConnectorsRequest(connectors=[ConnectorName(tenant="t", name="n")] * MANY),
+                DeleteConnectorsRequest(connectors=[DeleteConnector(tenant="t", name="n")] * MANY),
                 "connectors",
             ),
         ),
         wrong=(
             (
-                DeleteConnectorsRequest(connectors=[ConnectorName(tenant="t")]),
+                DeleteConnectorsRequest(connectors=[DeleteConnector(tenant="t")]),
                 InPlace("connectors[0].name"),
             ),
         ),

@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     PauseControllerRequest,
+    PurgePluginRequest,
     RecoverShardRequest,
     RemoveMemberRequest,
     ResumeControllerRequest,
@@ -203,6 +204,11 @@ ADMIN: Final = {
             (RecoverShardRequest(shard="metadata/0"), "node"),
         ),
     ),
+    "PurgePlugin": Row(
+        empty="plugin",
+        large=((PurgePluginRequest(plugin=TEXT), "plugin"),),
+        wrong=((PurgePluginRequest(plugin="kv"), REFUSED),),
+    ),
     "PauseController": Row(empty="name", large=((PauseControllerRequest(name=TEXT), "name"),)),
     "ResumeController": Row(empty="name", large=((ResumeControllerRequest(name=TEXT), "name"),)),
     "Backup": Row(empty=None),
@@ -258,6 +264,7 @@ COORDINATORS: Final = {
     ),
 }
 BROKER: Final = RegisterBroker(name="b", cluster_name="c")
+LIFE: Final[dict[str, Any]] = {"name": "b", "epoch": 1}
 CLUSTER: Final = {
     "Register": Row(
         empty="name",
@@ -274,12 +281,9 @@ CLUSTER: Final = {
         ),
     ),
     "RegisterBatch": Row(
-        # Nothing is registered, and nothing is logged.
         empty=None,
-        large=(
-            (RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),
-            (RegisterBrokers(brokers=[BROKER, RegisterBroker(name=TEXT)]), "brokers[1].name"),
-        ),
+        large=((RegisterBrokers(brokers=[BROKER] * MANY), "brokers"),),
+        wrong=((RegisterBrokers(brokers=[RegisterBroker(name=TEXT)]), InPlace("brokers[0].name")),),
     ),
     "Unregister": Row(
         empty="name",
@@ -288,8 +292,8 @@ CLUSTER: Final = {
     ),
     "UnregisterBatch": Row(
         empty=None,
-        large=((UnregisterBrokers(brokers=[UnregisterBroker()] * MANY), "brokers"),),
-        wrong=((UnregisterBrokers(brokers=[UnregisterBroker()]), "brokers[0].name"),),
+        large=((UnregisterBrokers(brokers=[UnregisterBroker(**LIFE)] * MANY), "brokers"),),
+        wrong=((UnregisterBrokers(brokers=[UnregisterBroker()]), InPlace("brokers[0].name")),),
     ),
     "Heartbeat": Row(
         empty="name",
@@ -298,8 +302,8 @@ CLUSTER: Final = {
     ),
     "HeartbeatBatch": Row(
         empty=None,
-        large=((SendHeartbeats(heartbeats=[SendHeartbeat()] * MANY), "heartbeats"),),
-        wrong=((SendHeartbeats(heartbeats=[SendHeartbeat()]), "heartbeats[0].name"),),
+        large=((SendHeartbeats(heartbeats=[SendHeartbeat(**LIFE)] * MANY), "heartbeats"),),
+        wrong=((SendHeartbeats(heartbeats=[SendHeartbeat()]), InPlace("heartbeats[0].name")),),
     ),
     "Get": Row(empty="name", large=((GetBrokerRequest(name=TEXT), "name"),)),
     "List": Row(
@@ -551,7 +555,7 @@ SCHEMA: Final = {
     "CreateBatch": Row(
         empty=None,
         large=((CreateSchemas(schemas=[schema()] * MANY), "schemas"),),
-        wrong=((CreateSchemas(schemas=[CreateSchema()]), "schemas[0].tenant"),),
+        wrong=((CreateSchemas(schemas=[CreateSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Put": Row(
         empty="tenant",
@@ -564,7 +568,7 @@ SCHEMA: Final = {
     "PutBatch": Row(
         empty=None,
         large=((PutSchemas(schemas=[put_schema()] * MANY), "schemas"),),
-        wrong=((PutSchemas(schemas=[PutSchema()]), "schemas[0].tenant"),),
+        wrong=((PutSchemas(schemas=[PutSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Update": Row(
         empty="tenant",
@@ -573,8 +577,10 @@ SCHEMA: Final = {
     ),
     "UpdateBatch": Row(
         empty=None,
-        large=((UpdateSchemas(schemas=[UpdateSchema()] * MANY), "schemas"),),
-        wrong=((UpdateSchemas(schemas=[UpdateSchema()]), "schemas[0].tenant"),),
+        large=(
+            (UpdateSchemas(schemas=[UpdateSchema(**BINDING, definition=b"{}")] * MANY), "schemas"),
+        ),
+        wrong=((UpdateSchemas(schemas=[UpdateSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Delete": Row(
         empty="tenant",
@@ -583,8 +589,8 @@ SCHEMA: Final = {
     ),
     "DeleteBatch": Row(
         empty=None,
-        large=((DeleteSchemas(schemas=[DeleteSchema()] * MANY), "schemas"),),
-        wrong=((DeleteSchemas(schemas=[DeleteSchema()]), "schemas[0].tenant"),),
+        large=((DeleteSchemas(schemas=[DeleteSchema(**BINDING)] * MANY), "schemas"),),
+        wrong=((DeleteSchemas(schemas=[DeleteSchema()]), InPlace("schemas[0].tenant")),),
     ),
     "Bind": Row(
         empty="tenant",
@@ -593,8 +599,8 @@ SCHEMA: Final = {
     ),
     "BindBatch": Row(
         empty=None,
-        large=((BindSchemas(bindings=[BindSchema()] * MANY), "bindings"),),
-        wrong=((BindSchemas(bindings=[BindSchema()]), "bindings[0].tenant"),),
+        large=((BindSchemas(bindings=[BindSchema(**BINDING, resource="r")] * MANY), "bindings"),),
+        wrong=((BindSchemas(bindings=[BindSchema()]), InPlace("bindings[0].tenant")),),
     ),
     "Unbind": Row(
         empty="tenant",
@@ -603,8 +609,10 @@ SCHEMA: Final = {
     ),
     "UnbindBatch": Row(
         empty=None,
-        large=((UnbindSchemas(bindings=[UnbindSchema()] * MANY), "bindings"),),
-        wrong=((UnbindSchemas(bindings=[UnbindSchema()]), "bindings[0].tenant"),),
+        large=(
+            (UnbindSchemas(bindings=[UnbindSchema(**BINDING, resource="r")] * MANY), "bindings"),
+        ),
+        wrong=((UnbindSchemas(bindings=[UnbindSchema()]), InPlace("bindings[0].tenant")),),
     ),
     "Get": Row(empty="tenant", large=((GetSchema(tenant="t", name=TEXT), "name"),)),
     "List": Row(

@@ -15,11 +15,19 @@ from quorate.testing.installed import catalog_of
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_connector.connectors.families import CONNECTORS, connector_key
-from quorate_connector.tasks.families import CURSORS, TASKS, key_of
+from quorate_connector.families import (
+    BROKERS,
+    CONNECTORS,
+    CURSORS,
+    TASKS,
+    WORKERS,
+    connector_key,
+    key_of,
+    worker_key,
+)
 from quorate_connector.v1.connectors_pb2 import (
     Connector,
-    CreateConnector,
+    CreateConnectorRequest,
     Definition,
     Label,
     SetConnectorTarget,
@@ -38,8 +46,7 @@ from quorate_connector.v1.tasks_pb2 import (
     TaskState,
     Worker,
 )
-from quorate_connector.workers.brokers import BROKERS, ROLE
-from quorate_connector.workers.families import WORKERS, worker_key
+from quorate_connector.workers.brokers import ROLE
 
 TENANT: Final = "acme"
 SCHEDULING: Final = "connector.scheduling"
@@ -91,7 +98,7 @@ class ConnectorCluster:
     ) -> Connector:
         """Create a connector."""
         definition = self.definition(tasks, failures, backoff_ms, labels or {})
-        command = CreateConnector(tenant=TENANT, name=name, definition=definition)
+        command = CreateConnectorRequest(tenant=TENANT, name=name, definition=definition)
         return await self.node.propose(command, Connector)
 
     @staticmethod

@@ -8,9 +8,16 @@ from struct import Struct
 from typing import Final
 
 from quorate.testing import MemoryNode
-from quorate_connector import tallies
-from quorate_connector.tasks.families import ASSIGNMENTS, TASKS, WAITING, held_key, waiting_key
-from quorate_connector.tasks.kinds import kind_of
+from quorate_connector import counters
+from quorate_connector.families import (
+    ASSIGNMENTS,
+    TALLIES,
+    TASKS,
+    WAITING,
+    held_key,
+    kind_of,
+    waiting_key,
+)
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_UNASSIGNED, Task
 
 _COUNT: Final = Struct(">Q")
@@ -34,7 +41,7 @@ def differences(node: MemoryNode) -> list[str]:
         for family, wanted in (
             (WAITING, waiting),
             (ASSIGNMENTS, held),
-            (tallies.TALLIES, _tallies(tasks.values())),
+            (TALLIES, _tallies(tasks.values())),
         )
         if node.rows(family) != wanted
     }
@@ -44,11 +51,11 @@ def differences(node: MemoryNode) -> list[str]:
 def _tallies(tasks: Iterable[Task]) -> dict[bytes, bytes]:
     counts: Counter[bytes] = Counter()
     for task in tasks:
-        counts[tallies.of_state(task.state)] += 1
+        counts[counters.of_state(task.state)] += 1
         if task.state == TASK_STATE_UNASSIGNED:
-            counts[tallies.of_waiting(kind_of(task))] += 1
+            counts[counters.of_waiting(kind_of(task))] += 1
         if task.worker:
-            counts[tallies.of_held(task.worker, task.worker_epoch, kind_of(task))] += 1
+            counts[counters.of_held(task.worker, task.worker_epoch, kind_of(task))] += 1
         if task.release_by_ms:
-            counts[tallies.of_leaving(task.worker, task.worker_epoch)] += 1
+            counts[counters.of_leaving(task.worker, task.worker_epoch)] += 1
     return {key: _COUNT.pack(count) for key, count in counts.items()}

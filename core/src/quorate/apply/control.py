@@ -1,7 +1,8 @@
 """Core's own commands, and how each is applied: a table beside the catalog's routes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -15,9 +16,19 @@ from quorate.apply.scope import Family, Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import METADATA_GROUP, Rejected, keys
+from quorate.plugin.discovery import RESERVED_NAMES
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import BITMAP_BYTES
-from quorate.storage.families import MEMBERS, MIRRORS, NODES, SHARDS, SLOTS
+from quorate.storage.families import (
+    COUNTS,
+    DEADLINE_KEYS,
+    DEADLINES,
+    MEMBERS,
+    MIRRORS,
+    NODES,
+    SHARDS,
+    SLOTS,
+)
 from quorate.storage.rows import stored as stored_row
 from quorate.v1.control_pb2 import (
     AdoptMirror,
@@ -30,6 +41,8 @@ from quorate.v1.control_pb2 import (
     OpenSession,
     OpenSessionReply,
     PlaceLeader,
+    PurgePlugin,
+    PurgePluginReply,
     RaiseGeneration,
     RecoverShard,
     ReportDeclaration,
@@ -43,6 +56,12 @@ METADATA: Final = ShardId(METADATA_GROUP.name, 0)
 
 _MIRROR: Final = Struct(">QQ")
 _INVALID: Final = "INVALID_ARGUMENT"
+#: One purge deletes at most so many rows, and keys of about this size.
+_PURGED_ROWS: Final = 2_000
+_PURGED_BYTES: Final = 128 << 10
+#: What core keeps by names of families and timers, beside the rows of plugins. The last numbers of
+#: sequences stay: none of them is given out twice, whatever becomes of a plugin.
+_KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS)
 _PUBLIC: Final = MappingProxyType(
     {name: Family(name, public=True) for name in (MEMBERS, NODES, SHARDS)}
 )
@@ -57,6 +76,10 @@ class Standing:
     shard: ShardId
     #: The families of other groups of which it may keep copies.
     mirrored: Mapping[str, Family]
+    #: The plugins that its leader serves.
+    plugins: Collection[str]
+    #: Every family that it has, those of other plugins among them.
+    families: Callable[[], Collection[str]]
     slots: SlotSet
     generation: int
     #: The logical time at which sessions are looked at next.
@@ -233,6 +256,37 @@ def finish_member_change(txn: ShardTxn, command: FinishMemberChange, standing: S
     members.finish(txn, command)
 
 
+def purge_plugin(txn: ShardTxn, command: PurgePlugin, standing: Standing) -> PurgePluginReply:
+    """Delete or count the next rows of a plugin that the leader does not serve."""
+    plugin, own = command.plugin, f"{command.plugin}."
+    if plugin in standing.plugins or plugin in RESERVED_NAMES:
+        raise Rejected(
+            "PLUGIN_SERVED",
+            f"the leader of shard {standing.shard} serves {plugin}; name it in [plugins] retired on"
+            " every node, and restart them",
+        )
+    for family in sorted(standing.families()):
+        if not family.startswith(own) or family < command.after_family:
+            continue
+        after = command.after_key + b"\x00" if family == command.after_family else b""
+        found, size = list[bytes](), 0
+        for key, _ in islice(txn.layer.iterate(family, after, None), _PURGED_ROWS):
+            found.append(key)
+            size += len(key)
+            if size >= _PURGED_BYTES:
+                break
+        if found:
+            if not command.count_only:
+                txn.purge(family, found)
+            return PurgePluginReply(family=family, last_key=found[-1], rows=len(found))
+    if not command.count_only:
+        start, end = own.encode(), f"{plugin}/".encode()
+        for family in _KEPT_BY_NAME:
+            if next(txn.layer.iterate(family, start, end), None) is not None:
+                txn.layer.delete_range(family, start, end)
+    return PurgePluginReply()
+
+
 def raise_generation(_: ShardTxn, command: RaiseGeneration, standing: Standing) -> None:
     """Take a larger generation."""
     standing.generation = max(standing.generation, command.generation)
@@ -254,6 +308,7 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (RecoverShard, recover_shard),
             (BeginMemberChange, begin_member_change),
             (FinishMemberChange, finish_member_change),
+            (PurgePlugin, purge_plugin),
             (RaiseGeneration, raise_generation),
         )
     }

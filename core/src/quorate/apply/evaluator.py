@@ -102,6 +102,8 @@ class Evaluator:
         self.begin()
         #: How many commands failed by a bug since the start.
         self.failures = 0
+        #: How many writes took longer than `slow_s` since the start.
+        self.slow = 0
 
     def evaluate(
         self,
@@ -161,6 +163,8 @@ class Evaluator:
         self._standing = Standing(
             shard=self._shard,
             mirrored=self._program.mirrored,
+            plugins=self._program.plugins,
+            families=lambda: self._data.families,
             slots=SlotSet.decode(self._data.get(SLOTS, slot_set.KEY)),
             generation=self._data.record.generation,
             sessions_ms=sessions.first_check(self._data),
@@ -184,6 +188,7 @@ class Evaluator:
         )
 
     def _warn_slow(self, commands: Sequence[LoggedCommand], took_s: float) -> None:
+        self.slow += 1
         name = commands[0].type if commands else "nothing"
         _log.warning(
             "%d commands of shard %s, %s first, took %d ms to evaluate; this node did nothing else"

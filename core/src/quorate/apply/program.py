@@ -30,6 +30,8 @@ class Program:
     watched: frozenset[str]
     #: The families of which the number of rows is kept.
     counted: tuple[str, ...]
+    #: The plugins that are served.
+    plugins: frozenset[str]
     #: The families of other groups of which the shards may keep copies.
     mirrored: Mapping[str, Family]
 
@@ -42,6 +44,7 @@ class Program:
             handlers=_handlers(catalog, group),
             watched=frozenset(watched | set(control.SCOPE.writes)),
             counted=tuple(family.name for family in own if family.counted),
+            plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from struct import Struct
 from typing import Final
@@ -334,6 +334,20 @@ class ShardTxn(ShardReader):
         if declared.counted:
             self._count(family, -sum(1 for _ in self._layer.iterate(family, start, end)))
         self._layer.delete_range(family, start, end)
+
+    def purge(self, family: str, keys: Sequence[bytes]) -> None:
+        """Delete rows of a family of which this node knows no more than its name.
+
+        Each deletion is an event: who watched the family before is told of it afterwards.
+        """
+        for key in keys:
+            self._layer.delete(family, key)
+            self._note(family, Kind.DELETED, key, self._head)
+        counted = self._layer.get(COUNTS, family.encode())
+        if counted is not None:
+            # Rows from before the family was counted are not in it.
+            left = max(0, number_of(counted) - len(keys))
+            self._layer.put(COUNTS, family.encode(), _NUMBER.pack(left))
 
     def next_id(self, sequence: str) -> int:
         """Return the next number of a sequence, with the shard's number in the top 16 bits.

@@ -29,6 +29,12 @@ class DeferredCommand(click.Command):
         self.asks = asks
 
 
+class AskingCommand(click.Command):
+    """Asks a cluster, and lets the user say which, though its group does not."""
+
+    asks = True
+
+
 def terminal_of(ctx: click.Context) -> Terminal:
     """Return the terminal of the process, whatever a group below has put in its place."""
     return cast("Terminal", ctx.find_root().obj)
@@ -71,7 +77,10 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
     if isinstance(command, click.Group):
         command.no_args_is_help = False
         for below in command.commands.values():
-            adopt(below, asks=below.asks if isinstance(below, DeferredCommand) else asks)
+            adopt(
+                below,
+                asks=below.asks if isinstance(below, DeferredCommand | AskingCommand) else asks,
+            )
     return command
 
 

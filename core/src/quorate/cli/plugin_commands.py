@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quorate.cli.deferred import terminal_of
+from quorate.cli.deferred import AskingCommand, terminal_of
 from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import Failure, of_plugins, problem
 
@@ -132,6 +132,21 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
         }
         for declared in checked
     )
+
+
+@command.command("purge", cls=AskingCommand)
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def purge(ctx: click.Context, name: str, yes: bool) -> None:
+    """Delete all rows of the plugin NAME, which no node serves any more, on every node.
+
+    It shows what there is, and asks. On a node that is down they go when it is back. Called again
+    after an interruption, it goes on where it was.
+    """
+    from quorate.cli.purging import purge_plugin
+
+    purge_plugin(ctx, name, asks=not yes)
 
 
 @command.command("new")

@@ -141,7 +141,7 @@ def _get(binding: Binding) -> click.Command:
             from quorate.client import RejectedError
 
             named = " of ".join(str(key[name]) for name in reversed(binding.resource.key))
-            raise RejectedError("NOT_FOUND", f"there is no {binding.noun} {named}")
+            raise RejectedError(binding.resource.missing, f"there is no {binding.noun} {named}")
         _show(binding, [row])
 
     help = f"Show one {binding.noun}."

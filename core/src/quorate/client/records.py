@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -15,6 +16,7 @@ from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import item_error
 from quorate.client.watching import ChangeKind
 from quorate.plugin import keys
+from quorate.plugin.batches import join_parts
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import (
     EXPECTED,
@@ -150,8 +152,11 @@ class Records(Generic[R]):
             like = write.command(update_mask=mask)
         return await self._send(write, given, like, not one, timeout_s)
 
-    async def get(self, *key: Any, timeout_s: float | None = None) -> Any:
-        """Return the row of a key, or None; of a list of keys a list, in their order."""
+    async def get(self, *key: Any, stale: bool = False, timeout_s: float | None = None) -> Any:
+        """Return the row of a key, or None; of a list of keys a list, in their order.
+
+        With `stale` any replica answers, if the service has such reads.
+        """
         one, many = _keys(key)
         wanted = [one] if many is None else list(many)
         read = self._read("Get", many=True)
@@ -161,13 +166,14 @@ class Records(Generic[R]):
             part = wanted[first : first + self._resource.lookups]
             if read.many:
                 items = [self._named(named, each) for each in part]
-                request = read.request(**{read.many: items})
+                request: Any = read.request(**{read.many: items})
+                _set_stale(request, stale)
                 found = await self._call(
                     read, request, part[0] if len(wanted) == 1 else None, timeout_s
                 )
                 rows += self._aligned(read, found, part)
             else:
-                rows += [await self._get_one(read, each, timeout_s) for each in part]
+                rows += [await self._get_one(read, each, stale, timeout_s) for each in part]
         return rows if many is not None else rows[0]
 
     async def list(
@@ -250,12 +256,15 @@ class Records(Generic[R]):
         parts = self._parts(key)
         if kind is None:
             return parts[0]
-        return kind(**dict(zip(self._resource.key, parts, strict=True)))
+        holder = self._binding.holder_in(kind.DESCRIPTOR)
+        fields: dict[str, Any] = dict(zip(self._binding.parts, parts, strict=True))
+        return kind(**{holder: fields} if holder else fields)
 
     def _parts(self, key: Any) -> tuple[Any, ...]:
         names = self._resource.key
         if isinstance(key, Message):
-            return tuple(getattr(key, name) for name in names)
+            found = attrgetter(*names)(key)
+            return found if len(names) > 1 else (found,)
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(names):
             raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
@@ -271,14 +280,23 @@ class Records(Generic[R]):
     ) -> Any:
         if many and not items:
             return BatchReply()
-        parts = [write.of(part, like) for part in _parts(items)]
-        by_hand = next(iter(write.batches), None) if write.spec.by_hand else None
-        if by_hand is not None:
-            method = self._service + by_hand
-            replies = [
-                await self._q.call(method, part, BatchReply, timeout_s=timeout_s) for part in parts
-            ]
-            reply = replies[0]
+        parts = [write.of(part, like) for part in _cut(items)]
+        by_hand = write.spec.by_hand
+        single = next((name for name, holder in write.singles.items() if not holder), None)
+        if by_hand and single is not None and not many:
+            kind: Any = self._resource.service.methods_by_name[single].output_type
+            answer = await self._q.call(
+                self._service + single, items[0], GetMessageClass(kind), timeout_s=timeout_s
+            )
+            return answer if isinstance(answer, self._answer) else None
+        if by_hand:
+            method = self._service + write.batches[0]
+            reply = join_parts(
+                [
+                    await self._q.call(method, part, BatchReply, timeout_s=timeout_s)
+                    for part in parts
+                ]
+            )
         elif len(parts) == 1:
             try:
                 reply = await self._q.execute(parts[0], BatchReply, timeout_s=timeout_s)
@@ -293,11 +311,13 @@ class Records(Generic[R]):
         answered = write.spec.reply or self._answer
         return answered.FromString(reply.replies[0]) if any(reply.replies) else None
 
-    async def _get_one(self, read: Read, key: Any, timeout_s: float | None) -> Any:
+    async def _get_one(self, read: Read, key: Any, stale: bool, timeout_s: float | None) -> Any:
+        request = self._named(read.request, key)
+        _set_stale(request, stale)
         try:
-            return await self._call(read, self._named(read.request, key), key, timeout_s)
+            return await self._call(read, request, key, timeout_s)
         except RejectedError as error:
-            if error.code == "NOT_FOUND":
+            if error.code == self._resource.missing:
                 return None
             raise
 
@@ -305,7 +325,7 @@ class Records(Generic[R]):
         """Ask the leader of the rows' shard, where one shard has them."""
         shard_key: bytes | None = None
         if not self._resource.shard_by:
-            shard_key = b""
+            shard_key = self._resource.shard_key
         elif key is not None:
             shard_key = self._binding.shard_of(keys.pack(*self._parts(key)))
         return await self._q.call(
@@ -367,7 +387,7 @@ class SyncRecords(Blocking[Records[R]], Generic[R]):
     watch = iterating(Records.watch)
 
 
-def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def _cut(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Yield the items in parts that a shard takes at once."""
     first = size = 0
     for position, item in enumerate(items):
@@ -377,6 +397,13 @@ def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
             yield items[first:position]
             first, size = position, more
     yield items[first:]
+
+
+def _set_stale(request: Any, stale: bool) -> None:
+    if stale:
+        if "stale" not in request.DESCRIPTOR.fields_by_name:
+            raise InvalidError("stale", "there is no such read")
+        request.stale = True
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

@@ -11,6 +11,7 @@ from quorate.node.duties import Duties
 from quorate.node.life import Life
 from quorate.node.members import Members
 from quorate.node.neighbours import Neighbours
+from quorate.node.purging import Purging
 from quorate.node.recovery import Recovery
 from quorate.node.replicas import Replicas
 from quorate.node.status import NodeReports
@@ -49,4 +50,5 @@ class Administration:
             self.backups.back_up,
             Members(shards, groups, self.steps, elsewhere, neighbours, loop),
             Recovery(shards, groups),
+            Purging(catalog, shards, groups, neighbours.channels),
         )

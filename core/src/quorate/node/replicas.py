@@ -163,8 +163,12 @@ class Replicas:
         )
 
     def _check_claimed(self) -> None:
-        orphans = {family for shard in self.shards.all() for family in shard.data.orphans}
-        owners = {family.partition(".")[0] for family in orphans}
+        owners = {
+            family.partition(".")[0]
+            for shard in self.shards.all()
+            for family in shard.data.orphans
+            if next(shard.data.iterate(family, b"", None), None) is not None
+        }
         missing = sorted(owners - set(self._catalog.declared) - set(self._settings.plugins.retired))
         if missing:
             raise UnclaimedDataError(

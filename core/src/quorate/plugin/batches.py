@@ -36,6 +36,23 @@ def answer_each(
     return answer
 
 
+def join_parts(replies: Iterable[BatchReply]) -> BatchReply:
+    """Return the answer to a batch whose parts were carried out one after the other."""
+    whole = BatchReply()
+    latest: dict[int, int] = {}
+    for reply in replies:
+        for refusal in reply.refusals:
+            refusal.item += whole.items
+        whole.refusals.extend(reply.refusals)
+        whole.forgotten.extend(whole.items + item for item in reply.forgotten)
+        whole.replies.extend(reply.replies or [b""] * reply.items)
+        whole.items += reply.items
+        latest.update((each.shard, each.revision) for each in reply.revisions)
+    for shard, revision in sorted(latest.items()):
+        whole.revisions.add(shard=shard, revision=revision)
+    return whole
+
+
 def still_due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the keys whose deadline stands and has come: it may have been moved since.
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from quorate.client import Client
+
+R = TypeVar("R")
 
 
 class Console(Protocol):
@@ -24,3 +28,19 @@ class Console(Protocol):
 
         Bytes are shown as text, or in base64 where they are none.
         """
+
+
+def first_rows(rows: Iterator[R], limit: int) -> Iterator[R]:
+    """Yield the first rows of a list, and warn the user when there are more."""
+    import click
+
+    yield from islice(rows, limit)
+    if next(rows, None) is not None:
+        click.echo(f"warning: there are more than {limit}; ask for more with --limit", err=True)
+
+
+def time_text(ms: int) -> str:
+    """Return a time for people; nothing for 0, which stands for never."""
+    if not ms:
+        return ""
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")

@@ -15,7 +15,10 @@ from quorate.v1.batch_pb2 import BatchReply
 #: By the full name of an item: the command that holds such items, and its field.
 Singles = Mapping[str, tuple[type[Message], str]]
 
-_FIRST_ITEM: Final = re.compile(r"^\w+\[0\]\.")
+#: The field that is blamed for what is wrong with a command as a whole.
+COMMAND: Final = "command"
+
+_FIRST_ITEM: Final = re.compile(r"^\w+\[0\](\.|$)")
 
 
 def singles_of(commands: Iterable[Command[Any]]) -> Singles:
@@ -49,7 +52,7 @@ def only_reply(reply: BatchReply) -> bytes:
 
 def field_of_item(field: str) -> str:
     """Return a field of a batch of one as the item has it."""
-    return _FIRST_ITEM.sub("", field)
+    return _FIRST_ITEM.sub("", field) or COMMAND
 
 
 def of_item(invalid: Invalid) -> Invalid:

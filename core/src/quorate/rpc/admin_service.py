@@ -57,6 +57,15 @@ class Members(Protocol):
 Transfer = Callable[[ShardId, str, float], Awaitable[None]]
 #: Begins a shard anew, and returns how often that was done with it.
 Recover = Callable[[ShardId, admin_pb2.RecoverShardRequest], Awaitable[int]]
+
+
+class Purge(Protocol):
+    """Deletes or counts the rows of a plugin; raises what it is refused with."""
+
+    def __call__(self, plugin: str, *, count_only: bool) -> AsyncIterator[admin_pb2.PurgedRows]:
+        """Yield what was deleted, or counted, step by step."""
+
+
 #: Yields a backup of this node.
 BackUp = Callable[[], AsyncGenerator[Part, None]]
 
@@ -72,6 +81,7 @@ class AdminService:
         back_up: BackUp,
         members: Members,
         recover: Recover,
+        purge: Purge,
     ) -> None:
         self._reports: Final = reports
         self._controllers: Final = controllers
@@ -79,6 +89,7 @@ class AdminService:
         self._back_up: Final = back_up
         self._members: Final = members
         self._recover: Final = recover
+        self._purge: Final = purge
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -131,6 +142,14 @@ class AdminService:
         shard = _shard(request.shard)
         _demand("node", request.node)
         return admin_pb2.RecoverShardResponse(epoch=await self._recover(shard, request))
+
+    async def PurgePlugin(
+        self, request: admin_pb2.PurgePluginRequest, context: object
+    ) -> AsyncIterator[admin_pb2.PurgedRows]:
+        """Delete the rows of a plugin that is not served, or count them, and tell how many."""
+        _demand("plugin", request.plugin)
+        async for rows in self._purge(request.plugin, count_only=request.count_only):
+            yield rows
 
     async def PauseController(
         self, request: admin_pb2.PauseControllerRequest, context: object

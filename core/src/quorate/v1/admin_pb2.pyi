@@ -249,6 +249,24 @@ class MemberProgress(_message.Message):
     shards_total: int
     def __init__(self, shard: _Optional[str] = ..., step: _Optional[str] = ..., shards_done: _Optional[int] = ..., shards_total: _Optional[int] = ...) -> None: ...
 
+class PurgePluginRequest(_message.Message):
+    __slots__ = ("plugin", "count_only")
+    PLUGIN_FIELD_NUMBER: _ClassVar[int]
+    COUNT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    plugin: str
+    count_only: bool
+    def __init__(self, plugin: _Optional[str] = ..., count_only: bool = ...) -> None: ...
+
+class PurgedRows(_message.Message):
+    __slots__ = ("shard", "family", "rows")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    family: str
+    rows: int
+    def __init__(self, shard: _Optional[str] = ..., family: _Optional[str] = ..., rows: _Optional[int] = ...) -> None: ...
+
 class PauseControllerRequest(_message.Message):
     __slots__ = ("name",)
     NAME_FIELD_NUMBER: _ClassVar[int]

@@ -113,12 +113,6 @@ class ExpireBrokers(_message.Message):
     keys: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
-class GetBroker(_message.Message):
-    __slots__ = ("name",)
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
-
 class ListBrokers(_message.Message):
     __slots__ = ("cluster_name", "role", "labels", "after_name", "limit")
     class LabelsEntry(_message.Message):

@@ -143,6 +143,28 @@ class RecoverShard(_message.Message):
     origin: ShardOrigin
     def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ...) -> None: ...
 
+class PurgePlugin(_message.Message):
+    __slots__ = ("plugin", "count_only", "after_family", "after_key")
+    PLUGIN_FIELD_NUMBER: _ClassVar[int]
+    COUNT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FAMILY_FIELD_NUMBER: _ClassVar[int]
+    AFTER_KEY_FIELD_NUMBER: _ClassVar[int]
+    plugin: str
+    count_only: bool
+    after_family: str
+    after_key: bytes
+    def __init__(self, plugin: _Optional[str] = ..., count_only: bool = ..., after_family: _Optional[str] = ..., after_key: _Optional[bytes] = ...) -> None: ...
+
+class PurgePluginReply(_message.Message):
+    __slots__ = ("family", "last_key", "rows")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    LAST_KEY_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    last_key: bytes
+    rows: int
+    def __init__(self, family: _Optional[str] = ..., last_key: _Optional[bytes] = ..., rows: _Optional[int] = ...) -> None: ...
+
 class NodeDeclaration(_message.Message):
     __slots__ = ("node", "replica", "address", "groups", "fingerprint", "commands")
     NODE_FIELD_NUMBER: _ClassVar[int]

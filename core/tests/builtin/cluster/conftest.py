@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from quorate.builtin.cluster import plugin
-from quorate.builtin.cluster.service import SERVICE, ClusterServicer
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode, MemoryTxn
@@ -24,7 +25,5 @@ def node(catalog: Catalog) -> MemoryNode:
 
 
 @pytest.fixture
-def service(node: MemoryNode) -> ClusterServicer:
-    servicer = node.servicer(SERVICE.full_name)
-    assert isinstance(servicer, ClusterServicer)
-    return servicer
+def service(node: MemoryNode) -> Any:
+    return node.servicer("quorate.v1.ClusterService")

@@ -6,24 +6,18 @@ from quorate.builtin.cluster.apply import (
     DEFAULT_TTL_MS,
     expire,
     register,
-    register_all,
     take_heartbeat,
-    take_heartbeats,
     unregister,
-    unregister_all,
 )
 from quorate.builtin.cluster.families import BROKERS, LIVENESS, broker_key, life_key
-from quorate.plugin import Rejected, RowEvent
+from quorate.plugin import Rejected, RowEvent, answer_each
 from quorate.testing import MemoryTxn
 from quorate.v1.cluster_pb2 import (
     Broker,
     ExpireBrokers,
     RegisterBroker,
-    RegisterBrokers,
     SendHeartbeat,
-    SendHeartbeats,
     UnregisterBroker,
-    UnregisterBrokers,
 )
 
 ADA = RegisterBroker(
@@ -140,7 +134,7 @@ def test_who_unregisters_leaves_nothing(txn: MemoryTxn) -> None:
 
 
 def test_a_batch_registers_in_the_order_of_the_request(txn: MemoryTxn) -> None:
-    reply = register_all(txn, RegisterBrokers(brokers=[RegisterBroker(name="ben"), ADA]))
+    reply = answer_each(txn, [RegisterBroker(name="ben"), ADA], register)
 
     answered = [Broker.FromString(each) for each in reply.replies]
     assert (reply.items, list(reply.refusals)) == (2, [])
@@ -154,10 +148,8 @@ def test_a_wrong_item_does_not_keep_others_from_their_heartbeats(txn: MemoryTxn)
     later = txn.then(at_ms=1_100)
     beats = [("ada", 1), ("cleo", 9), ("ben", 2), ("ada", 3)]
 
-    reply = take_heartbeats(
-        later,
-        SendHeartbeats(heartbeats=[SendHeartbeat(name=name, epoch=epoch) for name, epoch in beats]),
-    )
+    heartbeats = [SendHeartbeat(name=name, epoch=epoch) for name, epoch in beats]
+    reply = answer_each(later, heartbeats, take_heartbeat)
 
     assert reply.items == 4
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "FENCED"), (1, "NOT_FOUND")]
@@ -169,12 +161,8 @@ def test_a_wrong_item_does_not_keep_others_from_leaving(txn: MemoryTxn) -> None:
         register(txn, RegisterBroker(name=name))
     leaves = [("ada", 1), ("ben", 1), ("cleo", 3)]
 
-    reply = unregister_all(
-        txn,
-        UnregisterBrokers(
-            brokers=[UnregisterBroker(name=name, epoch=epoch) for name, epoch in leaves]
-        ),
-    )
+    leaving = [UnregisterBroker(name=name, epoch=epoch) for name, epoch in leaves]
+    reply = answer_each(txn, leaving, unregister)
 
     assert (reply.items, len(reply.replies)) == (3, 3)
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "FENCED")]

@@ -14,11 +14,10 @@ from quorate.builtin.cluster.coordinators.rows import (
     COORDINATORS,
     Candidates,
 )
-from quorate.builtin.cluster.coordinators.service import SERVICE
 from quorate.plugin import Invalid, Rejected, RowEvent
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
+from quorate.v1.cluster_pb2 import Broker, RegisterBroker, RegisterBrokers, UnregisterBroker
 from quorate.v1.coordinator_pb2 import (
     AssignCoordinator,
     AssignCoordinators,
@@ -34,7 +33,7 @@ KEYS = [f"job-{number}" for number in range(60)]
 
 @pytest.fixture
 def coordinators(node: MemoryNode) -> Any:
-    return node.servicer(SERVICE.full_name)
+    return node.servicer("quorate.v1.CoordinatorService")
 
 
 def register(
@@ -108,7 +107,7 @@ def test_a_key_stays_with_its_broker_while_that_lives(node: MemoryNode, coordina
 
     assert get_each(coordinators) == first == rows(node)
     # To ask for what stands writes nothing.
-    assert [type(each) for each in node.proposals[proposed:]] == [RegisterBroker] * 3
+    assert [type(each) for each in node.proposals[proposed:]] == [RegisterBrokers] * 3
 
 
 def test_keys_are_spread_and_found_alike_by_everybody(node: MemoryNode, coordinators: Any) -> None:

@@ -2,37 +2,32 @@
 
 from quorate.builtin.cluster import plugin
 from quorate.plugin import ColumnFamily, Timer
+from quorate.plugin.catalog import Catalog
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.coordinator_pb2 import Coordinator
 
 
-def test_the_names_that_are_kept_for_ever() -> None:
-    commands = [command.message.DESCRIPTOR.full_name for command in plugin.quorate_commands()]
-
-    assert commands == [
-        "quorate.v1.RegisterBroker",
-        "quorate.v1.RegisterBrokers",
-        "quorate.v1.SendHeartbeat",
-        "quorate.v1.SendHeartbeats",
-        "quorate.v1.UnregisterBroker",
-        "quorate.v1.UnregisterBrokers",
-        "quorate.v1.ExpireBrokers",
-        "quorate.v1.AssignCoordinators",
-        "quorate.v1.ReleaseCoordinators",
-        "quorate.v1.MoveCoordinators",
+def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
+    assert list(catalog.commands) == [
+        f"quorate.v1.{name}"
+        for name in (
+            "AssignCoordinators",
+            "ExpireBrokers",
+            "MoveCoordinators",
+            "RegisterBrokers",
+            "ReleaseCoordinators",
+            "SendHeartbeats",
+            "UnregisterBrokers",
+        )
     ]
 
 
-def test_brokers_are_mirrored_to_the_groups_whose_handlers_read_them() -> None:
-    brokers, coordinators, assignments = plugin.quorate_column_families()
-
-    assert brokers == ColumnFamily(
-        name="cluster.brokers", group="metadata", row=Broker, mirrored=True
-    )
-    assert coordinators == ColumnFamily(
-        name="cluster.coordinators", group="metadata", row=Coordinator
-    )
-    assert assignments == ColumnFamily(name="cluster.coordinator_assignments", group="metadata")
+def test_brokers_are_mirrored_to_the_groups_whose_handlers_read_them(catalog: Catalog) -> None:
+    assert set(catalog.families.values()) == {
+        ColumnFamily(name="cluster.brokers", group="metadata", row=Broker, mirrored=True),
+        ColumnFamily(name="cluster.coordinators", group="metadata", row=Coordinator),
+        ColumnFamily(name="cluster.coordinator_assignments", group="metadata"),
+    }
 
 
 def test_a_new_leader_waits_for_heartbeats_before_it_expires_anybody() -> None:
@@ -42,7 +37,7 @@ def test_a_new_leader_waits_for_heartbeats_before_it_expires_anybody() -> None:
     assert (timer.name, timer.group, timer.liveness) == ("cluster.liveness", "metadata", True)
 
 
-def test_clients_cannot_expire_or_move_anybody() -> None:
-    internal = [each.message.__name__ for each in plugin.quorate_commands() if not each.public]
+def test_clients_cannot_expire_or_move_anybody(catalog: Catalog) -> None:
+    internal = [name for name, each in catalog.commands.items() if not each.public]
 
-    assert internal == ["ExpireBrokers", "MoveCoordinators"]
+    assert internal == ["quorate.v1.ExpireBrokers", "quorate.v1.MoveCoordinators"]

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from quorate.builtin.cluster import queries
+from quorate.builtin.cluster import brokers
 from quorate.builtin.cluster.apply import register
 from quorate.testing import MemoryTxn
-from quorate.v1.cluster_pb2 import GetBroker, ListBrokers, RegisterBroker
+from quorate.v1.cluster_pb2 import ListBrokers, RegisterBroker
 
 BROKERS = [
     ("ada", "north", ["mqtt"], {"zone": "a", "rack": "1"}),
@@ -41,12 +41,12 @@ def shard(txn: MemoryTxn) -> MemoryTxn:
 def test_a_list_holds_who_fits_in_the_order_of_names(
     shard: MemoryTxn, query: ListBrokers, names: list[str]
 ) -> None:
-    assert [broker.name for broker in queries.list_brokers(shard, query)] == names
+    assert [broker.name for broker in brokers.list_brokers(shard, query)] == names
 
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_a_list_ends_at_its_limit(shard: MemoryTxn, limit: int) -> None:
-    listed = queries.list_brokers(shard, ListBrokers(role="mqtt", limit=limit))
+    listed = brokers.list_brokers(shard, ListBrokers(role="mqtt", limit=limit))
 
     assert [broker.name for broker in listed] == ["ada", "adam"][:limit]
 
@@ -55,11 +55,6 @@ def test_a_list_ends_at_its_limit(shard: MemoryTxn, limit: int) -> None:
 def test_no_list_is_longer_than_the_longest(
     shard: MemoryTxn, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "LONGEST_LIST", 2)
+    monkeypatch.setattr(brokers, "LONGEST_LIST", 2)
 
-    assert len(list(queries.list_brokers(shard, ListBrokers(limit=limit)))) == 2
-
-
-def test_one_broker_is_found_by_its_whole_name(shard: MemoryTxn) -> None:
-    assert [broker.name for broker in queries.get_broker(shard, GetBroker(name="ada"))] == ["ada"]
-    assert list(queries.get_broker(shard, GetBroker(name="ad"))) == []
+    assert len(list(brokers.list_brokers(shard, ListBrokers(limit=limit)))) == 2

@@ -5,15 +5,10 @@ from typing import Any
 import pytest
 from google.protobuf.message import DecodeError, Message
 from quorate.builtin.schema import apply
-from quorate.builtin.schema.families import BINDINGS, BOUND, SCHEMAS, VERSIONS
-from quorate.builtin.schema.service import SCHEMA, SchemaService
-from quorate.builtin.schema.validation import (
-    LARGEST_DEFINITION,
-    LARGEST_PAGE,
-    LONGEST_NAME,
-    LONGEST_RESOURCE,
-)
+from quorate.builtin.schema.rows import BINDINGS, BOUND, SCHEMAS, VERSIONS
+from quorate.builtin.schema.validation import LARGEST_DEFINITION, LONGEST_RESOURCE
 from quorate.plugin import Invalid, Rejected
+from quorate.plugin.checking import LARGEST_PAGE, LONGEST_NAME
 from quorate.testing import MemoryNode
 from quorate.v1 import schema_pb2
 from quorate.v1.schema_pb2 import (
@@ -29,6 +24,7 @@ from quorate.v1.schema_pb2 import (
     ListSchemaBindings,
     ListSchemas,
     PutSchema,
+    PutSchemas,
     Schema,
     SchemaBinding,
     SchemaVersion,
@@ -45,10 +41,8 @@ LARGE = bytes(LARGEST_DEFINITION + 1)
 
 
 @pytest.fixture
-def service(node: MemoryNode) -> SchemaService:
-    servicer = node.servicer(SCHEMA.full_name)
-    assert isinstance(servicer, SchemaService)
-    return servicer
+def service(node: MemoryNode) -> Any:
+    return node.servicer("quorate.v1.SchemaService")
 
 
 def new(name: str = "order", tenant: str = "acme", definition: bytes = b"1") -> CreateSchema:
@@ -83,7 +77,7 @@ def names(rows: Sequence[Any]) -> list[str]:
     return [row.name for row in rows]
 
 
-def test_every_version_is_kept(service: SchemaService, node: MemoryNode) -> None:
+def test_every_version_is_kept(service: Any, node: MemoryNode) -> None:
     created = run(service.Create(new(), None))
     run(node.advance(500))
     updated = run(service.Update(update(), None))
@@ -112,14 +106,14 @@ def test_every_version_is_kept(service: SchemaService, node: MemoryNode) -> None
 
 
 @pytest.mark.parametrize("request_", [get(3), get(name="none"), get(1, name="none")])
-def test_what_is_not_there_is_not_found(service: SchemaService, request_: GetSchema) -> None:
+def test_what_is_not_there_is_not_found(service: Any, request_: GetSchema) -> None:
     run(service.Create(new(), None))
 
     with pytest.raises(Rejected, match="NOT_FOUND"):
         run(service.Get(request_, None))
 
 
-def test_nothing_is_created_twice_in_a_tenant(service: SchemaService) -> None:
+def test_nothing_is_created_twice_in_a_tenant(service: Any) -> None:
     run(service.Create(new(), None))
     run(service.Create(new(tenant="bolt"), None))
 
@@ -129,7 +123,7 @@ def test_nothing_is_created_twice_in_a_tenant(service: SchemaService) -> None:
     assert run(service.Get(get(), None)).definition == b"1"
 
 
-def test_an_update_over_another_version_is_refused(service: SchemaService) -> None:
+def test_an_update_over_another_version_is_refused(service: Any) -> None:
     run(service.Create(new(), None))
     run(service.Update(update(expected=1), None))
 
@@ -141,7 +135,7 @@ def test_an_update_over_another_version_is_refused(service: SchemaService) -> No
     assert run(service.Get(get(), None)).definition == b"2"
 
 
-def test_versions_have_an_end(service: SchemaService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_have_an_end(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply, "MOST_VERSIONS", 2)
     run(service.Create(new(), None))
     run(service.Update(update(), None))
@@ -150,7 +144,7 @@ def test_versions_have_an_end(service: SchemaService, monkeypatch: pytest.Monkey
         run(service.Update(update(), None))
 
 
-def test_a_bound_schema_cannot_be_deleted(service: SchemaService, node: MemoryNode) -> None:
+def test_a_bound_schema_cannot_be_deleted(service: Any, node: MemoryNode) -> None:
     for each in (new(), new("orders"), new(tenant="bolt")):
         run(service.Create(each, None))
     run(service.Update(update(), None))
@@ -168,7 +162,7 @@ def test_a_bound_schema_cannot_be_deleted(service: SchemaService, node: MemoryNo
     assert [node.rows(each) for each in (SCHEMAS, VERSIONS, BINDINGS, BOUND)] == [{}, {}, {}, {}]
 
 
-def test_what_is_not_there_cannot_be_deleted_bound_or_unbound(service: SchemaService) -> None:
+def test_what_is_not_there_cannot_be_deleted_bound_or_unbound(service: Any) -> None:
     run(service.Create(new(), None))
 
     with pytest.raises(Rejected, match="NOT_FOUND"):
@@ -179,7 +173,7 @@ def test_what_is_not_there_cannot_be_deleted_bound_or_unbound(service: SchemaSer
         run(service.Unbind(unbind(), None))
 
 
-def test_batches_answer_each_item(service: SchemaService, node: MemoryNode) -> None:
+def test_batches_answer_each_item(service: Any, node: MemoryNode) -> None:
     run(service.Create(new("b"), None))
 
     created = run(service.CreateBatch(CreateSchemas(schemas=map(new, "abc")), None))
@@ -203,7 +197,7 @@ def test_batches_answer_each_item(service: SchemaService, node: MemoryNode) -> N
     assert node.rows(SCHEMAS) == {}
 
 
-def test_pages_of_schemas(service: SchemaService) -> None:
+def test_pages_of_schemas(service: Any) -> None:
     schemas = [new(name) for name in ("b", "a", "ab", "c")]
     run(service.CreateBatch(CreateSchemas(schemas=[*schemas, new(tenant="acmes")]), None))
 
@@ -220,7 +214,7 @@ def test_pages_of_schemas(service: SchemaService) -> None:
     assert page("a", after="c") == ([], "")
 
 
-def test_pages_of_bindings(service: SchemaService) -> None:
+def test_pages_of_bindings(service: Any) -> None:
     run(service.CreateBatch(CreateSchemas(schemas=map(new, "ab")), None))
     binds = [bind("t/1", "b"), bind("t/2", "a"), bind("t/1", "a"), bind("t", "a")]
     run(service.BindBatch(BindSchemas(bindings=binds), None))
@@ -242,7 +236,7 @@ def test_pages_of_bindings(service: SchemaService) -> None:
     assert page(ListSchemaBindings(resource="t", after=after)) == []
 
 
-def test_the_largest_that_is_allowed_is_taken(service: SchemaService) -> None:
+def test_the_largest_that_is_allowed_is_taken(service: Any) -> None:
     name, resource = "a" * LONGEST_NAME, "a" * LONGEST_RESOURCE
     definition = bytes(LARGEST_DEFINITION)
 
@@ -254,7 +248,7 @@ def test_the_largest_that_is_allowed_is_taken(service: SchemaService) -> None:
     assert names(run(service.List(lists, None)).schemas) == [name]
 
 
-def test_a_page_without_a_limit_has_one(service: SchemaService) -> None:
+def test_a_page_without_a_limit_has_one(service: Any) -> None:
     schemas = [new(f"{number:03}") for number in range(101)]
     run(service.CreateBatch(CreateSchemas(schemas=schemas), None))
 
@@ -273,7 +267,7 @@ def put(definition: bytes = b"1", description: str = "") -> PutSchema:
     )
 
 
-def test_put_creates_and_replaces(service: SchemaService) -> None:
+def test_put_creates_and_replaces(service: Any) -> None:
     run(service.Put(put(b"1", "Orders."), None))
     same = run(service.Put(put(b"1"), None))
     other = run(service.Put(put(b"2", "Again."), None))
@@ -286,7 +280,7 @@ def test_put_creates_and_replaces(service: SchemaService) -> None:
         run(service.Put(avro, None))
 
 
-def test_an_update_changes_what_is_given(service: SchemaService) -> None:
+def test_an_update_changes_what_is_given(service: Any) -> None:
     run(service.Create(new(), None))
 
     described = UpdateSchema(tenant="acme", name="order", description="Orders.")
@@ -299,7 +293,7 @@ def test_an_update_changes_what_is_given(service: SchemaService) -> None:
     assert run(service.Update(cleared, None)).description == ""
 
 
-def test_all_tenants_are_listed_with_definitions(service: SchemaService) -> None:
+def test_all_tenants_are_listed_with_definitions(service: Any) -> None:
     for tenant in ("bolt", "acme"):
         for name in ("b", "a"):
             run(service.Create(new(name, tenant, definition=tenant.encode()), None))
@@ -316,7 +310,7 @@ def test_all_tenants_are_listed_with_definitions(service: SchemaService) -> None
     assert found == [(tenant, name, tenant.encode()) for tenant, name in wanted]
 
 
-def test_a_page_of_large_definitions_ends_early(service: SchemaService) -> None:
+def test_a_page_of_large_definitions_ends_early(service: Any) -> None:
     large = bytes(LARGEST_DEFINITION)
     for number in range(70):
         run(service.Create(new(f"s{number:02}", definition=large), None))
@@ -330,7 +324,7 @@ def test_a_page_of_large_definitions_ends_early(service: SchemaService) -> None:
 @pytest.mark.parametrize(
     "resource", ["$SYS/x", "a b", "/leading", "trailing/", "\u65e5\u672c/\U0001f600"]
 )
-def test_anything_that_can_be_a_topic_is_bound(service: SchemaService, resource: str) -> None:
+def test_anything_that_can_be_a_topic_is_bound(service: Any, resource: str) -> None:
     for name in ("a", "b"):
         run(service.Create(new(name), None))
         run(service.Bind(bind(resource, name), None))
@@ -349,7 +343,7 @@ def test_anything_that_can_be_a_topic_is_bound(service: SchemaService, resource:
     assert len(everything.bindings) == 3
 
 
-def test_a_tenant_takes_its_schemas_along(service: SchemaService, node: MemoryNode) -> None:
+def test_a_tenant_takes_its_schemas_along(service: Any, node: MemoryNode) -> None:
     run(service.Create(new("kept", "bolt"), None))
     for number in range(30):
         run(service.Create(new(f"s{number}"), None))
@@ -369,7 +363,7 @@ def test_a_tenant_takes_its_schemas_along(service: SchemaService, node: MemoryNo
     assert "acme" not in [each.name for each in listed.tenants]
 
 
-def test_a_schema_needs_its_tenant(service: SchemaService, node: MemoryNode) -> None:
+def test_a_schema_needs_its_tenant(service: Any, node: MemoryNode) -> None:
     with pytest.raises(Rejected, match="NOT_FOUND"):
         run(service.Create(new(tenant="unknown"), None))
 
@@ -388,24 +382,19 @@ UNKNOWN_KIND = CreateSchema(tenant="a", name="a", kind=9, definition=b"1")  # ty
         ("Create", new(definition=LARGE), "definition"),
         ("Create", CreateSchema(tenant="a", name="a", definition=b"1"), "kind"),
         ("Create", UNKNOWN_KIND, "kind"),
-        ("CreateBatch", CreateSchemas(schemas=[new(), new(LONG)]), "schemas[1].name"),
         ("Update", UpdateSchema(), "tenant"),
         ("Update", update(LONG), "name"),
         ("Update", update(definition=b""), "definition"),
         ("Update", update(definition=LARGE), "definition"),
-        ("UpdateBatch", UpdateSchemas(schemas=[update("")]), "schemas[0].name"),
         ("Delete", DeleteSchema(), "tenant"),
         ("Delete", gone(LONG), "name"),
-        ("DeleteBatch", DeleteSchemas(schemas=[gone("")]), "schemas[0].name"),
         ("Bind", BindSchema(), "tenant"),
         ("Bind", bind(""), "resource"),
         ("Bind", bind("a\n"), "resource"),
         ("Bind", bind(LONG_PATH), "resource"),
         ("Bind", bind(name=LONG), "name"),
-        ("BindBatch", BindSchemas(bindings=[bind("")]), "bindings[0].resource"),
         ("Unbind", UnbindSchema(), "tenant"),
         ("Unbind", unbind(LONG_PATH), "resource"),
-        ("UnbindBatch", UnbindSchemas(bindings=[unbind(name="")]), "bindings[0].name"),
         ("Get", GetSchema(), "tenant"),
         ("Get", get(name=LONG), "name"),
         ("List", ListSchemas(tenant="a/b"), "tenant"),
@@ -433,13 +422,38 @@ UNKNOWN_KIND = CreateSchema(tenant="a", name="a", kind=9, definition=b"1")  # ty
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_input_is_refused_with_its_field(
-    service: SchemaService, node: MemoryNode, method: str, request_: Message, field: str
+    service: Any, node: MemoryNode, method: str, request_: Message, field: str
 ) -> None:
     with pytest.raises(Invalid) as refusal:
         run(getattr(service, method)(request_, None))
 
     assert refusal.value.field == field
     assert node.proposals == []
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "field"),
+    [
+        ("CreateBatch", CreateSchemas(schemas=[new("a"), new(LONG)]), "schemas[1].name"),
+        ("PutBatch", PutSchemas(schemas=[put(), PutSchema()]), "schemas[1].tenant"),
+        ("UpdateBatch", UpdateSchemas(schemas=[update(), update("")]), "schemas[1].name"),
+        ("DeleteBatch", DeleteSchemas(schemas=[gone(), gone("")]), "schemas[1].name"),
+        ("BindBatch", BindSchemas(bindings=[bind(), bind("")]), "bindings[1].resource"),
+        ("UnbindBatch", UnbindSchemas(bindings=[unbind("t"), unbind("")]), "bindings[1].resource"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_wrong_with_an_item_is_said_in_its_place(
+    service: Any, method: str, request_: Message, field: str
+) -> None:
+    run(service.Create(new(), None))
+    if method == "UnbindBatch":
+        run(service.Bind(bind("t"), None))
+
+    reply = run(getattr(service, method)(request_, None))
+
+    assert codes(reply) == [(1, "INVALID_ARGUMENT")]
+    assert reply.refusals[0].message.startswith(f"{field}: ")
 
 
 METHODS = schema_pb2.DESCRIPTOR.services_by_name["SchemaService"].methods
@@ -455,7 +469,7 @@ NO_TEXT = b"\x0a\x02\xff\xff"
     [each for each in METHODS if not each.name.endswith("Batch")],
     ids=lambda method: str(method.name),
 )
-def test_the_wrong_type_is_refused(service: SchemaService, node: MemoryNode, method: Any) -> None:
+def test_the_wrong_type_is_refused(service: Any, node: MemoryNode, method: Any) -> None:
     kind = getattr(schema_pb2, method.input_type.name)
     if method.name.startswith("List"):
         pytest.skip("nothing at all lists everything")

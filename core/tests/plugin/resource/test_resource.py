@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from quorate.apply.entries import Copies
 from quorate.builtin.tenant import plugin as tenant
-from quorate.plugin import Invalid, RaftGroup, Rejected, Resource, Verb, hookimpl, keys
+from quorate.plugin import Invalid, RaftGroup, Rejected, Resource, Verb, hookimpl, keys, write_row
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.resource import bind, derive
@@ -55,6 +55,28 @@ rpc Count(List) RowCount
 TEXT = TEXT.replace("rpc Delete(Name) BatchReply", "rpc DeleteBatch(DeleteThings) BatchReply")
 
 
+def catalog_of(resource: Resource[Any]) -> Catalog:
+    """Return the catalog of a plugin with the resource, in four shards, and of the tenants."""
+    module = ModuleType("things")
+
+    @hookimpl
+    def quorate_raft_groups() -> Sequence[RaftGroup]:
+        return [RaftGroup(name="things", shards=4)]
+
+    @hookimpl
+    def quorate_resources() -> Sequence[Resource[Any]]:
+        return [resource]
+
+    module.quorate_raft_groups = quorate_raft_groups  # type: ignore[attr-defined]  # made here
+    module.quorate_resources = quorate_resources  # type: ignore[attr-defined]  # made here
+    return build(
+        [
+            Plugin(name="things", distribution="acme", version="1", module=module),
+            Plugin(name="tenant", distribution="quorate", version="1", module=tenant),
+        ]
+    )
+
+
 class Things:
     """A node with the things of some tenants, in four shards."""
 
@@ -74,30 +96,9 @@ class Things:
             examples=(self.pb.Thing(tenant="acme", name="a", kind="x"),),
         )
         self.resource = replace(self.resource, **changed)
-        self.node = MemoryNode(catalog=self.catalog(), shards={"things": 4}, at_ms=1_000)
+        self.node = MemoryNode(catalog=catalog_of(self.resource), shards={"things": 4}, at_ms=1_000)
         self.client = MemoryClient(self.node)
         self.records = self.client.records(self.resource)
-
-    def catalog(self) -> Catalog:
-        module = ModuleType("things")
-        resource = self.resource
-
-        @hookimpl
-        def quorate_raft_groups() -> Sequence[RaftGroup]:
-            return [RaftGroup(name="things", shards=4)]
-
-        @hookimpl
-        def quorate_resources() -> Sequence[Resource[Any]]:
-            return [resource]
-
-        module.quorate_raft_groups = quorate_raft_groups  # type: ignore[attr-defined]  # made here
-        module.quorate_resources = quorate_resources  # type: ignore[attr-defined]  # made here
-        return build(
-            [
-                Plugin(name="things", distribution="acme", version="1", module=module),
-                Plugin(name="tenant", distribution="quorate", version="1", module=tenant),
-            ]
-        )
 
     @staticmethod
     def check(thing: Any, path: str) -> None:
@@ -398,6 +399,139 @@ def test_methods_of_a_servicer_take_the_place_of_derived_ones(
 
     assert run(things.service().Count(things.pb.List(), None)) == "counted by hand"
     assert bind(things.resource).own == ("Count",)
+
+
+def test_rows_lie_in_one_shard_and_go_a_few_at_a_time(proto: Callable[[str], Proto]) -> None:
+    things = Things(proto, shard_by=(), shard_key=b"together", deletions=2, missing="NO_THING")
+    things.tenants("acme", "globex")
+    made = [things.thing(tenant, f"{n}") for tenant in ("acme", "globex") for n in range(5)]
+    run(things.records.create(made))
+
+    # Of a command on four shards there are as many revisions as shards that have its items.
+    assert len(run(things.records.put(made)).revisions) == 1
+    assert len(listed(things)) == 10
+    with pytest.raises(Exception, match="NO_THING: there is no thing none of acme"):
+        run(things.records.update(things.thing("acme", "none")))
+    assert run(things.records.get("acme", "none")) is None
+    tenants = things.service("quorate.v1.TenantService")
+    run(tenants.Delete(DeleteTenantRequest(name="acme", cascade=True), None))
+    run(things.node.run_controller("things.tenant_deletion"))
+
+    deleted = [each for each in things.node.proposals if isinstance(each, things.pb.DeleteThings)]
+    assert [len(each.names) for each in deleted] == [2, 2, 1]
+    assert {each.tenant for each in listed(things)} == {"globex"}
+
+
+def test_a_list_of_what_cannot_be_is_refused(proto: Callable[[str], Proto]) -> None:
+    def check(request: Any) -> None:
+        if request.kind == "none":
+            raise Invalid("kind", "must be one of x, y")
+
+    things = Things(proto, check_list=check)
+
+    for conditions, field in (({"kind": "none"}, "kind"), ({"page_token": b"x"}, "page_token")):
+        with pytest.raises(Exception, match=f"{field}: "):
+            listed(things, **conditions)
+
+
+def test_a_row_may_be_named_twice_where_its_verb_says_so(proto: Callable[[str], Proto]) -> None:
+    for repeats, refused in ((False, [1]), (True, [])):
+        puts = Verb(apply=lambda _, item: item, repeats=repeats)
+        things = Things(proto, verbs={"Put": puts}, limit="")
+        twice = [things.thing("acme", "a"), things.thing("acme", "a", kind="y")]
+
+        assert [each.item for each in run(things.records.put(twice)).refusals] == refused
+
+
+def test_a_command_may_be_for_its_method_alone(proto: Callable[[str], Proto]) -> None:
+    class Stamped:
+        def __init__(self, node: Any) -> None:
+            self.node = node
+
+        async def CreateBatch(self, request: Any, context: object) -> BatchReply:
+            for thing in request.things:
+                thing.owner = "the service"
+            reply: BatchReply = await self.node.propose(request, BatchReply)
+            return reply
+
+        async def Create(self, request: Any, context: object) -> Any:
+            return request.thing
+
+    made = []
+
+    def create(_: object, item: Any) -> Any:
+        made.append(item.owner)
+        return item
+
+    things = Things(
+        proto, servicer=Stamped, verbs={"Create": Verb(by_hand=True, apply=create)}, limit=""
+    )
+
+    run(things.records.create([things.thing("acme", "a")]))
+    assert made == ["the service"]
+    assert not things.node.catalog.commands[things.pb.CreateThings.DESCRIPTOR.full_name].public
+
+
+def test_a_key_may_lie_within_a_message_of_the_row(proto: Callable[[str], Proto]) -> None:
+    pb: Any = proto(
+        """
+Id: string tenant, string name
+Thing: Id id, string kind
+Put: Id id, string kind
+PutThings: repeated Put things
+Get: Id thing
+List: string tenant, string name_prefix, string kind, uint32 page_size, bytes page_token
+Page: repeated Thing things, bytes next_page_token
+rpc Put(PutThings) BatchReply
+rpc Get(Get) Thing
+rpc List(List) Page
+"""
+    )
+
+    def put(txn: Any, item: Any) -> Any:
+        return write_row(txn, resource, pb.Thing(id=item.id, kind=item.kind))
+
+    resource: Resource[Any] = Resource(
+        family="things.things",
+        row=pb.Thing,
+        service=pb.service,
+        key=("id.tenant", "id.name"),
+        group="things",
+        shard_key=b"together",
+        verbs={
+            "Put": Verb(
+                apply=put,
+                key=lambda item: keys.pack(item.id.tenant, item.id.name),
+                examples=(pb.Put(id=pb.Id(tenant="acme", name="a")),),
+            )
+        },
+    )
+    node = MemoryNode(catalog=catalog_of(resource), shards={"things": 4}, at_ms=1_000)
+    records = MemoryClient(node).records(resource)
+    ids = [("acme", "a1"), ("acme", "b1"), ("globex", "a1")]
+    run(
+        records.do(
+            "Put", [pb.Put(id=pb.Id(tenant=tenant, name=name), kind="x") for tenant, name in ids]
+        )
+    )
+
+    async def named(**conditions: Any) -> list[tuple[str, str]]:
+        found = records.list(page_size=1, **conditions)
+        return [(each.id.tenant, each.id.name) async for each in found]
+
+    assert run(named()) == ids
+    assert run(records.get("acme", "b1")).id.name == "b1"
+    assert [each and each.id.name for each in run(records.get([ids[2], ("x", "y")]))] == [
+        "a1",
+        None,
+    ]
+    with pytest.raises(Exception, match=r"thing\.name: must not be empty"):
+        run(records.get("acme", ""))
+    assert run(named(tenant="acme")) == ids[:2]
+    assert run(named(tenant="acme", name_prefix="b")) == ids[1:2]
+    assert run(named(kind="y")) == []
+    with pytest.raises(Exception, match="name_prefix: must be empty when no tenant is given"):
+        run(named(name_prefix="b"))
 
 
 def listed(things: Things, **conditions: Any) -> list[Any]:

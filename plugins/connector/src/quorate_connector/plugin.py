@@ -13,58 +13,57 @@ from quorate.plugin import (
     DataRoute,
     Extension,
     ExtensionPoint,
-    GrpcService,
     Metric,
     Query,
     RaftGroup,
+    Resource,
     Timer,
     hookimpl,
 )
 
-from quorate_connector import metrics
+from quorate_connector import families, metrics, resources
+from quorate_connector.api import TYPES, ConnectorType
 from quorate_connector.config import ConnectorConfig
-from quorate_connector.resources import RESOURCES
-from quorate_connector.shard import GROUP
 
 
 @hookimpl
 def quorate_raft_groups() -> Sequence[RaftGroup]:
-    return [RaftGroup(name=GROUP)]
+    return [RaftGroup(name=families.GROUP)]
 
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return [family for resource in RESOURCES for family in resource.families]
+    return families.FAMILIES
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return resources.RESOURCES
 
 
 @hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return [command for resource in RESOURCES for command in resource.commands]
+    return [resources.REPORT]
 
 
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [route for resource in RESOURCES for route in resource.routes]
+    return [resources.REPORTING]
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return [query for resource in RESOURCES for query in resource.queries]
+    return resources.QUERIES
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [each for resource in RESOURCES for each in resource.controllers]
+    return resources.CONTROLLERS
 
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
     return metrics.METRICS
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service for resource in RESOURCES for service in resource.services]
 
 
 @hookimpl
@@ -85,4 +84,5 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [each for resource in RESOURCES for each in resource.extensions]
+    types = (each.extension for each in resources.SHIPPED)
+    return [ExtensionPoint(name=TYPES, type=ConnectorType), *types]

@@ -1,12 +1,277 @@
-"""The rooms of the plugin, each of which declares its part."""
+"""Connectors, tasks and workers: their verbs, of which definitions and scheduling take thought."""
 
-from typing import Final
+from typing import Any, Final
 
-from quorate_connector.connectors.resource import RESOURCE as CONNECTORS
-from quorate_connector.resource import Resource
-from quorate_connector.scheduling.resource import RESOURCE as SCHEDULING
-from quorate_connector.tasks.resource import RESOURCE as TASKS
-from quorate_connector.types.resource import RESOURCE as TYPES
-from quorate_connector.workers.resource import RESOURCE as WORKERS
+from quorate.plugin import (
+    Command,
+    Controller,
+    DataRoute,
+    Query,
+    Resource,
+    Timer,
+    Verb,
+    keys,
+)
 
-RESOURCES: Final[tuple[Resource, ...]] = (TYPES, CONNECTORS, TASKS, WORKERS, SCHEDULING)
+from quorate_connector import families, queries, validation
+from quorate_connector.connectors import apply as connectors
+from quorate_connector.connectors.service import Definitions
+from quorate_connector.scheduling import apply as scheduling, queries as surveys
+from quorate_connector.scheduling.controllers import SCHEDULING
+from quorate_connector.tasks import apply as tasks
+from quorate_connector.tasks.service import TaskReads
+from quorate_connector.types.file import FILE
+from quorate_connector.types.kafka import KAFKA
+from quorate_connector.types.mqtt_bridge import MQTT_BRIDGE
+from quorate_connector.types.webhook import WEBHOOK
+from quorate_connector.v1 import connectors_pb2, queries_pb2, scheduling_pb2, tasks_pb2 as pb
+from quorate_connector.workers import apply as workers
+
+#: The types that the plugin brings itself.
+SHIPPED: Final = (FILE, KAFKA, MQTT_BRIDGE, WEBHOOK)
+
+_TASK_SERVICE: Final = pb.DESCRIPTOR.services_by_name["TaskService"]
+# What the examples are about: a connector of two tasks, which is to have three, and its first task.
+_CONFIG: Final = b'{"topic":"orders","path":"/var/lib/orders","format":"lines","sync":true}'
+_DEFINITION: Final[dict[str, Any]] = {
+    "type": "file",
+    "config": _CONFIG,
+    "failures_max": 10,
+    "backoff_ms": 1_000,
+}
+_SMALL: Final = connectors_pb2.Definition(tasks_max=2, **_DEFINITION)
+_LARGE: Final = connectors_pb2.Definition(tasks_max=3, **_DEFINITION)
+_ORDERS: Final[dict[str, Any]] = {"tenant": "acme", "name": "orders"}
+_BILLS: Final[dict[str, Any]] = {"tenant": "acme", "name": "bills"}
+_TASK: Final = pb.TaskId(tenant="acme", connector="orders", number=0)
+
+
+def _listed(request: connectors_pb2.ListConnectorsRequest) -> Any:
+    """Keep the connectors of a type, if a list asks for one."""
+    return (lambda row: row.definition.type == request.type) if request.type else None
+
+
+CONNECTOR: Final = Resource(
+    family=families.CONNECTORS,
+    group=families.GROUP,
+    row=connectors_pb2.Connector,
+    service=connectors_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
+    servicer=Definitions,
+    key=("tenant", "name"),
+    shard_key=families.SHARD_KEY,
+    tenant="tenant",
+    missing="CONNECTOR_NOT_FOUND",
+    counted=True,
+    deletions=validation.AT_A_TIME,
+    check_list=validation.check_listed_connectors,
+    keep=_listed,
+    cli=False,
+    verbs={
+        "Create": Verb(
+            by_hand=True,
+            apply=connectors.create,
+            check=validation.check_definition,
+            examples=(
+                connectors_pb2.CreateConnectorRequest(**_ORDERS, definition=_SMALL),
+                connectors_pb2.CreateConnectorRequest(
+                    **_BILLS, definition=_LARGE, target=connectors_pb2.TARGET_PAUSED
+                ),
+            ),
+        ),
+        "Update": Verb(
+            by_hand=True,
+            apply=connectors.update,
+            check=validation.check_definition,
+            examples=(
+                connectors_pb2.UpdateConnectorRequest(
+                    **_ORDERS, definition=_LARGE, expected_version=1
+                ),
+            ),
+        ),
+        "Put": Verb(
+            by_hand=True,
+            apply=connectors.put,
+            check=validation.check_definition,
+            examples=(connectors_pb2.PutConnectorRequest(**_ORDERS, definition=_LARGE),),
+        ),
+        "RollBack": Verb(
+            by_hand=True,
+            apply=connectors.roll_back,
+            check=validation.check_roll_back,
+            message=connectors_pb2.RollBackConnectors,
+            examples=(connectors_pb2.RollBackConnectorRequest(**_ORDERS, version=1),),
+        ),
+        "SetTarget": Verb(
+            apply=connectors.set_target,
+            check=validation.check_target,
+            message=connectors_pb2.SetConnectorTargets,
+            examples=(
+                connectors_pb2.SetConnectorTarget(**_BILLS, target=connectors_pb2.TARGET_RUNNING),
+            ),
+        ),
+        "Restart": Verb(
+            apply=connectors.restart,
+            check=validation.check_restart,
+            message=connectors_pb2.RestartConnectors,
+            examples=(connectors_pb2.RestartTasks(**_ORDERS, tasks=[1]),),
+        ),
+        "Delete": Verb(
+            by_hand=True,
+            apply=connectors.delete,
+            validate=validation.check_deletions,
+            public=True,
+            examples=(
+                connectors_pb2.DeleteConnector(**_BILLS),
+                connectors_pb2.DeleteConnector(**_ORDERS),
+            ),
+        ),
+    },
+)
+
+
+def _of_tasks(message: Any, apply_all: Any, example: Any, *reads: str) -> Verb:
+    """Return a verb of the scheduler, which acts on what it has seen of tasks."""
+    return Verb(
+        message=message,
+        apply_all=apply_all,
+        key=lambda item: families.key_of(item.task),
+        examples=(example,),
+        reads=reads,
+    )
+
+
+TASK: Final = Resource(
+    family=families.TASKS,
+    group=families.GROUP,
+    row=pb.Task,
+    service=_TASK_SERVICE,
+    serves=("Get", "List", "ListHistory", "Report", "StoreCursor", "StoreCursorBatch", "GetCursor"),
+    servicer=TaskReads,
+    key=("id.tenant", "id.connector", "id.number"),
+    shard_key=families.SHARD_KEY,
+    check_list=validation.check_listed_tasks,
+    cli=False,
+    verbs={
+        "StoreCursor": Verb(
+            apply=tasks.store_cursor,
+            check=validation.check_cursor,
+            key=lambda item: families.key_of(item.task),
+            examples=(pb.StoreCursor(task=_TASK, worker_epoch=1, epoch=2, value=b"7"),),
+        ),
+        "Assign": _of_tasks(
+            pb.AssignTasks,
+            scheduling.assign,
+            pb.Assignment(
+                task=_TASK, expected_epoch=1, worker="worker-1", worker_epoch=1, timeout_ms=10_000
+            ),
+            families.BROKERS,
+        ),
+        "Release": _of_tasks(
+            pb.ReleaseTasks,
+            scheduling.release,
+            pb.Release(task=_TASK, expected_epoch=2, timeout_ms=10_000, reason="it is drained"),
+        ),
+        "Reclaim": _of_tasks(
+            pb.ReclaimTasks,
+            scheduling.reclaim,
+            pb.Reclaim(task=_TASK, expected_epoch=2),
+            families.BROKERS,
+        ),
+        "Retry": Verb(
+            message=pb.RetryTasks, apply_all=tasks.retry, examples=(families.key_of(_TASK),)
+        ),
+        "Take": Verb(
+            message=pb.TakeTasks, apply_all=tasks.take, examples=(families.key_of(_TASK),)
+        ),
+    },
+)
+
+WORKER: Final = Resource(
+    family=families.WORKERS,
+    group=families.GROUP,
+    row=pb.Worker,
+    service=_TASK_SERVICE,
+    serves=("DrainWorker", "UndrainWorker", "ListWorkers"),
+    servicer=TaskReads,
+    key=("name",),
+    shard_key=families.SHARD_KEY,
+    cli=False,
+    verbs={
+        "Drain": Verb(
+            message=pb.DrainWorkers,
+            apply=workers.drain,
+            check=validation.check_drain,
+            key=lambda item: keys.pack(item.worker),
+            examples=(pb.DrainWorker(worker="worker-1", release_timeout_ms=5_000),),
+            reads=(families.BROKERS,),
+        ),
+        "Undrain": Verb(
+            message=pb.UndrainWorkers,
+            apply=workers.undrain,
+            check=validation.check_undrain,
+            key=lambda item: keys.pack(item.worker),
+            examples=(pb.UndrainWorker(worker="worker-1"),),
+            reads=(families.BROKERS,),
+        ),
+        "Expire": Verb(
+            message=pb.ExpireWorkers,
+            apply_all=workers.expire,
+            examples=(families.life_key("worker-1", 1),),
+            reads=(families.BROKERS,),
+        ),
+    },
+)
+
+RESOURCES: Final = (CONNECTOR, TASK, WORKER)
+
+#: A report without tasks is a heartbeat: it is no batch, which would have nothing to do.
+REPORT: Final = Command(
+    message=pb.ReportTasks,
+    group=families.GROUP,
+    shard_key=families.shard_key,
+    validate=validation.check_reports,
+    public=True,
+    examples=(
+        pb.ReportTasks(
+            worker="worker-1",
+            worker_epoch=1,
+            reports=[pb.TaskReport(task=_TASK, epoch=2, state=pb.TASK_STATE_RUNNING)],
+        ),
+    ),
+)
+REPORTING: Final = DataRoute(message=pb.ReportTasks, apply=tasks.report, reads=(families.BROKERS,))
+
+
+def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
+    return Query(
+        message=message, group=families.GROUP, run=run, shard_key=families.shard_key, reads=reads
+    )
+
+
+QUERIES: Final = (
+    _query(queries_pb2.ListVersionsQuery, queries.list_versions),
+    _query(queries_pb2.ListHistoryQuery, queries.list_history),
+    _query(queries_pb2.GetCursorQuery, queries.get_cursor),
+    _query(queries_pb2.ListWorkersQuery, queries.list_workers, families.BROKERS),
+    _query(scheduling_pb2.SurveyQuery, surveys.survey, families.BROKERS),
+    _query(scheduling_pb2.FindWaitingQuery, surveys.find_waiting),
+    _query(scheduling_pb2.FindHeldQuery, surveys.find_held),
+)
+
+
+def _timer(name: str, message: Any, *, liveness: bool = False) -> Timer:
+    return Timer(
+        name=name,
+        group=families.GROUP,
+        due=lambda due: message(keys=due),
+        batch=500,
+        liveness=liveness,
+    )
+
+
+CONTROLLERS: Final[tuple[Controller | Timer, ...]] = (
+    SCHEDULING,
+    _timer(families.RETRY, pb.RetryTasks),
+    _timer(families.RELEASE, pb.TakeTasks),
+    _timer(families.LIVENESS, pb.ExpireWorkers, liveness=True),
+)

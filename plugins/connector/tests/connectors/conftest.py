@@ -13,9 +13,9 @@ from quorate.testing import MemoryNode
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
 from quorate_connector.v1.connectors_pb2 import (
     Connector,
-    ConnectorName,
     CreateConnectorRequest,
     Definition,
+    DeleteConnector,
     GetConnectorRequest,
     ListVersionsRequest,
     SetConnectorTarget,
@@ -119,8 +119,8 @@ class Bench:
             found.append(task.id.number)
         return found
 
-    def named(self, *names: str) -> list[ConnectorName]:
-        return [ConnectorName(tenant="acme", name=name) for name in names]
+    def named(self, *names: str) -> list[DeleteConnector]:
+        return [DeleteConnector(tenant="acme", name=name) for name in names]
 
     def rows(self) -> dict[str, int]:
         """Return how many rows each family of the plugin has."""

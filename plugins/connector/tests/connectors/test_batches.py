@@ -9,12 +9,9 @@ from quorate.plugin import Invalid
 from quorate_connector.v1.connectors_pb2 import (
     Connector,
     CreateConnectorRequest,
-    CreateConnectors,
     CreateConnectorsRequest,
-    DeleteConnectors,
     DeleteConnectorsRequest,
     UpdateConnectorRequest,
-    UpdateConnectors,
     UpdateConnectorsRequest,
 )
 
@@ -65,12 +62,12 @@ async def test_many_are_made_changed_and_deleted_in_parts(bench: Any) -> None:
     assert [each.item for each in deleted.refusals] == [25]
     assert deleted.items == 26
     assert [len(each.revisions) for each in (made, changed, deleted)] == [1, 1, 1]
-    parts = [each for each in bench.node.proposals if isinstance(each, CreateConnectors)]
+    parts = [each for each in bench.node.proposals if isinstance(each, CreateConnectorsRequest)]
     assert [len(each.connectors) for each in parts] == [6] * 4 + [1]
-    ends = [each for each in bench.node.proposals if isinstance(each, DeleteConnectors)]
+    ends = [each for each in bench.node.proposals if isinstance(each, DeleteConnectorsRequest)]
     assert [len(each.connectors) for each in ends] == [10, 10, 6]
     # However small they are to be: each has 150 tasks to change or delete.
-    moves = [each for each in bench.node.proposals if isinstance(each, UpdateConnectors)]
+    moves = [each for each in bench.node.proposals if isinstance(each, UpdateConnectorsRequest)]
     assert [len(each.connectors) for each in moves] == [10, 10, 5]
     assert "connector.tasks" not in bench.rows()
 
@@ -84,7 +81,7 @@ async def test_large_configurations_are_made_in_parts(bench: Any) -> None:
 
     await bench.service.CreateBatch(CreateConnectorsRequest(connectors=wanted), None)
 
-    parts = [each for each in bench.node.proposals if isinstance(each, CreateConnectors)]
+    parts = [each for each in bench.node.proposals if isinstance(each, CreateConnectorsRequest)]
     assert [len(each.connectors) for each in parts] == [2, 1]
     assert all(each.ByteSize() <= 128 << 10 for each in parts)
 

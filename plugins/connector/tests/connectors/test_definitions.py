@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from quorate.plugin import Invalid, Rejected
-from quorate_connector.connectors import queries, service
-from quorate_connector.connectors.rows import MOST_VERSIONS
-from quorate_connector.types.resource import SHIPPED
+from quorate.plugin.resource import reading
+from quorate_connector.connectors import service
+from quorate_connector.connectors.apply import MOST_VERSIONS
+from quorate_connector.resources import SHIPPED
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,
     TARGET_RUNNING,
     TARGET_STOPPED,
     Connector,
-    ConnectorName,
     Definition,
     DeleteConnector,
     DeleteConnectorsRequest,
@@ -27,7 +27,6 @@ from quorate_connector.v1.connectors_pb2 import (
     RestartTasks,
     RollBackConnectorRequest,
     SetConnectorTarget,
-    UpdateConnector,
     UpdateConnectorRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
@@ -112,27 +111,27 @@ async def test_an_update_between_another_read_and_write_keeps_both(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench.create()
-    service = bench.service
-    find, others = service._find, [3]
+    find, others = service.Definitions._find, [3]
 
-    async def find_and_be_overtaken(*args: Any) -> Any:
-        found = await find(*args)
+    async def find_and_be_overtaken(self: Any, *named: Any) -> Any:
+        [found] = await find(self, *named)
+        assert found is not None
         if others:
             await bench.node.propose(
-                UpdateConnector(
+                UpdateConnectorRequest(
                     tenant="acme",
                     name="orders",
                     definition=_with(found.definition, failures_max=others.pop()),
                 ),
                 Connector,
             )
-        return found
+        return [found]
 
-    monkeypatch.setattr(service, "_find", find_and_be_overtaken)
+    monkeypatch.setattr(service.Definitions, "_find", find_and_be_overtaken)
     request = UpdateConnectorRequest(
         tenant="acme", name="orders", definition=Definition(tasks_max=5)
     )
-    updated = await service.Update(request, None)
+    updated = await bench.service.Update(request, None)
 
     assert (updated.definition.tasks_max, updated.definition.failures_max) == (5, 3)
 
@@ -168,7 +167,7 @@ async def test_put_creates_and_replaces(bench: Any) -> None:
 
 async def test_a_delete_of_nothing_is_no_failure_where_that_is_asked_for(bench: Any) -> None:
     await bench.service.Delete(DeleteConnector(tenant="a", name="b", missing_ok=True), None)
-    names = [ConnectorName(tenant="a", name="b", missing_ok=True)]
+    names = [DeleteConnector(tenant="a", name="b", missing_ok=True)]
     reply = await bench.service.DeleteBatch(DeleteConnectorsRequest(connectors=names), None)
     assert not reply.refusals
 
@@ -379,8 +378,7 @@ async def test_connectors_are_listed_page_by_page(bench: Any) -> None:
 async def test_a_page_looks_at_no_more_rows_than_it_may(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "_CHUNK", 2)
-    monkeypatch.setattr(queries, "_MOST_LOOKED_AT", 4)
+    monkeypatch.setattr(reading, "MOST_LOOKED_AT", 4)
     hook = bench.definition(1, "webhook", topic="t", url="https://hooks.example/")
     for number in range(7):
         await bench.create(name=f"c{number}", tasks=1, definition=hook if number == 5 else None)
@@ -397,16 +395,16 @@ async def test_a_page_looks_at_no_more_rows_than_it_may(
 async def test_a_page_of_large_configurations_is_short(bench: Any) -> None:
     headers = {f"h{number}": "v" * 4_000 for number in range(15)}
     large = bench.definition(1, "webhook", topic="t", url="https://h.example/", headers=headers)
-    for number in range(8):
-        await bench.create(name=f"c{number}", definition=large)
+    for number in range(20):
+        await bench.create(name=f"c{number:02}", definition=large)
 
     page = await bench.service.List(ListConnectorsRequest(tenant="acme"), None)
 
-    assert 2 <= len(page.connectors) < 8
-    assert page.ByteSize() <= (256 << 10) + 1_024
+    assert 2 <= len(page.connectors) < 20
+    assert page.ByteSize() <= reading.PAGE_BYTES + large.ByteSize() + 1_024
     rest = ListConnectorsRequest(tenant="acme", page_token=page.next_page_token)
     following = await bench.service.List(rest, None)
-    assert following.connectors[0].name == f"c{len(page.connectors)}"
+    assert following.connectors[0].name == f"c{len(page.connectors):02}"
 
 
 async def test_the_types_are_listed_with_the_fields_of_their_configuration(bench: Any) -> None:

@@ -2,8 +2,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from hypothesis import given, strategies as st
+from quorate_connector.families import labels_of, of_labels
 from quorate_connector.scheduling.plan import Fleet, Move, Seat, even_out, place
-from quorate_connector.tasks.kinds import labels_of, of_labels
 from quorate_connector.v1.scheduling_pb2 import Placeable
 from quorate_connector.v1.tasks_pb2 import TaskId
 

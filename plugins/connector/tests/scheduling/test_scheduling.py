@@ -7,13 +7,13 @@ from google.protobuf.message import Message
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
+from quorate_connector.families import BROKERS, TALLIES, WORKERS
 from quorate_connector.scheduling.controllers import AT_A_TIME
-from quorate_connector.tallies import TALLIES
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,
     Connector,
     RestartTasks,
-    UpdateConnector,
+    UpdateConnectorRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,
@@ -27,8 +27,6 @@ from quorate_connector.v1.tasks_pb2 import (
     Release,
     ReleaseTasks,
 )
-from quorate_connector.workers.brokers import BROKERS
-from quorate_connector.workers.families import WORKERS
 
 from tests.support.connector.fleet import SCHEDULING, ConnectorCluster
 from tests.support.connector.indexes import differences
@@ -336,7 +334,7 @@ async def test_other_labels_move_the_tasks_of_a_connector(cluster: ConnectorClus
     await cluster.register("b", disk="fast")
     await cluster.create(tasks=2)
     await cluster.node.run_woken()
-    command = UpdateConnector(
+    command = UpdateConnectorRequest(
         tenant="acme", name="c", definition=cluster.definition(2, labels={"disk": "fast"})
     )
     await cluster.node.propose(command, Connector)

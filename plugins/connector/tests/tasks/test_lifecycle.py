@@ -1,14 +1,13 @@
 import pytest
 from google.protobuf.empty_pb2 import Empty
-from quorate_connector import tallies
-from quorate_connector.tasks.families import ASSIGNMENTS, CURSORS, HISTORY, TASKS, WAITING
+from quorate_connector.families import ASSIGNMENTS, CURSORS, HISTORY, TALLIES, TASKS, WAITING
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_RUNNING,
     TARGET_STOPPED,
     Connector,
     DeleteConnector,
     RestartTasks,
-    UpdateConnector,
+    UpdateConnectorRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,
@@ -25,7 +24,7 @@ from tests.support.connector.indexes import differences
 
 
 async def update(cluster: ConnectorCluster, tasks: int, *, discard: bool = False) -> Connector:
-    command = UpdateConnector(
+    command = UpdateConnectorRequest(
         tenant="acme",
         name="c",
         definition=cluster.definition(tasks, failures=5, backoff_ms=700),
@@ -50,7 +49,7 @@ async def test_nothing_is_left_of_tasks_in_any_state(cluster: ConnectorCluster) 
 
     await cluster.node.propose(DeleteConnector(tenant="acme", name="c"), Empty)
 
-    for family in (TASKS, CURSORS, HISTORY, ASSIGNMENTS, WAITING, tallies.TALLIES):
+    for family in (TASKS, CURSORS, HISTORY, ASSIGNMENTS, WAITING, TALLIES):
         assert not cluster.node.rows(family), family
     await cluster.node.advance(20_000)
     assert not [each for each in cluster.node.proposals if isinstance(each, RetryTasks | TakeTasks)]

@@ -3,8 +3,8 @@ from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import Invalid, Rejected
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
+from quorate_connector.families import CURSORS, task_key
 from quorate_connector.tasks import lifecycle
-from quorate_connector.tasks.families import CURSORS, task_key
 from quorate_connector.v1.connectors_pb2 import Connector, DeleteConnector
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_FAILED,

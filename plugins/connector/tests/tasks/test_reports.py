@@ -1,7 +1,7 @@
 import pytest
 from quorate.plugin import Invalid, Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_connector.tasks.families import ASSIGNMENTS
+from quorate_connector.families import ASSIGNMENTS
 from quorate_connector.v1.connectors_pb2 import TARGET_PAUSED, TARGET_RUNNING, TARGET_STOPPED
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,

@@ -7,9 +7,8 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, create_model
 from quorate.plugin import Invalid
 from quorate_connector.api import ConnectorType, SecretRef
-from quorate_connector.types.checking import LARGEST_CONFIG, checked
-from quorate_connector.types.progress import progress_of
-from quorate_connector.types.resource import SHIPPED
+from quorate_connector.resources import SHIPPED
+from quorate_connector.types.checking import LARGEST_CONFIG, checked, progress_of
 
 TYPES = {each.name: each for each in SHIPPED}
 SECRET = "hunter2"

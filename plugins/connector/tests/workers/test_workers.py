@@ -1,6 +1,7 @@
 import pytest
 from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
+from quorate_connector.families import life_key
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_STOPPED,
     ExpireWorkers,
@@ -10,7 +11,6 @@ from quorate_connector.v1.tasks_pb2 import (
     WorkerLoad,
 )
 from quorate_connector.workers.apply import AWAY_MS
-from quorate_connector.workers.families import life_key
 
 from tests.support.connector.fleet import ConnectorCluster
 from tests.support.connector.indexes import differences

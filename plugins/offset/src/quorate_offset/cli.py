@@ -1,10 +1,10 @@
 """The command group `quorate offset`."""
 
-from datetime import UTC, datetime
 from itertools import islice
 
 import click
 from quorate.plugin import Console
+from quorate.plugin.console import time_text
 
 from quorate_offset.client import SyncOffsets
 
@@ -53,7 +53,7 @@ def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) 
                 "shard": state.shard,
                 "revision": state.revision,
                 "generation": state.generation,
-                "committed_at": _time(state.committed_at_ms),
+                "committed_at": time_text(state.committed_at_ms),
             }
             for state in islice(states, limit)
         ]
@@ -75,7 +75,7 @@ def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> 
                 "topic": each.topic,
                 "partition": each.partition,
                 "offset": each.offset,
-                "committed_at": _time(each.committed_at_ms),
+                "committed_at": time_text(each.committed_at_ms),
                 "metadata": each.metadata,
             }
             for each in found.offsets
@@ -199,10 +199,3 @@ def _end(text: str) -> tuple[tuple[str, int], int]:
 def _is_number(text: str, largest: int) -> bool:
     # Python refuses to read thousands of digits.
     return text.isascii() and text.isdigit() and len(text) < 30 and int(text) <= largest
-
-
-def _time(ms: int) -> str:
-    """Return a time for people; nothing for 0, which stands for never."""
-    if not ms:
-        return ""
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")

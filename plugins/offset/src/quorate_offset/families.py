@@ -5,7 +5,7 @@ from typing import Final
 
 from quorate.plugin import ColumnFamily, keys
 
-from quorate_offset.v1.rows_pb2 import Offset, SubscriptionGroup
+from quorate_offset.v1.rows_pb2 import Offset
 
 GROUP: Final = "offset"
 OFFSETS: Final = "offset.offsets"
@@ -68,9 +68,6 @@ def _shard_of_change(key: bytes) -> bytes:
 
 FAMILIES: Final = (
     ColumnFamily(name=OFFSETS, group=GROUP, row=Offset, shard_key=_shard_of_offset),
-    ColumnFamily(
-        name=SUBSCRIPTION_GROUPS, group=GROUP, row=SubscriptionGroup, shard_key=lambda key: key
-    ),
     ColumnFamily(name=MARKS, group=GROUP, shard_key=lambda key: key),
     ColumnFamily(name=CHANGES, group=GROUP, shard_key=_shard_of_change),
     ColumnFamily(name=FLOORS, group=GROUP),

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, Txn, read_values
+from quorate.plugin import Reader, Rejected, Txn, keys, read_values
 
-from quorate_offset.families import CHANGES, MARKS, change_key, change_of
+from quorate_offset.families import CHANGES, FLOORS, MARKS, change_key, change_of
 from quorate_offset.v1.rows_pb2 import Mark
 
+_DELETED: Final = keys.pack("deleted")
 _GENERATION_TAG: Final = 1 << 3 | 1
 _GENERATION: Final = Struct("<BQ")
 # What a mark begins with: the generation is there only when it is not 0, the revision always.
@@ -88,6 +89,24 @@ def note_commits(
         )
     txn.put_each(CHANGES, index)
     txn.put_each(MARKS, kept)
+
+
+def read_floor(reader: Reader) -> int:
+    """Return the revision up to which a shard has forgotten deleted groups; 0: none yet.
+
+    Every group that a shard knows has changed after it: a reader of changes who stands before it
+    may have missed deletions, and one who stands after it has not.
+    """
+    return int.from_bytes(reader.get(FLOORS, _DELETED) or b"")
+
+
+def raise_floor(txn: Txn, revision: int, group: bytes) -> bool:
+    """Raise it to the change of a group that is to be forgotten, if no older change stands."""
+    [oldest] = changes(txn, after=0, limit=1)
+    if oldest != (revision, group):
+        return False
+    txn.put(FLOORS, _DELETED, revision.to_bytes(8))
+    return True
 
 
 def raises_fence(stands: int, generation: int) -> bool:

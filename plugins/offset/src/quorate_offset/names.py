@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from quorate.plugin import Invalid, Rejected, Txn, keys
-from quorate.v1.tenant_pb2 import Tenant
+from quorate.plugin import Invalid, Rejected, Txn
+from quorate.plugin.resource import tenant_there
 
 LONGEST_NAME: Final = 255
-#: The family of the tenants, of which every shard has a copy.
-TENANTS: Final = "tenant.tenants"
 
 
 def name_fault(name: str) -> str:
@@ -36,10 +34,4 @@ def accept_name(field: str, name: str) -> None:
 def accept_tenant(txn: Txn, tenant: str) -> None:
     """Refuse new data of a tenant that is not there, or is being deleted."""
     accept_name("tenant", tenant)
-    stored = txn.get(TENANTS, keys.pack(tenant))
-    if stored is None:
-        txn.refresh(TENANTS)
-        raise Rejected("NOT_FOUND", f"there is no tenant {tenant}: create it")
-    if Tenant.FromString(stored).deleting_at_ms:
-        txn.refresh(TENANTS)
-        raise Rejected("FAILED_PRECONDITION", f"tenant {tenant} is being deleted")
+    tenant_there(txn, tenant)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from quorate.plugin import (
     CliCommand,
@@ -17,21 +17,15 @@ from quorate.plugin import (
     Metric,
     Query,
     RaftGroup,
+    Resource,
     Timer,
     hookimpl,
 )
 
-from quorate_offset import families, vocabulary
+from quorate_offset import families, resources, tenants
 from quorate_offset.config import OffsetConfig
-from quorate_offset.expiry import apply as expiry, controllers
-from quorate_offset.names import TENANTS
-from quorate_offset.offsets import apply as offsets, service, tables
-from quorate_offset.subscriptions import apply as subscriptions, service as subscription_service
-from quorate_offset.tenants import controllers as tenants
-from quorate_offset.v1 import commands_pb2 as commands
-
-#: Copies of core's rows: whether there is such a tenant.
-_READS: Final = (TENANTS,)
+from quorate_offset.expiry import controllers
+from quorate_offset.offsets import service, tables
 
 
 @hookimpl
@@ -45,40 +39,33 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
 
 
 @hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return [resources.SUBSCRIPTION_GROUP]
+
+
+@hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return vocabulary.COMMANDS
+    return resources.COMMANDS
 
 
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    put_groups = commands.PutSubscriptionGroupsCommand
-    delete_groups = commands.DeleteSubscriptionGroupsCommand
-    return [
-        DataRoute(
-            message=commands.CommitOffsetsCommand, apply=offsets.commit_offsets, reads=_READS
-        ),
-        DataRoute(message=commands.FenceGroupsCommand, apply=offsets.fence_groups, reads=_READS),
-        DataRoute(message=commands.ResetOffsetsCommand, apply=offsets.reset_offsets, reads=_READS),
-        DataRoute(message=commands.DeleteOffsetsCommand, apply=offsets.delete_offsets),
-        DataRoute(message=put_groups, apply=subscriptions.put_groups, reads=_READS),
-        DataRoute(message=delete_groups, apply=subscriptions.delete_groups),
-        DataRoute(message=commands.ExpireGroupsCommand, apply=expiry.expire_groups),
-    ]
+    return resources.ROUTES
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return vocabulary.QUERIES
+    return [*resources.QUERIES, *tenants.DELETION.queries]
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [controllers.EXPIRY, tenants.DELETION]
+    return [controllers.EXPIRY, *tenants.DELETION.controllers]
 
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.OFFSET, subscription_service.SUBSCRIPTION_GROUP]
+    return [service.OFFSET]
 
 
 @hookimpl
@@ -104,4 +91,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [tenants.TAKES_PART, tables.EXTENSION]
+    return [*tenants.DELETION.extensions, tables.EXTENSION]

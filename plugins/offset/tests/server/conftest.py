@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from quorate.plugin import keys
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.resource import TENANTS
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.testing.installed import catalog_of
 from quorate.v1.tenant_pb2 import CreateTenant, MarkTenant, Tenant
-from quorate_offset.names import TENANTS
 
 SHARDS = 4
 

@@ -14,9 +14,6 @@ from quorate_offset.offsets.apply import (
     reset_offsets,
 )
 from quorate_offset.v1.commands_pb2 import (
-    CommitOffsetsCommand,
-    DeleteOffsetsCommand,
-    FenceGroupsCommand,
     GroupCommit,
     GroupFence,
     OffsetCommit,
@@ -25,10 +22,15 @@ from quorate_offset.v1.commands_pb2 import (
     OffsetReset,
     OffsetsChanged,
     PartitionOffset,
-    ResetOffsetsCommand,
     ResetToOffset,
+    SetOffsets,
 )
 from quorate_offset.v1.queries_pb2 import CommittedOffset
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    DeleteOffsetsRequest,
+    FenceGroupsRequest,
+)
 
 BILLING = group_key("acme", "billing")
 Stored = dict[tuple[str, int], int]
@@ -43,12 +45,12 @@ def committed(shard: MemoryTxn) -> MemoryTxn:
     ]
     item = GroupCommit(tenant="acme", group="billing", commits=commits, generation=3)
     other = GroupCommit(tenant="acme", group="billings", commits=commits[:1])
-    commit_offsets(shard, CommitOffsetsCommand(groups=[item, other]))
+    commit_offsets(shard, CommitOffsetsRequest(groups=[item, other]))
     return shard.then(2_000)
 
 
 def reset(txn: MemoryTxn, *resets: OffsetReset) -> BatchReply:
-    return reset_offsets(txn, ResetOffsetsCommand(resets=resets))
+    return reset_offsets(txn, SetOffsets(resets=resets))
 
 
 def to(offset: int, topic: str = "", partition: int | None = None, **more: object) -> OffsetReset:
@@ -62,7 +64,7 @@ def listed(*offsets: tuple[str, int, int]) -> OffsetReset:
 
 
 def delete(txn: MemoryTxn, *deletions: OffsetDeletion) -> BatchReply:
-    return delete_offsets(txn, DeleteOffsetsCommand(deletions=deletions))
+    return delete_offsets(txn, DeleteOffsetsRequest(deletions=deletions))
 
 
 def gone(topic: str = "", partition: int | None = None, group: str = "billing") -> OffsetDeletion:
@@ -157,7 +159,7 @@ def test_a_reset_with_a_generation_fences_those_who_still_run(committed: MemoryT
     item = GroupCommit(
         tenant="acme", group="billing", commits=[OffsetCommit(topic="a")], generation=3
     )
-    reply = commit_offsets(committed, CommitOffsetsCommand(groups=[item]))
+    reply = commit_offsets(committed, CommitOffsetsRequest(groups=[item]))
     assert [each.code for each in reply.refusals] == ["FENCED"]
 
 
@@ -205,9 +207,9 @@ def test_a_deleted_group_stays_fenced_until_it_is_there_again(committed: MemoryT
     item = GroupCommit(
         tenant="acme", group="billing", commits=[OffsetCommit(topic="a")], generation=2
     )
-    stale = commit_offsets(later, CommitOffsetsCommand(groups=[item]))
+    stale = commit_offsets(later, CommitOffsetsRequest(groups=[item]))
     item.generation = 3
-    fresh = commit_offsets(later, CommitOffsetsCommand(groups=[item]))
+    fresh = commit_offsets(later, CommitOffsetsRequest(groups=[item]))
 
     assert codes(stale) == [(0, "FENCED")]
     assert not fresh.refusals
@@ -246,7 +248,7 @@ def test_a_bad_fence_keeps_no_other_back(
 ) -> None:
     good = GroupFence(tenant="acme", group="audit", generation=1)
 
-    reply = fence_groups(committed, FenceGroupsCommand(fences=[fence, good]))
+    reply = fence_groups(committed, FenceGroupsRequest(fences=[fence, good]))
 
     assert codes(reply) == [(0, code)]
     assert read_mark(committed, group_key("acme", "audit")).generation == 1
@@ -255,6 +257,6 @@ def test_a_bad_fence_keeps_no_other_back(
 def test_the_same_fence_changes_nothing(committed: MemoryTxn) -> None:
     fence = GroupFence(tenant="acme", group="billing", generation=3)
 
-    fence_groups(committed, FenceGroupsCommand(fences=[fence]))
+    fence_groups(committed, FenceGroupsRequest(fences=[fence]))
 
     assert read_mark(committed, BILLING).revision < committed.revision

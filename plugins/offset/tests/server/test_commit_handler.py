@@ -10,14 +10,13 @@ from quorate_offset.offsets.validation import LONGEST_METADATA
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
     CommitMode,
-    CommitOffsetsCommand,
-    FenceGroupsCommand,
     GroupCommit,
     GroupCommitReply,
     GroupFence,
     OffsetCommit,
 )
 from quorate_offset.v1.rows_pb2 import Mark, Offset
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest, FenceGroupsRequest
 
 BILLING = group_key("acme", "billing")
 Refusals = list[tuple[int, int | None, str]]
@@ -39,7 +38,7 @@ def group(
 
 def commit(txn: MemoryTxn, *groups: GroupCommit) -> Refusals:
     """Commit, and return what was refused: the group, the commit or None for all, the code."""
-    reply = commit_offsets(txn, CommitOffsetsCommand(groups=groups))
+    reply = commit_offsets(txn, CommitOffsetsRequest(groups=groups))
     assert reply.items == len(groups)
     assert len(reply.replies) in (0, len(groups))
     found: Refusals = [(each.item, None, each.code) for each in reply.refusals]
@@ -183,13 +182,13 @@ def test_the_mark_of_a_commit_is_the_message_as_protobuf_writes_it(shard: Memory
 
 def test_a_fence_keeps_older_generations_out(shard: MemoryTxn) -> None:
     fence = GroupFence(tenant="acme", group="billing", generation=5)
-    reply = fence_groups(shard, FenceGroupsCommand(fences=[fence, fence]))
+    reply = fence_groups(shard, FenceGroupsRequest(fences=[fence, fence]))
     assert not reply.refusals
 
     assert commit(shard, group(of(0, 1), generation=4)) == [(0, None, "FENCED")]
     assert not commit(shard, group(of(0, 1), generation=5))
     fence.generation = 4
-    stale = fence_groups(shard, FenceGroupsCommand(fences=[fence]))
+    stale = fence_groups(shard, FenceGroupsRequest(fences=[fence]))
     assert [each.code for each in stale.refusals] == ["FENCED"]
 
 
@@ -290,14 +289,14 @@ def test_every_commit_is_an_event_of_its_row(shard: MemoryTxn) -> None:
 
 def test_a_message_says_what_stands(shard: MemoryTxn) -> None:
     commit(shard, group(of(0, 5), generation=2))
-    command = CommitOffsetsCommand(groups=[group(of(0, 1, 4), of(1, 1, 2), generation=2)])
+    command = CommitOffsetsRequest(groups=[group(of(0, 1, 4), of(1, 1, 2), generation=2)])
     [encoded] = commit_offsets(shard.then(2_000), command).replies
 
     assert [each.message for each in GroupCommitReply.FromString(encoded).refusals] == [
         "offset 5 stands, and 4 is expected: fetch it again",
         "no offset stands, and 2 is expected: fetch it again",
     ]
-    stale = CommitOffsetsCommand(groups=[group(of(0, 1), generation=1)])
+    stale = CommitOffsetsRequest(groups=[group(of(0, 1), generation=1)])
     [refusal] = commit_offsets(shard.then(2_000), stale).refusals
     assert refusal.message == (
         "generation 1 is older than the group's, which is 2: the consumer must join its group again"

@@ -11,29 +11,22 @@ from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.resource_pb2 import DeleteResource, PutResource, StoredResource
 from quorate_offset.expiry import controllers
 from quorate_offset.expiry.apply import expire_groups
-from quorate_offset.expiry.controllers import EXPIRY
-from quorate_offset.expiry.floor import read_floor
-from quorate_offset.expiry.settings import PATH, WEEK_S
+from quorate_offset.expiry.controllers import EXPIRY, PATH, WEEK_S
 from quorate_offset.families import CHANGES, MARKS, OFFSETS, group_key
-from quorate_offset.marks import read_mark
+from quorate_offset.marks import read_floor, read_mark
 from quorate_offset.offsets.apply import commit_offsets
-from quorate_offset.v1.commands_pb2 import (
-    CommitOffsetsCommand,
-    ExpireGroupsCommand,
-    GroupCommit,
-    GroupExpiry,
-    OffsetCommit,
-)
+from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupCommit, GroupExpiry, OffsetCommit
 from quorate_offset.v1.queries_pb2 import ListChangesQuery, ShardChanges
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
 
 WEEK_MS = WEEK_S * 1_000
 GROUPS = [f"group-{number}" for number in range(12)]
 METRIC = "quorate_offset_expired_groups_total"
 
 
-def commands(*groups: str) -> CommitOffsetsCommand:
+def commands(*groups: str) -> CommitOffsetsRequest:
     commits = [OffsetCommit(topic="t", partition=0, offset=5), OffsetCommit(topic="u")]
-    return CommitOffsetsCommand(
+    return CommitOffsetsRequest(
         groups=[GroupCommit(tenant="acme", group=group, commits=commits) for group in groups]
     )
 
@@ -51,8 +44,8 @@ def setting(node: MemoryNode, **settings: object) -> None:
     run(node.propose(PutResource(path=PATH, value=value), StoredResource))
 
 
-def expiries(node: MemoryNode) -> list[ExpireGroupsCommand]:
-    return [each for each in node.proposals if isinstance(each, ExpireGroupsCommand)]
+def expiries(node: MemoryNode) -> list[ExpireGroups]:
+    return [each for each in node.proposals if isinstance(each, ExpireGroups)]
 
 
 def left(node: MemoryNode) -> int:
@@ -192,8 +185,8 @@ def token(found: list[ShardChanges]) -> list[ShardRevision]:
     return [ShardRevision(shard=each.shard, revision=each.revision) for each in found]
 
 
-def expiry(group: str, revision: int) -> ExpireGroupsCommand:
-    return ExpireGroupsCommand(groups=[GroupExpiry(tenant="acme", group=group, revision=revision)])
+def expiry(group: str, revision: int) -> ExpireGroups:
+    return ExpireGroups(groups=[GroupExpiry(tenant="acme", group=group, revision=revision)])
 
 
 def test_a_commit_that_came_in_between_keeps_the_group(shard: MemoryTxn) -> None:

@@ -1,30 +1,33 @@
 """What other processes rely on: names that stand in logs, on disks and on dashboards."""
 
+from quorate.plugin.catalog import Catalog
 from quorate_offset import plugin
 
 
-def test_the_names_that_are_kept_for_ever() -> None:
-    assert [group.name for group in plugin.quorate_raft_groups()] == ["offset"]
-    assert [family.name for family in plugin.quorate_column_families()] == [
+def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
+    declared = catalog.declared["offset"]
+    assert [group.name for group in declared.groups] == ["offset"]
+    assert [family.name for family in declared.families] == [
         "offset.offsets",
-        "offset.groups",
         "offset.marks",
         "offset.changes",
         "offset.floors",
+        "offset.groups",
     ]
-    assert [command.message.DESCRIPTOR.full_name for command in plugin.quorate_commands()] == [
-        "quorate_offset.v1.CommitOffsetsCommand",
-        "quorate_offset.v1.FenceGroupsCommand",
-        "quorate_offset.v1.ResetOffsetsCommand",
-        "quorate_offset.v1.DeleteOffsetsCommand",
-        "quorate_offset.v1.PutSubscriptionGroupsCommand",
-        "quorate_offset.v1.DeleteSubscriptionGroupsCommand",
-        "quorate_offset.v1.ExpireGroupsCommand",
+    assert [command.message.DESCRIPTOR.full_name for command in declared.commands] == [
+        "quorate_offset.v1.CommitOffsetsRequest",
+        "quorate_offset.v1.FenceGroupsRequest",
+        "quorate_offset.v1.SetOffsets",
+        "quorate_offset.v1.DeleteOffsetsRequest",
+        "quorate_offset.v1.ExpireGroups",
+        "quorate_offset.v1.PutGroupsRequest",
+        "quorate_offset.v1.DeleteGroupsRequest",
     ]
 
 
-def test_the_names_that_operators_see() -> None:
-    assert [each.name for each in plugin.quorate_controllers()] == [
+def test_the_names_that_operators_see(catalog: Catalog) -> None:
+    declared = catalog.declared["offset"]
+    assert [each.name for each in declared.controllers] == [
         "offset.expiry",
         "offset.tenant_deletion",
     ]
@@ -34,23 +37,27 @@ def test_the_names_that_operators_see() -> None:
         "quorate_offset_sync_groups_total",
         "quorate_offset_expired_groups_total",
     ]
-    assert [service.full_name for service in plugin.quorate_grpc_services()] == [
+    assert [service.full_name for service in declared.services] == [
         "quorate_offset.v1.OffsetService",
         "quorate_offset.v1.SubscriptionGroupService",
     ]
 
 
-def test_clients_cannot_expire_groups() -> None:
-    internal = [each.message.__name__ for each in plugin.quorate_commands() if not each.public]
+def test_clients_cannot_expire_groups(catalog: Catalog) -> None:
+    commands = catalog.declared["offset"].commands
+    internal = [each.message.__name__ for each in commands if not each.public]
 
-    assert internal == ["ExpireGroupsCommand"]
+    assert internal == ["ExpireGroups"]
 
 
-def test_everything_of_a_group_lies_in_its_shard() -> None:
-    keyed = [family.shard_key for family in plugin.quorate_column_families()]
+def test_everything_of_a_group_lies_in_its_shard(catalog: Catalog) -> None:
     group = b"\x02acme\x00\x02billing\x00"
-    rows = [group + b"\x02orders\x00\x14", group, group, bytes(8) + group]
+    rows = {
+        "offset.offsets": group + b"\x02orders\x00\x14",
+        "offset.marks": group,
+        "offset.changes": bytes(8) + group,
+        "offset.groups": group,
+    }
+    keyed = {name: catalog.families[name].shard_key for name in rows}
 
-    assert [shard_key and shard_key(row) for shard_key, row in zip(keyed, rows, strict=False)] == [
-        group
-    ] * 4
+    assert [shard_key and shard_key(rows[name]) for name, shard_key in keyed.items()] == [group] * 4

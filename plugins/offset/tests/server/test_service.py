@@ -14,7 +14,6 @@ from quorate_offset.families import OFFSETS, group_key
 from quorate_offset.offsets import queries
 from quorate_offset.offsets.service import OFFSET, OffsetService
 from quorate_offset.offsets.validation import MOST_GROUPS, MOST_OFFSETS
-from quorate_offset.subscriptions.service import SUBSCRIPTION_GROUP, SubscriptionGroupService
 from quorate_offset.v1.commands_pb2 import (
     COMMIT_MODE_MONOTONIC,
     GroupCommit,
@@ -63,10 +62,8 @@ def service(node: MemoryNode) -> OffsetService:
 
 
 @pytest.fixture
-def subscriptions(node: MemoryNode) -> SubscriptionGroupService:
-    servicer = node.servicer(SUBSCRIPTION_GROUP.full_name)
-    assert isinstance(servicer, SubscriptionGroupService)
-    return servicer
+def subscriptions(node: MemoryNode) -> Any:
+    return node.servicer("quorate_offset.v1.SubscriptionGroupService")
 
 
 def shard_of(group: str) -> int:
@@ -380,7 +377,7 @@ def test_deletions_tell_how_many_offsets_went(service: OffsetService) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
 def test_pages_hold_every_group_once_and_in_order(
-    service: OffsetService, subscriptions: SubscriptionGroupService, size: int
+    service: OffsetService, subscriptions: Any, size: int
 ) -> None:
     commit(service, *(item(group, 1) for group in reversed(GROUPS)), item("other", 1))
     deleted = [OffsetDeletion(tenant="acme", group=GROUPS[4])]
@@ -410,7 +407,7 @@ def test_pages_hold_every_group_once_and_in_order(
 
 
 def test_subscription_groups_are_put_read_and_deleted(
-    subscriptions: SubscriptionGroupService,
+    subscriptions: Any,
 ) -> None:
     puts = [
         SubscriptionGroupChange(tenant="acme", group="a", retry_max_times=2),

@@ -1,20 +1,18 @@
 """What the handlers of subscription groups do to one shard, by the rules of RocketMQ."""
 
 import pytest
+from quorate.plugin import answer_each
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_offset.families import OFFSETS, SUBSCRIPTION_GROUPS, group_key
 from quorate_offset.offsets.apply import commit_offsets
-from quorate_offset.subscriptions.apply import delete_groups, put_groups
+from quorate_offset.subscriptions.apply import delete, put as put_one
 from quorate_offset.v1.commands_pb2 import (
     AttributeChange,
-    CommitOffsetsCommand,
-    DeleteSubscriptionGroupsCommand,
     ForbiddenChange,
     GroupCommit,
     OffsetCommit,
     PutSubscriptionGroupReply,
-    PutSubscriptionGroupsCommand,
     SubscriptionGroupChange,
     SubscriptionGroupDeletion,
     SubscriptionList,
@@ -25,6 +23,7 @@ from quorate_offset.v1.rows_pb2 import (
     Subscription,
     SubscriptionGroup,
 )
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
 
 
 def change(name: str = "billing", **said: object) -> SubscriptionGroupChange:
@@ -40,7 +39,7 @@ def attributes(**changes: str) -> list[AttributeChange]:
 
 
 def put(txn: MemoryTxn, *changes: SubscriptionGroupChange) -> BatchReply:
-    return put_groups(txn, PutSubscriptionGroupsCommand(groups=changes))
+    return answer_each(txn, changes, put_one)
 
 
 def replies(reply: BatchReply) -> list[PutSubscriptionGroupReply]:
@@ -212,10 +211,10 @@ def test_a_deletion_takes_the_offsets_along_when_it_says_so(
 ) -> None:
     put(shard, change())
     item = GroupCommit(tenant="acme", group="billing", commits=[OffsetCommit(topic="a")])
-    commit_offsets(shard, CommitOffsetsCommand(groups=[item]))
+    commit_offsets(shard, CommitOffsetsRequest(groups=[item]))
     deletion = SubscriptionGroupDeletion(tenant="acme", group="billing", offsets=offsets)
 
-    reply = delete_groups(shard, DeleteSubscriptionGroupsCommand(deletions=[deletion, deletion]))
+    reply = answer_each(shard, [deletion, deletion], delete)
 
     assert codes(reply) == [(1, "NOT_FOUND")]
     assert not shard.rows(SUBSCRIPTION_GROUPS)

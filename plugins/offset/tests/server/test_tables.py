@@ -11,7 +11,8 @@ from quorate_offset.families import OFFSETS, group_key, offset_key
 from quorate_offset.offsets import tables
 from quorate_offset.offsets.apply import commit_offsets
 from quorate_offset.offsets.validation import LONGEST_METADATA
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommitReply
+from quorate_offset.v1.commands_pb2 import GroupCommitReply
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
 
 ROWS = [
     ("acme", "audit", "orders", 0, 7, None),
@@ -23,7 +24,7 @@ ROWS = [
 def commit(txn: MemoryTxn, *rows: tuple[Any, ...]) -> list[tuple[int, str]]:
     """Commit rows, and return what was refused; an offset within its group never is."""
     items = [tables.to_item(*row) for row in rows]
-    reply = commit_offsets(txn, CommitOffsetsCommand(groups=items))
+    reply = commit_offsets(txn, CommitOffsetsRequest(groups=items))
     assert not any(GroupCommitReply.FromString(each).refusals for each in reply.replies)
     return [(each.item, each.code) for each in reply.refusals]
 

@@ -7,18 +7,14 @@ from quorate.plugin import Rejected
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, Tenant
+from quorate_offset import tenants
 from quorate_offset.families import OFFSETS, SUBSCRIPTION_GROUPS
-from quorate_offset.tenants import controllers
-from quorate_offset.tenants.controllers import DELETION
-from quorate_offset.v1.commands_pb2 import (
-    CommitOffsetsCommand,
-    GroupCommit,
-    OffsetCommit,
-    PutSubscriptionGroupsCommand,
-    SubscriptionGroupChange,
-)
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit, SubscriptionGroupChange
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
+from quorate_offset.v1.subscription_group_service_pb2 import PutGroupsRequest
 
 TENANT_SERVICE = "quorate.v1.TenantService"
+DELETION = "offset.tenant_deletion"
 GROUPS = [f"group-{number}" for number in range(9)]
 
 
@@ -29,9 +25,9 @@ def held(node: MemoryNode) -> MemoryNode:
     commits = [OffsetCommit(topic="t", offset=1)]
     named = [(tenant, group) for tenant in ("acme", "other") for group in GROUPS]
     groups = [GroupCommit(tenant=a, group=b, commits=commits) for a, b in named]
-    run(node.propose(CommitOffsetsCommand(groups=groups), BatchReply))
+    run(node.propose(CommitOffsetsRequest(groups=groups), BatchReply))
     puts = [SubscriptionGroupChange(tenant=a, group=b) for a, b in named]
-    run(node.propose(PutSubscriptionGroupsCommand(groups=puts), BatchReply))
+    run(node.propose(PutGroupsRequest(groups=puts), BatchReply))
     return node
 
 
@@ -49,10 +45,10 @@ def names(node: MemoryNode) -> set[bytes]:
 def test_its_groups_go_with_a_tenant_and_nobody_elses(
     held: MemoryNode, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controllers, "TOGETHER", together)
+    monkeypatch.setattr(tenants, "TOGETHER", together)
     before = names(held)
     assert delete(held, cascade=True).cascades == ["offset"]
-    assert DELETION.name in held.woken
+    assert DELETION in held.woken
 
     run(held.run_woken())
 
@@ -69,7 +65,7 @@ def test_a_tenant_that_has_groups_is_not_deleted_without_a_word(held: MemoryNode
 def test_a_tenant_without_groups_goes_at_once(node: MemoryNode) -> None:
     delete(node, cascade=False)
 
-    run(node.run_controller(DELETION.name))
+    run(node.run_controller(DELETION))
 
     assert not names(node)
 
@@ -79,23 +75,10 @@ def test_nothing_is_finished_while_a_shard_would_take_something_new(held: Memory
     delete(held, cascade=True)
     before = names(held)
 
-    run(held.run_controller(DELETION.name))
+    run(held.run_controller(DELETION))
     assert len(held.rows(OFFSETS)) == 2 * len(GROUPS)
     assert b"\x02acme\x00" in before & names(held)
 
     held.mirror()
-    run(held.run_controller(DELETION.name))
+    run(held.run_controller(DELETION))
     assert b"\x02acme\x00" not in names(held)
-
-
-def test_what_is_too_much_for_one_run_waits_for_the_next(
-    held: MemoryNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(controllers, "TOGETHER", 1)
-    monkeypatch.setattr(controllers, "MOST_LOOKS", 2)
-    delete(held, cascade=True)
-
-    run(held.run_controller(DELETION.name))
-
-    assert len(held.rows(OFFSETS)) == 2 * len(GROUPS) - 2
-    assert b"\x02acme\x00" in names(held)

@@ -8,14 +8,13 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from quorate.plugin import Reader, Rejected, Txn
-from quorate_connector import tallies
+from quorate_connector import counters
+from quorate_connector.counters import Changes
+from quorate_connector.families import LIVENESS, RELEASE, TASKS, WORKERS, key_of, worker_key
 from quorate_connector.scheduling import apply as scheduling
-from quorate_connector.tallies import Changes
-from quorate_connector.tasks import apply as tasks, failures, states
-from quorate_connector.tasks.families import RELEASE, TASKS, key_of
+from quorate_connector.tasks import apply as tasks, states
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_FAILED, Task, TaskId
 from quorate_connector.workers import apply as workers, brokers, standing
-from quorate_connector.workers.families import LIVENESS, WORKERS, worker_key
 
 #: Switches a bug on while it is entered.
 Bug = Callable[[], AbstractContextManager[None]]
@@ -24,7 +23,7 @@ _settle: Final = states.settle
 _withdraw: Final = states.withdraw
 _order_release: Final = states.order_release
 _read: Final = standing.read
-_write: Final = tallies._write
+_write: Final = counters._write
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -163,8 +162,6 @@ BUGS: Final[Mapping[str, Bug]] = {
     "a connector that is created again goes on where the last one was": _all(
         patch.object(states, "remove", _keep_cursor)
     ),
-    "a task is given up at its first failure": _all(
-        patch.object(failures, "fail", _for_ever), patch.object(tasks, "fail", _for_ever)
-    ),
-    "what goes is not counted": _all(patch.object(tallies, "_write", _never_less)),
+    "a task is given up at its first failure": _all(patch.object(states, "fail", _for_ever)),
+    "what goes is not counted": _all(patch.object(counters, "_write", _never_less)),
 }

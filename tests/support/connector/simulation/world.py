@@ -12,19 +12,18 @@ from google.protobuf.message import Message
 from quorate.plugin import Rejected, RowEvent, SessionRef, ShardRef
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
+from quorate_connector.families import CURSORS, GROUP, TASKS, key_of
 from quorate_connector.scheduling.controllers import schedule
-from quorate_connector.shard import GROUP
-from quorate_connector.tasks.families import CURSORS, TASKS, key_of
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,
     TARGET_RUNNING,
     TARGET_STOPPED,
     Connector,
-    CreateConnector,
+    CreateConnectorRequest,
     DeleteConnector,
     RestartTasks,
     SetConnectorTarget,
-    UpdateConnector,
+    UpdateConnectorRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_FAILED,
@@ -336,7 +335,7 @@ class World:
 
     async def _update(self) -> None:
         name = self._some_name()
-        command = UpdateConnector(
+        command = UpdateConnectorRequest(
             tenant=TENANT,
             name=name,
             definition=ConnectorCluster.definition(
@@ -355,7 +354,7 @@ class World:
             await self._create(name)
 
     async def _create(self, name: str) -> None:
-        command = CreateConnector(
+        command = CreateConnectorRequest(
             tenant=TENANT,
             name=name,
             definition=ConnectorCluster.definition(2, _FAILURES, 500, _CONNECTORS[name]),

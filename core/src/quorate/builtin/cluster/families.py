@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
-from quorate.v1.cluster_pb2 import Broker
+from quorate.plugin import METADATA_GROUP, keys
 
 GROUP: Final = METADATA_GROUP.name
 BROKERS: Final = "cluster.brokers"
@@ -27,9 +26,3 @@ def broker_of_life(key: bytes) -> bytes:
     """Return the key of the row of the broker whose life this is."""
     name, _ = keys.unpack(key)
     return keys.pack(name)
-
-
-FAMILIES: Final = (
-    # No shard key: there are few brokers, and all of them lie in one shard.
-    ColumnFamily(name=BROKERS, group=GROUP, row=Broker, mirrored=True),
-)

@@ -4,14 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from quorate.plugin import Invalid
-from quorate.v1.cluster_pb2 import (
-    RegisterBroker,
-    RegisterBrokers,
-    SendHeartbeat,
-    SendHeartbeats,
-    UnregisterBroker,
-    UnregisterBrokers,
-)
+from quorate.v1 import cluster_pb2 as pb
 
 LONGEST_TEXT: Final = 255
 #: A page of the longest list fits twice into a message of the default size.
@@ -20,12 +13,11 @@ SHORTEST_TTL_MS: Final = 100
 LONGEST_TTL_MS: Final = 3_600_000
 
 
-def check_registration(command: RegisterBroker, path: str = "") -> None:
-    """Refuse a registration that names nobody, is too large, or has a TTL beyond reason."""
-    check_text(f"{path}name", command.name)
+def check_registration(command: pb.RegisterBroker, path: str) -> None:
+    """Refuse a registration that is too large, or has a TTL beyond reason."""
     check_text(f"{path}cluster_name", command.cluster_name)
     _check_roles(f"{path}roles", command.roles)
-    _check_labels(f"{path}labels", command.labels)
+    check_labels(f"{path}labels", command.labels)
     _check_addresses(f"{path}addresses", command.addresses)
     if command.ttl_ms and not SHORTEST_TTL_MS <= command.ttl_ms <= LONGEST_TTL_MS:
         raise Invalid(
@@ -35,35 +27,24 @@ def check_registration(command: RegisterBroker, path: str = "") -> None:
     size = command.ByteSize()
     if size > LARGEST_REGISTRATION:
         raise Invalid(
-            path.rstrip(".") or "command",
+            path.rstrip("."),
             f"must have at most {LARGEST_REGISTRATION} bytes, not {size}; send fewer roles, "
             "labels or addresses",
         )
 
 
-def check_registrations(command: RegisterBrokers) -> None:
-    """Refuse a batch with a wrong registration, and say which one it is."""
-    for position, broker in enumerate(command.brokers):
-        check_registration(broker, f"brokers[{position}].")
-
-
-def check_process(command: UnregisterBroker | SendHeartbeat, path: str = "") -> None:
-    """Refuse what names no broker, or no registration of it."""
-    check_text(f"{path}name", command.name)
+def check_epoch(command: pb.UnregisterBroker | pb.SendHeartbeat, path: str) -> None:
+    """Refuse what names no registration of a broker."""
     if command.epoch == 0:
         raise Invalid(f"{path}epoch", "must be the epoch that the registration was answered with")
 
 
-def check_leaves(command: UnregisterBrokers) -> None:
-    """Refuse a batch with a wrong item, and say which one it is."""
-    for position, broker in enumerate(command.brokers):
-        check_process(broker, f"brokers[{position}].")
-
-
-def check_heartbeats(command: SendHeartbeats) -> None:
-    """Refuse a batch with a wrong heartbeat, and say which one it is."""
-    for position, heartbeat in enumerate(command.heartbeats):
-        check_process(heartbeat, f"heartbeats[{position}].")
+def check_list(request: pb.ListBrokersRequest) -> None:
+    """Refuse a list of what no broker can have."""
+    check_wanted("cluster_name", request.cluster_name)
+    check_wanted("role", request.role)
+    check_labels("labels", request.labels)
+    check_wanted("page_token", request.page_token)
 
 
 def check_text(field: str, text: str) -> None:
@@ -88,7 +69,8 @@ def _check_roles(field: str, roles: Sequence[str]) -> None:
         raise Invalid(field, "must not name a role twice")
 
 
-def _check_labels(field: str, labels: Mapping[str, str]) -> None:
+def check_labels(field: str, labels: Mapping[str, str]) -> None:
+    """Refuse labels without a name, and what no label can be."""
     for label, value in labels.items():
         check_text(field, label)
         check_wanted(f"{field}[{label}]", value)

@@ -1,12 +1,11 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica."""
+"""The verbs that take thought: a definition becomes a version, and what is bound stays."""
 
 from typing import Final
 
-from quorate.builtin.schema.families import (
+from quorate.builtin.schema.rows import (
     BINDINGS,
     BOUND,
     SCHEMAS,
-    TENANTS,
     VERSIONS,
     binding_key,
     bound_key,
@@ -14,47 +13,24 @@ from quorate.builtin.schema.families import (
     version_key,
 )
 from quorate.builtin.schema.validation import UPDATES
-from quorate.plugin import Rejected, Txn, answer_each, keys
-from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.schema_pb2 import (
-    BindSchema,
-    BindSchemas,
-    CreateSchema,
-    CreateSchemas,
-    DeleteSchema,
-    DeleteSchemas,
-    PutSchema,
-    PutSchemas,
-    Schema,
-    SchemaBinding,
-    SchemaKind,
-    SchemaVersion,
-    UnbindSchema,
-    UnbindSchemas,
-    UpdateSchema,
-    UpdateSchemas,
-)
-from quorate.v1.tenant_pb2 import Tenant
+from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin.resource.tenants import tenant_there
+from quorate.v1 import schema_pb2 as pb
 
 #: One command deletes them all.
 MOST_VERSIONS: Final = 100
 
 
-def create_schema(txn: Txn, command: CreateSchema) -> Schema:
-    """Make a schema, with its first version."""
+def create(txn: Txn, command: pb.CreateSchema) -> pb.Schema:
+    """Create a schema, with its first version."""
     if txn.get(SCHEMAS, schema_key(command.tenant, command.name)) is not None:
         raise Rejected(
             "ALREADY_EXISTS", f"schema {command.name} of {command.tenant} is there already"
         )
-    return _create(txn, command)
+    return _new(txn, command)
 
 
-def create_schemas(txn: Txn, command: CreateSchemas) -> BatchReply:
-    """Make many schemas."""
-    return answer_each(txn, command.schemas, create_schema)
-
-
-def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
+def update(txn: Txn, command: pb.UpdateSchema) -> pb.Schema:
     """Change what is given, if the newest version is the one that is expected."""
     schema = _there(txn, command.tenant, command.name)
     if command.expected_version not in (0, schema.version):
@@ -71,73 +47,52 @@ def update_schema(txn: Txn, command: UpdateSchema) -> Schema:
     return _write(txn, schema)
 
 
-def update_schemas(txn: Txn, command: UpdateSchemas) -> BatchReply:
-    """Change what is given of many schemas."""
-    return answer_each(txn, command.schemas, update_schema)
-
-
-def put_schema(txn: Txn, command: PutSchema) -> Schema:
-    """Make a schema, or replace what is said of it; the same definition is no new version."""
+def put(txn: Txn, command: pb.PutSchema) -> pb.Schema:
+    """Create a schema, or replace what is said of it; the same definition is no new version."""
     stored = txn.get(SCHEMAS, schema_key(command.tenant, command.name))
     if stored is None:
-        return _create(txn, command)
-    schema = Schema.FromString(stored)
+        return _new(txn, command)
+    schema = pb.Schema.FromString(stored)
     if schema.kind != command.kind:
         raise Rejected(
             "FAILED_PRECONDITION",
-            f"schema {command.name} of {command.tenant} is of kind {SchemaKind.Name(schema.kind)}, "
-            "which stays: put another schema",
+            f"schema {command.name} of {command.tenant} is of kind "
+            f"{pb.SchemaKind.Name(schema.kind)}, which stays: put another schema",
         )
     schema.description = command.description
     newest = txn.get(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
-    if SchemaVersion.FromString(newest or b"").definition != command.definition:
+    if pb.SchemaVersion.FromString(newest or b"").definition != command.definition:
         return _add_version(txn, schema, command.definition)
     return _write(txn, schema)
 
 
-def put_schemas(txn: Txn, command: PutSchemas) -> BatchReply:
-    """Make or replace many schemas."""
-    return answer_each(txn, command.schemas, put_schema)
-
-
-def delete_schema(txn: Txn, command: DeleteSchema) -> None:
-    """Delete a schema that is bound to nothing, with all its versions."""
-    if command.missing_ok and txn.get(SCHEMAS, schema_key(command.tenant, command.name)) is None:
-        return
-    schema = _there(txn, command.tenant, command.name)
-    for row in txn.scan(BOUND, *keys.prefix(command.tenant, command.name), limit=1):
+def changed(txn: Txn, before: pb.Schema | None, after: pb.Schema | None) -> None:
+    """Delete the versions of a schema with it; refuse while it is bound."""
+    assert before is not None, "only the deletion is derived"
+    for row in txn.scan(BOUND, *keys.prefix(before.tenant, before.name), limit=1):
         _, _, resource = keys.unpack(row.key)
         raise Rejected(
             "FAILED_PRECONDITION",
-            f"schema {command.name} of {command.tenant} is bound to {resource!r}: unbind it first",
+            f"schema {before.name} of {before.tenant} is bound to {resource!r}: unbind it first",
         )
-    for version in range(1, schema.version + 1):
-        txn.delete(VERSIONS, version_key(command.tenant, command.name, version))
-    txn.delete(SCHEMAS, schema_key(command.tenant, command.name))
+    for version in range(1, before.version + 1):
+        txn.delete(VERSIONS, version_key(before.tenant, before.name, version))
 
 
-def delete_schemas(txn: Txn, command: DeleteSchemas) -> BatchReply:
-    """Delete many schemas."""
-    return answer_each(txn, command.schemas, delete_schema)
-
-
-def bind_schema(txn: Txn, command: BindSchema) -> None:
+def bind(txn: Txn, command: pb.BindSchema) -> None:
     """Bind a schema to a resource; a binding that there is stays as it is."""
     _there(txn, command.tenant, command.name)
-    _check_tenant(txn, command.tenant)
+    tenant_there(txn, command.tenant)
     key = binding_key(command.tenant, command.resource, command.name)
     if txn.get(BINDINGS, key) is None:
-        binding = SchemaBinding(tenant=command.tenant, resource=command.resource, name=command.name)
+        binding = pb.SchemaBinding(
+            tenant=command.tenant, resource=command.resource, name=command.name
+        )
         txn.put(BINDINGS, key, binding.SerializeToString(deterministic=True))
         txn.put(BOUND, bound_key(command.tenant, command.name, command.resource), b"")
 
 
-def bind_schemas(txn: Txn, command: BindSchemas) -> BatchReply:
-    """Make many bindings."""
-    return answer_each(txn, command.bindings, bind_schema)
-
-
-def unbind_schema(txn: Txn, command: UnbindSchema) -> None:
+def unbind(txn: Txn, command: pb.UnbindSchema) -> None:
     """Take a schema off a resource."""
     key = binding_key(command.tenant, command.resource, command.name)
     if txn.get(BINDINGS, key) is None:
@@ -151,23 +106,9 @@ def unbind_schema(txn: Txn, command: UnbindSchema) -> None:
     txn.delete(BOUND, bound_key(command.tenant, command.name, command.resource))
 
 
-def unbind_schemas(txn: Txn, command: UnbindSchemas) -> BatchReply:
-    """Take many bindings away."""
-    return answer_each(txn, command.bindings, unbind_schema)
-
-
-def _check_tenant(txn: Txn, name: str) -> None:
-    """Refuse something new for a tenant that is not there or is being deleted."""
-    value = txn.get(TENANTS, keys.pack(name))
-    if value is None:
-        raise Rejected("NOT_FOUND", f"there is no tenant {name}: create it first")
-    if Tenant.FromString(value).deleting_at_ms:
-        raise Rejected("FAILED_PRECONDITION", f"tenant {name} is being deleted: it takes nothing")
-
-
-def _create(txn: Txn, command: CreateSchema | PutSchema) -> Schema:
-    _check_tenant(txn, command.tenant)
-    schema = Schema(
+def _new(txn: Txn, command: pb.CreateSchema | pb.PutSchema) -> pb.Schema:
+    tenant_there(txn, command.tenant)
+    schema = pb.Schema(
         tenant=command.tenant,
         name=command.name,
         kind=command.kind,
@@ -177,14 +118,14 @@ def _create(txn: Txn, command: CreateSchema | PutSchema) -> Schema:
     return _add_version(txn, schema, command.definition)
 
 
-def _there(txn: Txn, tenant: str, name: str) -> Schema:
+def _there(txn: Txn, tenant: str, name: str) -> pb.Schema:
     value = txn.get(SCHEMAS, schema_key(tenant, name))
     if value is None:
         raise Rejected("NOT_FOUND", f"there is no schema {name} of {tenant}")
-    return Schema.FromString(value)
+    return pb.Schema.FromString(value)
 
 
-def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
+def _add_version(txn: Txn, schema: pb.Schema, definition: bytes) -> pb.Schema:
     if schema.version >= MOST_VERSIONS:
         raise Rejected(
             "RESOURCE_EXHAUSTED",
@@ -192,7 +133,7 @@ def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
             "the most there can be: create another schema",
         )
     schema.version += 1
-    version = SchemaVersion(
+    version = pb.SchemaVersion(
         tenant=schema.tenant,
         name=schema.name,
         version=schema.version,
@@ -208,7 +149,7 @@ def _add_version(txn: Txn, schema: Schema, definition: bytes) -> Schema:
     return _write(txn, schema)
 
 
-def _write(txn: Txn, schema: Schema) -> Schema:
+def _write(txn: Txn, schema: pb.Schema) -> pb.Schema:
     schema.updated_at_ms = txn.proposed_at_ms
     key = schema_key(schema.tenant, schema.name)
     txn.put(SCHEMAS, key, schema.SerializeToString(deterministic=True))

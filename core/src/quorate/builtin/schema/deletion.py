@@ -1,78 +1,41 @@
-"""The part of the domain in the deletion of a tenant: its schemas and bindings are deleted."""
+"""The part of the domain in the deletion of a tenant: its bindings go, and then its schemas."""
 
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.builtin.schema.families import GROUP, TENANTS
-from quorate.builtin.tenant.api import TenantCascade, erase_waiting
-from quorate.plugin import Controller, Extension, NodeApi, ShardRef
-from quorate.v1.schema_pb2 import (
-    DeleteSchema,
-    DeleteSchemas,
-    ListSchemaBindings,
-    ListSchemas,
-    SchemaBindingPage,
-    SchemaPage,
-    UnbindSchema,
-    UnbindSchemas,
-)
+from quorate.plugin import NodeApi, keys
+from quorate.plugin.resource import Resource, bind, holding_of
+from quorate.plugin.resource.reading import Reads
+from quorate.plugin.resource.tenants import Holding
+from quorate.v1 import schema_pb2 as pb
 
-#: The domain's name in the rows of tenants that are being deleted.
-CASCADE: Final = "schema"
 #: Schemas of one command: each may have a hundred versions.
 _SCHEMAS: Final = 20
-_BINDINGS: Final = 1_000
 
 
-async def holds(node: NodeApi, tenant: str) -> bool:
-    """Tell whether a tenant has schemas; only these have bindings."""
-    page = await _schemas(node, tenant, limit=1)
-    return bool(page.schemas)
+def holdings(
+    schemas: Resource[pb.Schema], bindings: Resource[pb.SchemaBinding]
+) -> tuple[Holding, Holding]:
+    """Return how the rows of a tenant are found and deleted."""
+    whole, bound = holding_of(schemas), Reads(bind(bindings))
+
+    async def few(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
+        async for page in whole.keys_of(node, tenant):
+            for first in range(0, len(page), _SCHEMAS):
+                yield page[first : first + _SCHEMAS]
+
+    bound_rows = Holding(keys_of=bound.keys_of, erase=_unbind)
+    return bound_rows, replace(whole, keys_of=few)
 
 
-async def delete_of_tenants(node: NodeApi, shard: ShardRef) -> None:
-    """Delete the schemas of every tenant that waits for it."""
-    await erase_waiting(node, shard, CASCADE, _erasure)
-
-
-async def _erasure(node: NodeApi, tenant: str) -> Message | None:
-    """Return the next command that deletes something of a tenant; None: nothing is left."""
-    query = ListSchemaBindings(tenant=tenant, limit=_BINDINGS)
-    [bound] = [page async for page in node.query(query, SchemaBindingPage)]
-    if bound.bindings:
-        return UnbindSchemas(
-            bindings=[
-                UnbindSchema(
-                    tenant=each.tenant, resource=each.resource, name=each.name, missing_ok=True
-                )
-                for each in bound.bindings
-            ]
+def _unbind(_: NodeApi, found: Sequence[bytes]) -> Message:
+    bindings = []
+    for key in found:
+        tenant, resource, name = map(str, keys.unpack(key))
+        bindings.append(
+            pb.UnbindSchema(tenant=tenant, resource=resource, name=name, missing_ok=True)
         )
-    found = await _schemas(node, tenant, limit=_SCHEMAS)
-    if not found.schemas:
-        return None
-    return DeleteSchemas(
-        schemas=[
-            DeleteSchema(tenant=each.tenant, name=each.name, missing_ok=True)
-            for each in found.schemas
-        ]
-    )
-
-
-async def _schemas(node: NodeApi, tenant: str, *, limit: int) -> SchemaPage:
-    query = ListSchemas(tenant=tenant, limit=limit)
-    [page] = [page async for page in node.query(query, SchemaPage)]
-    return page
-
-
-DELETION: Final = Controller(
-    name="schema.tenant_deletion",
-    group=GROUP,
-    run_once=delete_of_tenants,
-    interval_s=10.0,
-    wake_on=(TENANTS,),
-)
-TAKES_PART: Final = Extension(
-    point="tenant.cascades", name=CASCADE, value=TenantCascade(holds=holds)
-)
+    return pb.UnbindSchemas(bindings=bindings)

@@ -1,69 +1,127 @@
-"""What the domain declares: every hook that it implements, and nothing else."""
+"""What the domain declares: schemas in numbered versions, and what they are bound to."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.builtin.schema import apply, deletion, families, service, vocabulary
+from quorate.builtin.schema import apply, validation
+from quorate.builtin.schema.deletion import holdings
+from quorate.builtin.schema.reads import QUERIES, SchemaReads
+from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
 from quorate.plugin import (
     ColumnFamily,
-    Command,
     Controller,
-    DataRoute,
     Extension,
     ExtensionPoint,
-    GrpcService,
     Query,
+    Resource,
     Timer,
+    Verb,
     hookimpl,
 )
-from quorate.v1 import schema_pb2 as commands
+from quorate.plugin.resource import bind, tenant_deletion
+from quorate.v1 import schema_pb2 as pb
 
-_TENANTS: Final = (families.TENANTS,)
+_SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
+#: Of one item, and of many.
+_FORMS: Final = ("", "Batch")
+_ORDER: Final[dict[str, Any]] = {"tenant": "acme", "name": "order"}
+_PARCEL: Final[dict[str, Any]] = {"tenant": "acme", "name": "parcel"}
+_JSON: Final = pb.SCHEMA_KIND_JSON
+
+SCHEMA: Final = Resource(
+    family=SCHEMAS,
+    row=pb.Schema,
+    service=_SERVICE,
+    serves=(
+        *(f"{verb}{form}" for verb in ("Create", "Update", "Put", "Delete") for form in _FORMS),
+        "Get",
+        "List",
+    ),
+    servicer=SchemaReads,
+    key=("tenant", "name"),
+    tenant="tenant",
+    changed=apply.changed,
+    # `_DELETION` does it: the versions of a thousand schemas are too much for one command.
+    cascade=False,
+    cli=False,
+    table=False,
+    verbs={
+        "Create": Verb(
+            apply=apply.create,
+            check=validation.check_new,
+            examples=(
+                pb.CreateSchema(**_PARCEL, kind=pb.SCHEMA_KIND_AVRO, definition=b'"string"'),
+                pb.CreateSchema(**_ORDER, kind=_JSON, definition=b"{}"),
+            ),
+        ),
+        "Update": Verb(
+            apply=apply.update,
+            check=validation.check_update,
+            examples=(
+                pb.UpdateSchema(**_PARCEL, definition=b'"bytes"'),
+                pb.UpdateSchema(**_ORDER, definition=b"[]", expected_version=1),
+            ),
+        ),
+        "Put": Verb(
+            apply=apply.put,
+            check=validation.check_new,
+            examples=(
+                pb.PutSchema(**_ORDER, kind=_JSON, definition=b"[1]", description="Orders."),
+            ),
+        ),
+        "Delete": Verb(examples=(pb.DeleteSchema(**_PARCEL),)),
+    },
+)
+
+BINDING: Final = Resource(
+    family=BINDINGS,
+    row=pb.SchemaBinding,
+    service=_SERVICE,
+    serves=("Bind", "BindBatch", "Unbind", "UnbindBatch", "ListBindings"),
+    servicer=SchemaReads,
+    key=("tenant", "resource", "name"),
+    tenant="tenant",
+    check_key={"resource": validation.check_resource},
+    cascade=False,
+    cli=False,
+    table=False,
+    verbs={
+        "Bind": Verb(
+            apply=apply.bind, examples=(pb.BindSchema(**_ORDER, resource="topics/orders"),)
+        ),
+        "Unbind": Verb(
+            apply=apply.unbind, examples=(pb.UnbindSchema(**_ORDER, resource="topics/orders"),)
+        ),
+    },
+)
+
+
+_DELETION: Final = tenant_deletion("schema", [bind(SCHEMA)], holdings(SCHEMA, BINDING), GROUP)
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return [SCHEMA, BINDING]
 
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return vocabulary.COMMANDS
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
     return [
-        DataRoute(message=commands.CreateSchema, apply=apply.create_schema, reads=_TENANTS),
-        DataRoute(message=commands.CreateSchemas, apply=apply.create_schemas, reads=_TENANTS),
-        DataRoute(message=commands.PutSchema, apply=apply.put_schema, reads=_TENANTS),
-        DataRoute(message=commands.PutSchemas, apply=apply.put_schemas, reads=_TENANTS),
-        DataRoute(message=commands.UpdateSchema, apply=apply.update_schema),
-        DataRoute(message=commands.UpdateSchemas, apply=apply.update_schemas),
-        DataRoute(message=commands.DeleteSchema, apply=apply.delete_schema),
-        DataRoute(message=commands.DeleteSchemas, apply=apply.delete_schemas),
-        DataRoute(message=commands.BindSchema, apply=apply.bind_schema, reads=_TENANTS),
-        DataRoute(message=commands.BindSchemas, apply=apply.bind_schemas, reads=_TENANTS),
-        DataRoute(message=commands.UnbindSchema, apply=apply.unbind_schema),
-        DataRoute(message=commands.UnbindSchemas, apply=apply.unbind_schemas),
+        ColumnFamily(name=VERSIONS, group=GROUP, row=pb.SchemaVersion),
+        ColumnFamily(name=BOUND, group=GROUP),
     ]
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return vocabulary.QUERIES
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.SCHEMA]
+    return (*QUERIES, *_DELETION.queries)
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [deletion.DELETION]
+    return _DELETION.controllers
 
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [deletion.TAKES_PART]
+    return _DELETION.extensions

@@ -187,6 +187,13 @@ FIGURES: Final[Sequence[Figure[Replicas]]] = (
         read=_each(lambda replica: replica.shard.evaluator.failures),
     ),
     Figure(
+        name="quorate_apply_slow_writes_total",
+        kind="counter",
+        help="Writes whose handlers ran for more than 250 ms since the node started.",
+        labels=_SHARD,
+        read=_each(lambda replica: replica.shard.evaluator.slow),
+    ),
+    Figure(
         name="quorate_apply_turn_seconds",
         kind="histogram",
         help="Time of a turn, in which nothing else runs on the node: entries applied and stored.",

@@ -17,10 +17,9 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from quorate.plugin import keys
-from quorate.plugin.declarations import constant_key
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.declaration import Resource, Verb
-from quorate.plugin.singles import is_repeated
+from quorate.plugin.singles import COMMAND, is_repeated
 from quorate.plugin.updates import UPDATE_MASK
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -137,7 +136,8 @@ class Binding:
         """What has the fields of the key: a row, or what is answered in its place."""
         resource = self.resource
         known = resource.row.DESCRIPTOR.fields_by_name
-        if resource.answer is None or all(name in known for name in resource.key):
+        whole = all(name.partition(".")[0] in known for name in resource.key)
+        if resource.answer is None or whole:
             return resource.row
         return resource.answer
 
@@ -162,7 +162,7 @@ class Binding:
         """Return the shard key of a row's key."""
         count = len(self.resource.shard_by)
         if not count:
-            return constant_key
+            return self._only_shard
         if count == len(self.resource.key):
             return bytes
         return lambda key: keys.pack(*keys.unpack(key)[:count])
@@ -171,7 +171,7 @@ class Binding:
         """Return the shard key of a verb's items."""
         fields = self.resource.shard_by
         if not fields:
-            return constant_key
+            return self._only_shard
         key_of = self.key_of_item(write)
         if len(fields) == len(self.resource.key):
             return key_of
@@ -180,11 +180,28 @@ class Binding:
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
 
+    def _only_shard(self, _: object) -> bytes:
+        return self.resource.shard_key
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """What requests call the parts of the key."""
+        return tuple(name.rpartition(".")[2] for name in self.resource.key)
+
+    def holder_in(self, kind: Any) -> str:
+        """Return the field of a message that holds the key, as one of the row does; "": none."""
+        row = self.resource.row.DESCRIPTOR.fields_by_name
+        root = row.get(self.resource.key[0].rpartition(".")[0])
+        if root is None:
+            return ""
+        named = (each for each in kind.fields if each.message_type is root.message_type)
+        return str(next(named).name)
+
     def named(self, item: Any) -> str:
         """Return how messages name a row: its name, and what that is of."""
         if isinstance(item, str):
             return item
-        get = [str(getattr(item, name)) for name in self.resource.key]
+        get = [str(attrgetter(name)(item)) for name in self.resource.key]
         return " of ".join(reversed(get))
 
     @cached_property
@@ -277,12 +294,14 @@ class _Binder:
         )
 
     def _check_fields(self) -> None:
-        resource, known = self._resource, dict(self._row.fields_by_name)
+        resource, known = self._resource, self._row.fields_by_name
+        # Rows need not repeat what their keys say.
+        beside: set[str] = set()
         if resource.answer is not None:
-            known |= resource.answer.DESCRIPTOR.fields_by_name
+            beside |= set(resource.answer.DESCRIPTOR.fields_by_name)
         for method in self._methods.values():
             if self._verb(method.name) == "Get":
-                known |= method.input_type.fields_by_name
+                beside |= set(method.input_type.fields_by_name)
         if not resource.key:
             self._problem("has no key", "name the fields of the row that make it up")
         for what, names in (
@@ -292,7 +311,8 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                if name not in known:
+                valid = FieldMask(paths=[name]).IsValidForDescriptor(self._row)
+                if not valid and name not in beside:
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         f"use one of {', '.join(known)}",
@@ -305,21 +325,20 @@ class _Binder:
             self._problem("has a limit and no tenant", "name the field of the tenant")
 
     def _verb(self, name: str) -> str:
-        """Return the verb of a method: its name without `Batch`, the row's name and its plural."""
+        """Return the verb of a method: its name without `Batch`, the row's name and its plural.
+
+        Of a row's name its last word is enough, as `Group` of `SubscriptionGroup`.
+        """
         name = name.removesuffix(_BATCH)
         if name.endswith("s") and name[:-1] in self._methods:
             name = name[:-1]
         if name in self._resource.verbs:
             return name
-        for noun in (plural(self._row.name), self._row.name):
+        last = spaced(self._row.name).split()[-1].capitalize()
+        for noun in (plural(self._row.name), self._row.name, plural(last), last):
             if name.endswith(noun) and name != noun:
                 name = name.removesuffix(noun)
                 break
-        for verb in _READS:
-            # The end of a noun will do: `ListMembers` lists rows of SharedGroupMember.
-            rest = name.removeprefix(verb)
-            if rest != name and rest and plural(self._row.name).endswith(rest):
-                return verb
         return _ALIASES.get(name, name)
 
     def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:
@@ -466,8 +485,10 @@ def wrong_row(check: Callable[[Any, str], None]) -> Callable[[Message], None]:
 
 def renamed(invalid: Invalid, write: Write, holder: str) -> Invalid:
     """Return what is wrong with the one item of a batch as its single request has it."""
-    path = f"{write.field}[0]."
-    rest = invalid.field.removeprefix(path)
+    path = f"{write.field}[0]"
+    if invalid.field == path:
+        return Invalid(holder or COMMAND, invalid.reason)
+    rest = invalid.field.removeprefix(f"{path}.")
     if rest == invalid.field:
         return invalid
     return Invalid(f"{holder}.{rest}" if holder else rest, invalid.reason)

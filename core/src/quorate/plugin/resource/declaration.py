@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from google.protobuf.message import Message
 
 from quorate.plugin.checking import LARGEST_PAGE
-from quorate.plugin.declarations import METADATA_GROUP, Access, Table
+from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, Access, Table
 from quorate.plugin.node import Caller, NodeApi
 from quorate.plugin.transaction import Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -36,12 +36,15 @@ class Verb:
     #: Carries out the whole command, in place of `apply`: for a hot path, and for what a command
     #: says beside its items.
     apply_all: Callable[[Txn, Any], BatchReply] | None = None
-    #: A method of the resource's servicer carries the verb out: there is no command of that name.
+    #: A method of the resource's servicer carries the verb out. With `apply` or `apply_all` it has
+    #: a command to propose, which clients do not send; else there is none of that name.
     by_hand: bool = False
     #: What an item is answered with, where that is not the row.
     reply: type[Message] | None = None
     #: The key of an item, where it has not the fields of the row's key.
     key: Callable[[Any], bytes] | None = None
+    #: The items of one command may name a row more than once: `apply` takes them in their order.
+    repeats: bool = False
     #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
     check: Callable[[Any, str], None] | None = None
     #: Refuses the whole command: then one wrong item refuses the others, unless `check`, too, is
@@ -77,12 +80,15 @@ class Resource(Generic[R]):
     row: type[R]
     #: `DESCRIPTOR.services_by_name["XService"]`: its methods are bound by their names.
     service: ServiceDescriptor
-    #: The fields of the row that make up its key, in the order in which rows are listed.
+    #: The fields of the row that make up its key, in the order in which rows are listed; of a
+    #: message within the row as in `id.tenant`.
     key: tuple[str, ...]
     #: The group of the family.
     group: str = METADATA_GROUP.name
     #: The first fields of the key, by which rows are spread over shards; none: one shard has all.
     shard_by: tuple[str, ...] = ()
+    #: Without `shard_by`: the shard key of all rows, which lie in one shard together.
+    shard_key: bytes = CONSTANT_KEY
     #: What one row is called in messages; "": the name of the row's message in small letters.
     noun: str = ""
     #: The field that names the tenant: it must be there and is deleted with its rows.
@@ -93,13 +99,16 @@ class Resource(Generic[R]):
     check: Callable[[Any, str], None] | None = None
     #: What parts of the key must be; text that is not named here must be a name.
     check_key: Mapping[str, CheckField] = field(default_factory=dict)
+    #: Refuses a list whose conditions no row can meet, whatever is stored.
+    check_list: Callable[[Any], None] | None = None
+    #: The reason with which a row that is not there is refused.
+    missing: str = "NOT_FOUND"
     #: Fields that callers do not set; `created_at_ms` and `updated_at_ms` are among them anyhow.
     internal: tuple[str, ...] = ()
     #: Called before a row is written or deleted, with the row before and after, or None. It may
     #: complete the row, write what goes with it, and refuse by `Rejected` before it writes.
     changed: Callable[[Txn, R | None, R | None], None] | None = None
-    #: A request's further conditions: refuses by `Invalid` what no list can be asked for, and
-    #: returns what says whether a row is wanted, or None: then all are.
+    #: A request's further conditions: returns what says whether a row is wanted, or None.
     keep: Callable[[Any], Callable[[R], bool] | None] | None = None
     #: Rows for the conformance kit and the reference, of different keys.
     examples: tuple[R, ...] = ()
@@ -115,6 +124,8 @@ class Resource(Generic[R]):
     answer: type[Message] | None = None
     #: The most keys of one lookup; less for large rows, which fit into one message together.
     lookups: int = LARGEST_PAGE
+    #: The most rows that one command deletes with their tenant; less where much goes with each.
+    deletions: int = LARGEST_PAGE
     #: As in `ColumnFamily`.
     mirrored: bool = False
     #: As in `ColumnFamily`.

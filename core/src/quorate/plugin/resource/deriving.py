@@ -95,7 +95,8 @@ def holding_of(resource: Resource[Any]) -> Holding:
 
     async def keys_of(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
         async for page in reads.keys_of(node, tenant):
-            yield page
+            for first in range(0, len(page), resource.deletions):
+                yield page[first : first + resource.deletions]
 
     if callable(resource.cascade):
         return Holding(keys_of=keys_of, erase=resource.cascade)
@@ -124,7 +125,9 @@ def tenant_deletion(
     if not holdings:
         return Derived()
     groups = list(dict.fromkeys([*(each.resource.group for each in held), *filter(None, [group])]))
-    package = held[0].resource.row.DESCRIPTOR.file.package if held else f"quorate_{plugin}.v1"
+    package = (
+        bindings[0].resource.row.DESCRIPTOR.file.package if bindings else f"quorate_{plugin}.v1"
+    )
     asked = [
         derived_message(package, f"Knows{plugin.title()}Tenant{each.title()}", KnowsTenant)
         for each in (part.replace("_", "") for part in groups)
@@ -165,7 +168,7 @@ def tenant_deletion(
 def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
     for binding in bindings:
         resource = binding.resource
-        shard_key = binding.shard_of if resource.shard_by else None
+        shard_key = binding.shard_of if resource.shard_by or resource.shard_key else None
         yield ColumnFamily(
             name=resource.family,
             group=resource.group,
@@ -180,7 +183,7 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
             yield ColumnFamily(
                 name=counts_family(resource.family),
                 group=resource.group,
-                shard_key=bytes if resource.shard_by else None,
+                shard_key=bytes if resource.shard_by else shard_key,
             )
 
 
@@ -188,7 +191,8 @@ def _writes(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, Write]]:
     for binding in bindings:
         # What deletes comes last, so that the examples of the others find their rows.
         for write in sorted(binding.writes.values(), key=_order):
-            if not write.spec.by_hand:
+            spec = write.spec
+            if not spec.by_hand or spec.apply is not None or spec.apply_all is not None:
                 yield binding, write
 
 
@@ -203,7 +207,7 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
     key_of = binding.key_of_item(write)
     spec = write.spec
     named = write.item is None or spec.key is not None or all(map(write.has, binding.resource.key))
-    called = bool(write.batches or write.singles)
+    called = bool(write.batches or write.singles) and not spec.by_hand
     return Command(
         message=write.command,
         group=binding.resource.group,
@@ -211,7 +215,7 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
             get=write.items,
             shard_key=binding.shard_of_item(write),
             make=lambda whole, items: write.of(items, whole),
-            key=key_of if named else None,
+            key=key_of if named and not spec.repeats else None,
         ),
         validate=validate_of(binding, write),
         admit=spec.admit,

@@ -339,7 +339,8 @@ def _compare(binding: Binding, item: Any, found: Row | None) -> None:
 
 
 def _missing(binding: Binding, item: Any) -> NoReturn:
-    raise Rejected("NOT_FOUND", f"there is no {binding.noun} {binding.named(item)}")
+    missing = binding.resource.missing
+    raise Rejected(missing, f"there is no {binding.noun} {binding.named(item)}")
 
 
 def count_less(binding: Binding, txn: Txn, tenant: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -110,7 +112,7 @@ class Reads:
         if self._lists is None:
             return ()
         known = self.binding.resource.row.DESCRIPTOR.fields_by_name
-        leading = set(self.binding.resource.key[:-1])
+        leading = set(self.binding.parts[:-1])
         return tuple(
             (each.name, each.has_presence)
             for each in self._lists.request.DESCRIPTOR.fields
@@ -156,10 +158,15 @@ class Reads:
     async def get(self, node: NodeApi, read: Read, request: Any) -> bytes:
         """Return the one row that a request names, in its wire form."""
         binding = self.binding
-        check_key_of(binding, request, "")
-        [row] = await self.rows(node, [binding.key_of(request)], request)
+        holder = binding.holder_in(request.DESCRIPTOR)
+        named = getattr(request, holder) if holder else request
+        values = [getattr(named, part) for part in binding.parts]
+        for name, part, value in zip(binding.resource.key, binding.parts, values, strict=True):
+            check_part(binding, name, value, f"{holder}.{part}" if holder else part)
+        [row] = await self.rows(node, [keys.pack(*values)], request)
         if row is None:
-            raise Rejected("NOT_FOUND", f"there is no {binding.noun} {binding.named(request)}")
+            shown_as = " of ".join(map(str, reversed(values)))
+            raise Rejected(binding.resource.missing, f"there is no {binding.noun} {shown_as}")
         return shown(binding)(row.key, row.value, row.revision)
 
     async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
@@ -187,11 +194,12 @@ class Reads:
         """Return a page of rows in its wire form."""
         size = getattr(request, "page_size", 0)
         check_page_size("page_size", size)
+        if self.binding.resource.check_list is not None:
+            self.binding.resource.check_list(request)
         start, end, shard_key = self.range_of(request)
         token = request.page_token
-        if len(token) > LONGEST_KEY:
-            raise Invalid("page_token", "is none that a page was answered with")
         if token:
+            _check_token(token)
             start = max(start, keys.behind(token))
         rows, token, age_ms = await self._page(node, request, start, end, shard_key, size or PAGE)
         show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
@@ -232,10 +240,12 @@ class Reads:
     async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys that begin with these parts, page by page."""
         start, end = keys.prefix(*leading) if leading else _ALL
+        resource = self.binding.resource
+        shard_key = None if resource.shard_by else resource.shard_key
         token = b"\0"
         while token:
             rows, token, _ = await self._page(
-                node, None, start, end, None, LARGEST_PAGE, keys_only=True
+                node, None, start, end, shard_key, LARGEST_PAGE, keys_only=True
             )
             if rows:
                 yield [row.key for row in rows]
@@ -247,7 +257,7 @@ class Reads:
         Refuses parts of the key that leave out one before them.
         """
         binding = self.binding
-        leading = binding.resource.key[:-1]
+        *leading, last = binding.parts
         known = request.DESCRIPTOR.fields_by_name
         given: list[Any] = []
         for position, name in enumerate(leading):
@@ -259,17 +269,19 @@ class Reads:
                 raise Invalid(name, f"must be empty when no {before} is given")
             check_part(binding, name, value, name)
             given.append(value)
-        prefix = getattr(request, "prefix", "")
+        field = f"{last}_prefix" if f"{last}_prefix" in known else "prefix"
+        prefix = getattr(request, field, "")
         if prefix and len(given) < len(leading):
-            raise Invalid("prefix", f"must be empty when no {leading[len(given)]} is given")
+            raise Invalid(field, f"must be empty when no {leading[len(given)]} is given")
         if prefix:
-            check_text("prefix", prefix, LONGEST_KEY)
+            check_text(field, prefix, LONGEST_KEY)
             start, end = keys.opening(*given, prefix)
         else:
             start, end = keys.prefix(*given) if given else _ALL
         count = len(binding.resource.shard_by)
-        shard_key = keys.pack(*given[:count]) if len(given) >= count else None
-        return start, end, shard_key
+        if not count:
+            return start, end, binding.resource.shard_key
+        return start, end, keys.pack(*given[:count]) if len(given) >= count else None
 
     async def _page(
         self,
@@ -321,7 +333,7 @@ async def read_rows(
 def check_key_of(binding: Binding, item: Any, path: str) -> None:
     """Refuse what cannot be the key of a row."""
     for name in binding.resource.key:
-        check_part(binding, name, getattr(item, name), f"{path}{name}")
+        check_part(binding, name, attrgetter(name)(item), f"{path}{name}")
 
 
 def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
@@ -331,6 +343,15 @@ def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
         check(path, value)
     elif isinstance(value, str):
         check_name(path, value)
+
+
+def _check_token(token: bytes) -> None:
+    """Refuse what is no key of a row, with which a page could have ended."""
+    if len(token) <= LONGEST_KEY:
+        with suppress(ValueError, IndexError):
+            keys.unpack(token)
+            return
+    raise Invalid("page_token", "is none that a page was answered with")
 
 
 def _freshness(request: Any) -> tuple[Consistency, int]:

@@ -26,7 +26,7 @@ def get_row(reader: Reader, resource: Resource[R], item: Any) -> R:
     row = find_row(reader, resource, item)
     if row is None:
         binding = bind(resource)
-        raise Rejected("NOT_FOUND", f"there is no {binding.noun} {binding.named(item)}")
+        raise Rejected(resource.missing, f"there is no {binding.noun} {binding.named(item)}")
     return row
 
 

@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.client import AsyncClient, Blocking, Client, blocking, iterating
+from google.protobuf.message import Message
+from quorate.client import AsyncClient, Blocking, Client, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_connector.client import reading
-from quorate_connector.client.reading import Listing
-from quorate_connector.client.tasks import SyncTasks, Tasks
-from quorate_connector.client.workers import SyncWorkers, Workers
-from quorate_connector.v1.connectors_pb2 import (
-    TARGET_PAUSED,
-    TARGET_RUNNING,
-    TARGET_STOPPED,
-    Connector,
-    ConnectorName,
-    ConnectorTypeInfo,
-    CreateConnectorRequest,
-    CreateConnectorsRequest,
-    DeleteConnector,
-    DeleteConnectorsRequest,
-    GetConnectorRequest,
-    ListConnectorsRequest,
-    ListConnectorsResponse,
-    ListTypesRequest,
-    ListTypesResponse,
-    ListVersionsRequest,
-    ListVersionsResponse,
-    PutConnectorRequest,
-    PutConnectorsRequest,
-    RestartTasks,
-    RollBackConnectorRequest,
-    SetConnectorTarget,
-    Target,
-    UpdateConnectorRequest,
-    UpdateConnectorsRequest,
-    Version,
-)
+from quorate_connector.client.tasks import SyncTasks, SyncWorkers, Tasks, Workers
+from quorate_connector.families import GROUP, SHARD_KEY
+from quorate_connector.resources import CONNECTOR
+from quorate_connector.v1 import connectors_pb2 as pb
 
-_SERVICE: Final = "/quorate_connector.v1.ConnectorService/"
-_CONNECTORS: Final[Listing[ListConnectorsRequest, ListConnectorsResponse, Connector]] = Listing(
-    f"{_SERVICE}List",
-    ListConnectorsResponse,
-    lambda page: (page.connectors, page.next_page_token),
-)
+R = TypeVar("R", bound=Message)
 
 
 class Connectors:
@@ -55,114 +23,127 @@ class Connectors:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[pb.Connector]] = Records(q, CONNECTOR)
         #: What became of the tasks, and how far they have come.
         self.tasks: Final = Tasks(q)
         #: Who runs the tasks.
         self.workers: Final = Workers(q)
 
-    async def create(self, request: CreateConnectorRequest) -> Connector:
+    async def create(self, request: pb.CreateConnectorRequest) -> pb.Connector:
         """Create a connector, whose tasks begin at once unless `target` says something else.
 
         Raises `InvalidError` when its configuration is not what its type wants.
         """
-        return await reading.call(self._q, f"{_SERVICE}Create", request, Connector)
+        return await self._call("Create", request, pb.Connector)
 
-    async def update(self, request: UpdateConnectorRequest) -> Connector:
+    async def create_many(self, requests: Iterable[pb.CreateConnectorRequest]) -> BatchReply:
+        """Create at most 1,000; the reply names those that were refused by their positions."""
+        request = pb.CreateConnectorsRequest(connectors=requests)
+        return await self._call("CreateBatch", request, BatchReply)
+
+    async def update(self, request: pb.UpdateConnectorRequest) -> pb.Connector:
         """Change what is given of a definition, with which the tasks start again.
 
         Given is what is not empty, or what `update_mask` names.
         """
-        return await reading.call(self._q, f"{_SERVICE}Update", request, Connector)
+        return await self._call("Update", request, pb.Connector)
 
-    async def put(self, request: PutConnectorRequest) -> Connector:
-        """Create a connector, or replace the definition of the one of that name."""
-        return await reading.call(self._q, f"{_SERVICE}Put", request, Connector)
-
-    async def put_many(self, requests: Iterable[PutConnectorRequest]) -> BatchReply:
-        """Create or replace at most 1,000; the reply names those that were refused."""
-        request = PutConnectorsRequest(connectors=requests)
-        return await reading.call(self._q, f"{_SERVICE}PutBatch", request, BatchReply)
-
-    async def create_many(self, requests: Iterable[CreateConnectorRequest]) -> BatchReply:
-        """Create at most 1,000; the reply names those that were refused by their positions."""
-        request = CreateConnectorsRequest(connectors=requests)
-        return await reading.call(self._q, f"{_SERVICE}CreateBatch", request, BatchReply)
-
-    async def update_many(self, requests: Iterable[UpdateConnectorRequest]) -> BatchReply:
+    async def update_many(self, requests: Iterable[pb.UpdateConnectorRequest]) -> BatchReply:
         """Change at most 1,000; the reply names those that were refused."""
-        request = UpdateConnectorsRequest(connectors=requests)
-        return await reading.call(self._q, f"{_SERVICE}UpdateBatch", request, BatchReply)
+        request = pb.UpdateConnectorsRequest(connectors=requests)
+        return await self._call("UpdateBatch", request, BatchReply)
 
-    async def delete_many(
-        self, names: Iterable[tuple[str, str]], *, missing_ok: bool = False
-    ) -> BatchReply:
-        """Delete at most 1,000 by tenant and name; the reply names those that were refused."""
-        named = [
-            ConnectorName(tenant=tenant, name=name, missing_ok=missing_ok) for tenant, name in names
-        ]
-        request = DeleteConnectorsRequest(connectors=named)
-        return await reading.call(self._q, f"{_SERVICE}DeleteBatch", request, BatchReply)
+    async def put(self, request: pb.PutConnectorRequest) -> pb.Connector:
+        """Create a connector, or replace the definition of the one of that name."""
+        return await self._call("Put", request, pb.Connector)
 
-    async def roll_back(
-        self, tenant: str, name: str, version: int, *, discard_progress: bool = False
-    ) -> Connector:
-        """Make an earlier definition the newest again."""
-        request = RollBackConnectorRequest(
-            tenant=tenant, name=name, version=version, discard_progress=discard_progress
-        )
-        return await reading.call(self._q, f"{_SERVICE}RollBack", request, Connector)
+    async def put_many(self, requests: Iterable[pb.PutConnectorRequest]) -> BatchReply:
+        """Create or replace at most 1,000; the reply names those that were refused."""
+        request = pb.PutConnectorsRequest(connectors=requests)
+        return await self._call("PutBatch", request, BatchReply)
 
     async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> None:
         """Delete a connector with its tasks, their progress and their history.
 
         CONNECTOR_NOT_FOUND if there is none, unless `missing_ok`.
         """
-        command = DeleteConnector(tenant=tenant, name=name, missing_ok=missing_ok)
-        await self._q.execute(command, Empty)
+        item = pb.DeleteConnector(tenant=tenant, name=name, missing_ok=missing_ok)
+        await self._q.execute(item, Empty)
 
-    async def get(self, tenant: str, name: str) -> Connector | None:
+    async def delete_many(
+        self, names: Iterable[tuple[str, str]], *, missing_ok: bool = False
+    ) -> BatchReply:
+        """Delete at most 1,000 by tenant and name; the reply names those that were refused."""
+        items = [
+            pb.DeleteConnector(tenant=tenant, name=name, missing_ok=missing_ok)
+            for tenant, name in names
+        ]
+        request = pb.DeleteConnectorsRequest(connectors=items)
+        return await self._call("DeleteBatch", request, BatchReply)
+
+    async def roll_back(
+        self, tenant: str, name: str, version: int, *, discard_progress: bool = False
+    ) -> pb.Connector:
+        """Make an earlier definition the newest again."""
+        request = pb.RollBackConnectorRequest(
+            tenant=tenant, name=name, version=version, discard_progress=discard_progress
+        )
+        return await self._call("RollBack", request, pb.Connector)
+
+    async def get(self, tenant: str, name: str) -> pb.Connector | None:
         """Return a connector; None if there is none."""
-        request = GetConnectorRequest(tenant=tenant, name=name)
-        return await reading.get(self._q, f"{_SERVICE}Get", request, Connector)
+        found: pb.Connector | None = await self._records.get(tenant, name)
+        return found
 
-    async def list(self, request: ListConnectorsRequest) -> AsyncGenerator[Connector, None]:
+    async def list(self, request: pb.ListConnectorsRequest) -> AsyncGenerator[pb.Connector, None]:
         """Yield the connectors that fit, in the order of tenants and names."""
-        async for connector in _CONNECTORS.read(self._q, request):
+        conditions = {field.name: value for field, value in request.ListFields()}
+        async for connector in self._records.list(**conditions):
             yield connector
 
-    async def versions(self, tenant: str, name: str) -> Sequence[Version]:
+    async def versions(self, tenant: str, name: str) -> Sequence[pb.Version]:
         """Return the definitions that are kept of a connector, the newest first."""
-        request = ListVersionsRequest(tenant=tenant, name=name)
-        method = f"{_SERVICE}ListVersions"
-        page = await reading.call(self._q, method, request, ListVersionsResponse, read=True)
+        request = pb.ListVersionsRequest(tenant=tenant, name=name)
+        page = await self._call("ListVersions", request, pb.ListVersionsResponse, read=True)
         return page.versions
 
-    async def types(self) -> Sequence[ConnectorTypeInfo]:
+    async def types(self) -> Sequence[pb.ConnectorTypeInfo]:
         """Return the types that a connector can have."""
-        method = f"{_SERVICE}ListTypes"
-        page = await reading.call(self._q, method, ListTypesRequest(), ListTypesResponse, read=True)
-        return page.types
+        request = pb.ListTypesRequest()
+        return (await self._call("ListTypes", request, pb.ListTypesResponse, read=True)).types
 
-    async def pause(self, tenant: str, name: str) -> Connector:
+    async def pause(self, tenant: str, name: str) -> pb.Connector:
         """Let the tasks do nothing, and stay with their workers."""
-        return await self._aim(tenant, name, TARGET_PAUSED)
+        return await self._aim(tenant, name, pb.TARGET_PAUSED)
 
-    async def resume(self, tenant: str, name: str) -> Connector:
+    async def resume(self, tenant: str, name: str) -> pb.Connector:
         """Let the tasks run, after they were paused or stopped."""
-        return await self._aim(tenant, name, TARGET_RUNNING)
+        return await self._aim(tenant, name, pb.TARGET_RUNNING)
 
-    async def stop(self, tenant: str, name: str) -> Connector:
+    async def stop(self, tenant: str, name: str) -> pb.Connector:
         """Take the tasks from their workers."""
-        return await self._aim(tenant, name, TARGET_STOPPED)
+        return await self._aim(tenant, name, pb.TARGET_STOPPED)
 
-    async def restart(self, tenant: str, name: str, tasks: Iterable[int] = ()) -> Connector:
+    async def restart(self, tenant: str, name: str, tasks: Iterable[int] = ()) -> pb.Connector:
         """Start tasks again, also those that have failed for good; without numbers all of them."""
-        command = RestartTasks(tenant=tenant, name=name, tasks=tasks)
-        return await self._q.execute(command, Connector)
+        item = pb.RestartTasks(tenant=tenant, name=name, tasks=tasks)
+        return await self._q.execute(item, pb.Connector)
 
-    async def _aim(self, tenant: str, name: str, target: Target) -> Connector:
-        command = SetConnectorTarget(tenant=tenant, name=name, target=target)
-        return await self._q.execute(command, Connector)
+    async def _aim(self, tenant: str, name: str, target: pb.Target) -> pb.Connector:
+        item = pb.SetConnectorTarget(tenant=tenant, name=name, target=target)
+        return await self._q.execute(item, pb.Connector)
+
+    async def _call(
+        self, method: str, request: Message, response: type[R], *, read: bool = False
+    ) -> R:
+        return await self._q.call(
+            f"/{CONNECTOR.service.full_name}/{method}",
+            request,
+            response,
+            group=GROUP,
+            shard_key=SHARD_KEY,
+            read=read,
+        )
 
 
 class SyncConnectors(Blocking[Connectors]):
@@ -177,14 +158,14 @@ class SyncConnectors(Blocking[Connectors]):
         self.workers: Final = SyncWorkers(q.thread, connectors.workers)
 
     create = blocking(Connectors.create)
+    create_many = blocking(Connectors.create_many)
     update = blocking(Connectors.update)
+    update_many = blocking(Connectors.update_many)
     put = blocking(Connectors.put)
     put_many = blocking(Connectors.put_many)
-    create_many = blocking(Connectors.create_many)
-    update_many = blocking(Connectors.update_many)
+    delete = blocking(Connectors.delete)
     delete_many = blocking(Connectors.delete_many)
     roll_back = blocking(Connectors.roll_back)
-    delete = blocking(Connectors.delete)
     get = blocking(Connectors.get)
     list = iterating(Connectors.list)
     versions = blocking(Connectors.versions)

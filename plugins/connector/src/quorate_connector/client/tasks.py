@@ -1,31 +1,18 @@
-"""Tasks: what became of them, and how far they have come."""
+"""Tasks and workers: what became of the tasks, how far they have come, and who runs them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
-from quorate.client import AsyncClient, Blocking, blocking, iterating
+from google.protobuf.message import Message
+from quorate.client import AsyncClient, Blocking, Records, RejectedError, blocking, iterating
 
-from quorate_connector.client import reading
-from quorate_connector.client.reading import Listing
-from quorate_connector.v1.tasks_pb2 import (
-    Cursor,
-    GetCursorRequest,
-    GetTaskRequest,
-    ListHistoryRequest,
-    ListHistoryResponse,
-    ListTasksRequest,
-    ListTasksResponse,
-    Task,
-    TaskId,
-    Transition,
-)
+from quorate_connector.families import GROUP, SHARD_KEY
+from quorate_connector.resources import TASK
+from quorate_connector.v1 import tasks_pb2 as pb
 
-_SERVICE: Final = "/quorate_connector.v1.TaskService/"
-_TASKS: Final[Listing[ListTasksRequest, ListTasksResponse, Task]] = Listing(
-    f"{_SERVICE}List", ListTasksResponse, lambda page: (page.tasks, page.next_page_token)
-)
+R = TypeVar("R", bound=Message)
 
 
 class Tasks:
@@ -33,28 +20,57 @@ class Tasks:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[pb.Task]] = Records(q, TASK)
 
-    async def get(self, tenant: str, connector: str, number: int) -> Task | None:
+    async def get(self, tenant: str, connector: str, number: int) -> pb.Task | None:
         """Return a task; None if there is none."""
-        request = GetTaskRequest(task=_id(tenant, connector, number))
-        return await reading.get(self._q, f"{_SERVICE}Get", request, Task)
+        found: pb.Task | None = await self._records.get(tenant, connector, number)
+        return found
 
-    async def list(self, request: ListTasksRequest) -> AsyncGenerator[Task, None]:
+    async def list(self, request: pb.ListTasksRequest) -> AsyncGenerator[pb.Task, None]:
         """Yield the tasks that fit, in the order of tenants, connectors and numbers."""
-        async for task in _TASKS.read(self._q, request):
+        conditions = {field.name: value for field, value in request.ListFields()}
+        async for task in self._records.list(**conditions):
             yield task
 
-    async def history(self, tenant: str, connector: str, number: int) -> Sequence[Transition]:
+    async def history(self, tenant: str, connector: str, number: int) -> Sequence[pb.Transition]:
         """Return what became of a task, the newest first; at most 100."""
-        request = ListHistoryRequest(task=_id(tenant, connector, number))
-        method = f"{_SERVICE}ListHistory"
-        page = await reading.call(self._q, method, request, ListHistoryResponse, read=True)
-        return page.transitions
+        request = pb.ListHistoryRequest(task=_id(tenant, connector, number))
+        return (await _read(self._q, "ListHistory", request, pb.ListHistoryResponse)).transitions
 
-    async def cursor(self, tenant: str, connector: str, number: int) -> Cursor | None:
+    async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
         """Return how far a task has come; None if it has stored nothing."""
-        request = GetCursorRequest(task=_id(tenant, connector, number))
-        return await reading.get(self._q, f"{_SERVICE}GetCursor", request, Cursor)
+        request = pb.GetCursorRequest(task=_id(tenant, connector, number))
+        try:
+            return await _read(self._q, "GetCursor", request, pb.Cursor)
+        except RejectedError as error:
+            if error.code == TASK.missing:
+                return None
+            raise
+
+
+class Workers:
+    """Lists workers, and drains them before they are stopped."""
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+
+    async def list(self) -> Sequence[pb.WorkerLoad]:
+        """Return the workers that are registered, have tasks or are drained, by name."""
+        request = pb.ListWorkersRequest()
+        return (await _read(self._q, "ListWorkers", request, pb.ListWorkersResponse)).workers
+
+    async def drain(self, worker: str, *, release_timeout_ms: int = 0) -> pb.Worker:
+        """Move the tasks of a worker to others, and give it no new ones until it is undrained.
+
+        Each task has `release_timeout_ms` to stop in order; 0: 10,000.
+        """
+        item = pb.DrainWorker(worker=worker, release_timeout_ms=release_timeout_ms)
+        return await self._q.execute(item, pb.Worker)
+
+    async def undrain(self, worker: str) -> pb.Worker:
+        """Let a worker be given tasks again."""
+        return await self._q.execute(pb.UndrainWorker(worker=worker), pb.Worker)
 
 
 class SyncTasks(Blocking[Tasks]):
@@ -66,5 +82,24 @@ class SyncTasks(Blocking[Tasks]):
     cursor = blocking(Tasks.cursor)
 
 
-def _id(tenant: str, connector: str, number: int) -> TaskId:
-    return TaskId(tenant=tenant, connector=connector, number=number)
+class SyncWorkers(Blocking[Workers]):
+    """The same, without `await`."""
+
+    list = blocking(Workers.list)
+    drain = blocking(Workers.drain)
+    undrain = blocking(Workers.undrain)
+
+
+def _id(tenant: str, connector: str, number: int) -> pb.TaskId:
+    return pb.TaskId(tenant=tenant, connector=connector, number=number)
+
+
+async def _read(q: AsyncClient, method: str, request: Message, response: type[R]) -> R:
+    return await q.call(
+        f"/{TASK.service.full_name}/{method}",
+        request,
+        response,
+        group=GROUP,
+        shard_key=SHARD_KEY,
+        read=True,
+    )

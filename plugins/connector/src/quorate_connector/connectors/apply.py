@@ -1,163 +1,218 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica."""
+"""The verbs of connectors: what is written for each item, or why it is refused."""
 
-from quorate.plugin import Rejected, Txn, answer_each
-from quorate.v1.batch_pb2 import BatchReply
+from typing import Any, Final
 
-from quorate_connector.connectors import rows
-from quorate_connector.connectors.families import UIDS
-from quorate_connector.connectors.orphans import settle_progress
-from quorate_connector.connectors.tenants import check_open
+from quorate.plugin import Reader, Rejected, Txn
+from quorate.plugin.resource import tenant_there
+
+from quorate_connector.families import CONNECTORS, UIDS, VERSIONS, connector_key, version_key
 from quorate_connector.tasks import lifecycle
-from quorate_connector.v1.connectors_pb2 import (
-    TARGET_RUNNING,
-    TARGET_STOPPED,
-    Connector,
-    CreateConnector,
-    CreateConnectors,
-    Definition,
-    DeleteConnector,
-    DeleteConnectors,
-    PutConnector,
-    PutConnectors,
-    RestartTasks,
-    RollBackConnector,
-    SetConnectorTarget,
-    Target,
-    UpdateConnector,
-    UpdateConnectors,
-)
+from quorate_connector.v1 import connectors_pb2 as pb
+
+#: Of a connector; the oldest ones go first.
+MOST_VERSIONS: Final = 20
+#: Tasks that a refusal names.
+_NAMED: Final = 20
 
 
-def create_connector(txn: Txn, command: CreateConnector) -> Connector:
+def create(txn: Txn, item: pb.CreateConnectorRequest) -> pb.Connector:
     """Make a connector with its tasks."""
-    if rows.find(txn, command.tenant, command.name) is not None:
+    if find(txn, item) is not None:
         raise Rejected(
             "ALREADY_EXISTS",
-            f"connector {command.name} of tenant {command.tenant} is there already: update it",
+            f"connector {item.name} of tenant {item.tenant} is there already: update it",
         )
-    return _create(txn, command)
+    return _create(txn, item)
 
 
-def _create(txn: Txn, command: CreateConnector | PutConnector) -> Connector:
-    check_open(txn, command.tenant)
-    connector = Connector(
-        tenant=command.tenant,
-        name=command.name,
-        uid=txn.next_id(UIDS),
-        target=command.target or TARGET_RUNNING,
-        created_at_ms=txn.proposed_at_ms,
-    )
-    rows.write_version(txn, connector, command.definition)
-    lifecycle.found(txn, connector, range(command.definition.tasks_max), "created")
-    return connector
-
-
-def create_connectors(txn: Txn, command: CreateConnectors) -> BatchReply:
-    """Make many connectors."""
-    return answer_each(txn, command.connectors, create_connector)
-
-
-def update_connector(txn: Txn, command: UpdateConnector) -> Connector:
+def update(txn: Txn, item: pb.UpdateConnectorRequest) -> pb.Connector:
     """Give a connector another definition; the same one changes nothing."""
-    connector = rows.there(txn, command.tenant, command.name)
-    if command.expected_version not in (0, connector.version):
+    connector = _there(txn, item)
+    if item.expected_version not in (0, connector.version):
         raise Rejected(
             "VERSION_CONFLICT",
-            f"connector {connector.name} of tenant {connector.tenant} has version "
-            f"{connector.version}, and {command.expected_version} is expected: read it again",
+            f"{_named(connector)} has version {connector.version}, and {item.expected_version} "
+            "is expected: read it again",
         )
-    return _redefine(txn, connector, command.definition, discard=command.discard_progress)
+    return _redefine(txn, connector, item.definition, discard=item.discard_progress)
 
 
-def update_connectors(txn: Txn, command: UpdateConnectors) -> BatchReply:
-    """Give many connectors another definition."""
-    return answer_each(txn, command.connectors, update_connector)
-
-
-def put_connector(txn: Txn, command: PutConnector) -> Connector:
+def put(txn: Txn, item: pb.PutConnectorRequest) -> pb.Connector:
     """Make a connector, or give the one that is there this definition and, if any, this target."""
-    connector = rows.find(txn, command.tenant, command.name)
+    connector = find(txn, item)
     if connector is None:
-        return _create(txn, command)
-    connector = _redefine(txn, connector, command.definition, discard=command.discard_progress)
-    return _aim(txn, connector, command.target or connector.target)
+        return _create(txn, item)
+    connector = _redefine(txn, connector, item.definition, discard=item.discard_progress)
+    return _aim(txn, connector, item.target or connector.target)
 
 
-def put_connectors(txn: Txn, command: PutConnectors) -> BatchReply:
-    """Make or replace many connectors."""
-    return answer_each(txn, command.connectors, put_connector)
-
-
-def roll_back_connector(txn: Txn, command: RollBackConnector) -> Connector:
+def roll_back(txn: Txn, item: pb.RollBackConnectorRequest) -> pb.Connector:
     """Give a connector the definition of an earlier version again."""
-    connector = rows.there(txn, command.tenant, command.name)
-    version = rows.find_version(txn, command.tenant, command.name, command.version)
-    if version is None:
+    connector = _there(txn, item)
+    value = txn.get(VERSIONS, version_key(item.tenant, item.name, item.version))
+    if value is None:
         raise Rejected(
             "VERSION_NOT_FOUND",
-            f"version {command.version} of connector {connector.name} of tenant "
-            f"{connector.tenant} is not kept; the newest is {connector.version}, and "
-            f"{rows.MOST_VERSIONS} are kept",
+            f"version {item.version} of {_named(connector)} is not kept; the newest is "
+            f"{connector.version}, and {MOST_VERSIONS} are kept",
         )
-    return _redefine(txn, connector, version.definition, discard=command.discard_progress)
+    version = pb.Version.FromString(value)
+    return _redefine(txn, connector, version.definition, discard=item.discard_progress)
 
 
-def delete_connector(txn: Txn, command: DeleteConnector) -> None:
+def delete(txn: Txn, item: pb.DeleteConnector) -> None:
     """Delete a connector with its versions and tasks."""
-    if command.missing_ok and rows.find(txn, command.tenant, command.name) is None:
+    if item.missing_ok and find(txn, item) is None:
         return
-    connector = rows.there(txn, command.tenant, command.name)
+    connector = _there(txn, item)
     lifecycle.remove(txn, connector, range(connector.definition.tasks_max))
-    rows.delete(txn, connector)
+    for version in range(max(1, connector.version - MOST_VERSIONS + 1), connector.version + 1):
+        txn.delete(VERSIONS, version_key(connector.tenant, connector.name, version))
+    txn.delete(CONNECTORS, connector_key(connector.tenant, connector.name))
 
 
-def delete_connectors(txn: Txn, command: DeleteConnectors) -> BatchReply:
-    """Delete many connectors."""
-    return answer_each(txn, command.connectors, delete_connector)
-
-
-def set_connector_target(txn: Txn, command: SetConnectorTarget) -> Connector:
+def set_target(txn: Txn, item: pb.SetConnectorTarget) -> pb.Connector:
     """Say what the tasks of a connector are to do."""
-    return _aim(txn, rows.there(txn, command.tenant, command.name), command.target)
+    return _aim(txn, _there(txn, item), item.target)
 
 
-def restart_tasks(txn: Txn, command: RestartTasks) -> Connector:
+def restart(txn: Txn, item: pb.RestartTasks) -> pb.Connector:
     """Have tasks begin anew, also those that have failed for good."""
-    connector = rows.there(txn, command.tenant, command.name)
-    if connector.target == TARGET_STOPPED:
+    connector = _there(txn, item)
+    if connector.target == pb.TARGET_STOPPED:
         raise Rejected(
             "CONNECTOR_STOPPED",
-            f"connector {connector.name} of tenant {connector.tenant} is stopped: resume it, "
-            f"which sets the target {Target.Name(TARGET_RUNNING)}",
+            f"{_named(connector)} is stopped: resume it, which sets the target "
+            f"{pb.Target.Name(pb.TARGET_RUNNING)}",
         )
     tasks_max = connector.definition.tasks_max
-    unknown = sorted({number for number in command.tasks if number >= tasks_max})
+    unknown = sorted({number for number in item.tasks if number >= tasks_max})
     if unknown:
         raise Rejected(
             "TASK_NOT_FOUND",
-            f"connector {connector.name} of tenant {connector.tenant} has the tasks 0 to "
-            f"{tasks_max - 1}, not {unknown[0]}",
+            f"{_named(connector)} has the tasks 0 to {tasks_max - 1}, not {unknown[0]}",
         )
-    lifecycle.renew(txn, connector, "restarted", sorted(set(command.tasks)) or None)
+    lifecycle.renew(txn, connector, "restarted", sorted(set(item.tasks)) or None)
     return connector
 
 
-def _aim(txn: Txn, connector: Connector, target: Target) -> Connector:
+def find(reader: Reader, item: Any) -> pb.Connector | None:
+    """Return the connector that an item names, if there is one."""
+    value = reader.get(CONNECTORS, connector_key(item.tenant, item.name))
+    return None if value is None else pb.Connector.FromString(value)
+
+
+def _there(reader: Reader, item: Any) -> pb.Connector:
+    connector = find(reader, item)
+    if connector is None:
+        raise Rejected(
+            "CONNECTOR_NOT_FOUND", f"there is no connector {item.name} of tenant {item.tenant}"
+        )
+    return connector
+
+
+def _named(connector: pb.Connector) -> str:
+    return f"connector {connector.name} of tenant {connector.tenant}"
+
+
+def _create(txn: Txn, item: pb.CreateConnectorRequest | pb.PutConnectorRequest) -> pb.Connector:
+    _check_tenant(txn, item.tenant)
+    connector = pb.Connector(
+        tenant=item.tenant,
+        name=item.name,
+        uid=txn.next_id(UIDS),
+        target=item.target or pb.TARGET_RUNNING,
+        created_at_ms=txn.proposed_at_ms,
+    )
+    _write_version(txn, connector, item.definition)
+    lifecycle.found(txn, connector, range(item.definition.tasks_max), "created")
+    return connector
+
+
+def _check_tenant(txn: Txn, name: str) -> None:
+    """Refuse a tenant that takes nothing new, with a reason of its own."""
+    try:
+        tenant_there(txn, name)
+    except Rejected as refusal:
+        if refusal.code == "NOT_FOUND":
+            raise Rejected("TENANT_NOT_FOUND", refusal.message) from None
+        raise Rejected("TENANT_DELETING", refusal.message) from None
+
+
+def _aim(txn: Txn, connector: pb.Connector, target: pb.Target) -> pb.Connector:
     if connector.target != target:
         connector.target = target
-        rows.write(txn, connector)
+        _write(txn, connector)
         lifecycle.aim(txn, connector)
     return connector
 
 
-def _redefine(txn: Txn, connector: Connector, wanted: Definition, *, discard: bool) -> Connector:
+def _redefine(
+    txn: Txn, connector: pb.Connector, wanted: pb.Definition, *, discard: bool
+) -> pb.Connector:
     if wanted == connector.definition:
         return connector
-    settle_progress(txn, connector, wanted, discard=discard)
+    _settle_progress(txn, connector, wanted, discard=discard)
     before, after = connector.definition.tasks_max, wanted.tasks_max
     lifecycle.remove(txn, connector, range(after, before))
-    rows.write_version(txn, connector, wanted)
+    _write_version(txn, connector, wanted)
     reason = f"version {connector.version}"
     lifecycle.renew(txn, connector, reason, range(min(before, after)))
     lifecycle.found(txn, connector, range(before, after), reason)
     return connector
+
+
+def _settle_progress(
+    txn: Txn, connector: pb.Connector, wanted: pb.Definition, *, discard: bool
+) -> None:
+    """Refuse a definition that would orphan progress of tasks, or make them forget it.
+
+    Tasks that would go leave their progress; another type would not understand it, and in another
+    place, as the fields that progress belongs to tell it, it would mean something else.
+    """
+    moved = _moved(connector.definition, wanted)
+    left = range(0 if moved else wanted.tasks_max, connector.definition.tasks_max)
+    orphaned = lifecycle.progressed(txn, connector, left)
+    if orphaned and not discard:
+        numbers = ", ".join(map(str, orphaned[:_NAMED]))
+        more = f" and {len(orphaned) - _NAMED} more" if len(orphaned) > _NAMED else ""
+        raise Rejected(
+            "PROGRESS_ORPHANED",
+            f"tasks {numbers}{more} of {_named(connector)} have stored progress that would be "
+            f"lost: keep {', '.join(moved or ['tasks_max'])}, or give discard_progress",
+        )
+    if orphaned:
+        lifecycle.forget_progress(txn, connector, left)
+
+
+def _moved(present: pb.Definition, wanted: pb.Definition) -> list[str]:
+    """Return what progress belongs to and is not the same, of what both definitions tell."""
+    if wanted.type != present.type:
+        return ["type"]
+    digests = {field.name: field.digest for field in present.progress_of}
+    return [
+        f"config.{field.name}"
+        for field in wanted.progress_of
+        if digests.get(field.name, field.digest) != field.digest
+    ]
+
+
+def _write(txn: Txn, connector: pb.Connector) -> None:
+    connector.updated_at_ms = txn.proposed_at_ms
+    key = connector_key(connector.tenant, connector.name)
+    txn.put(CONNECTORS, key, connector.SerializeToString(deterministic=True))
+
+
+def _write_version(txn: Txn, connector: pb.Connector, definition: pb.Definition) -> None:
+    """Make a definition the newest version of a connector, and forget one that is too old."""
+    connector.version += 1
+    connector.definition.CopyFrom(definition)
+    named = connector.tenant, connector.name
+    version = pb.Version(
+        version=connector.version, definition=definition, created_at_ms=txn.proposed_at_ms
+    )
+    key = version_key(*named, connector.version)
+    txn.put(VERSIONS, key, version.SerializeToString(deterministic=True))
+    if connector.version > MOST_VERSIONS:
+        txn.delete(VERSIONS, version_key(*named, connector.version - MOST_VERSIONS))
+    _write(txn, connector)

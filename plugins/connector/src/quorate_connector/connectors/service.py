@@ -1,324 +1,220 @@
-"""The gRPC service: each call becomes a command or a query.
-
-`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
-"""
+"""The methods of connectors that are not derived: the types that check definitions are a node's."""
 
 from __future__ import annotations
 
 import json
-from asyncio import gather
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
-from google.protobuf.message import Message
-from quorate.plugin import Consistency, GrpcService, Invalid, NodeApi, Rejected, keys
+from quorate.plugin import Invalid, NodeApi, Rejected, Sifted
+from quorate.plugin.batches import join_parts
+from quorate.plugin.checking import check_count
+from quorate.plugin.resource import read_rows
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_connector.connectors import validation
-from quorate_connector.connectors.parts import carry_out, check_batch
-from quorate_connector.names import check_name
-from quorate_connector.types.checking import checked, offered
-from quorate_connector.types.progress import progress_of
-from quorate_connector.v1 import connectors_pb2
-from quorate_connector.v1.connector_queries_pb2 import (
-    ConnectorPage,
-    GetConnectorQuery,
-    ListConnectorsQuery,
-    ListVersionsQuery,
-)
-from quorate_connector.v1.connectors_pb2 import (
-    Connector,
-    ConnectorName,
-    ConnectorTypeInfo,
-    CreateConnector,
-    CreateConnectorRequest,
-    CreateConnectors,
-    CreateConnectorsRequest,
-    Definition,
-    DeleteConnector,
-    DeleteConnectors,
-    DeleteConnectorsRequest,
-    GetConnectorRequest,
-    ListConnectorsRequest,
-    ListConnectorsResponse,
-    ListTypesRequest,
-    ListTypesResponse,
-    ListVersionsRequest,
-    ListVersionsResponse,
-    PutConnector,
-    PutConnectorRequest,
-    PutConnectors,
-    PutConnectorsRequest,
-    RestartTasks,
-    RollBackConnector,
-    RollBackConnectorRequest,
-    SetConnectorTarget,
-    UpdateConnector,
-    UpdateConnectorRequest,
-    UpdateConnectors,
-    UpdateConnectorsRequest,
-    Version,
-)
+from quorate_connector import validation
+from quorate_connector.families import connector_key
+from quorate_connector.types.checking import checked, offered, progress_of
+from quorate_connector.v1 import connectors_pb2 as pb
+from quorate_connector.v1.queries_pb2 import ListVersionsQuery
 
-M = TypeVar("M", bound=Message)
-C = TypeVar("C", bound=Message)
+M = TypeVar("M", pb.CreateConnectorRequest, pb.PutConnectorRequest, pb.UpdateConnectorRequest)
 
-PAGE: Final = 100
-LARGEST_PAGE: Final = 1_000
-#: Longer than any key of a connector.
-_LONGEST_TOKEN: Final = 1_024
 #: Updates that are made anew because the connector has changed between the read and the write.
 _ATTEMPTS: Final = 5
+#: The weight of a part of a batch: it makes so many tasks, or holds 128 KiB.
+_HEAVIEST: Final = 1_000
+_BYTES: Final = 128
 
 
-class Reading(Protocol):
-    """A request that says how new its answer has to be."""
-
-    @property
-    def stale(self) -> bool:
-        """Any replica answers, as of what it has applied."""
-
-
-class ConnectorServicer:
-    """Serves connectors on every node, whether it holds a replica of their rows or not."""
+class Definitions:
+    """Checks definitions against their types, and has many carried out part by part."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    async def Create(self, request: CreateConnectorRequest, context: object) -> Connector:
+    async def Create(self, request: pb.CreateConnectorRequest, context: object) -> pb.Connector:
         """Make a connector whose configuration is what its type wants."""
-        return await self._node.propose(self._creation(request), Connector)
+        return await self._node.propose(self._settled(request), pb.Connector)
 
-    async def CreateBatch(self, request: CreateConnectorsRequest, context: object) -> BatchReply:
+    async def CreateBatch(self, request: pb.CreateConnectorsRequest, context: object) -> BatchReply:
         """Make many connectors; a wrong one does not keep the others from it."""
-        check_batch(request.connectors)
-        wanted = [_or_invalid(self._creation, each) for each in request.connectors]
-        return await carry_out(self._node, wanted, lambda part: CreateConnectors(connectors=part))
+        return await self._carry_out(request, [self._settled] * len(request.connectors))
 
-    async def Update(self, request: UpdateConnectorRequest, context: object) -> Connector:
+    async def Update(self, request: pb.UpdateConnectorRequest, context: object) -> pb.Connector:
         """Change what is given of a connector's definition."""
         for _ in range(_ATTEMPTS):
-            change = self._change(request, await self._find(request))
+            [found] = await self._find(request)
             try:
-                return await self._node.propose(change, Connector)
+                return await self._node.propose(self._change(found, request), pb.Connector)
             except Rejected as refusal:
                 conflict = refusal
                 if conflict.code != "VERSION_CONFLICT" or request.expected_version:
                     raise
         raise conflict
 
-    async def UpdateBatch(self, request: UpdateConnectorsRequest, context: object) -> BatchReply:
+    async def UpdateBatch(self, request: pb.UpdateConnectorsRequest, context: object) -> BatchReply:
         """Change what is given of many; a wrong one does not keep the others from it."""
-        check_batch(request.connectors)
-        found = await gather(*map(self._find, request.connectors))
-        pairs = zip(request.connectors, found, strict=True)
-        wanted = [
-            _or_invalid(partial(self._change, found=connector), each) for each, connector in pairs
-        ]
-        return await carry_out(self._node, wanted, lambda part: UpdateConnectors(connectors=part))
+        _check_batch(request)
+        found = await self._find(*request.connectors)
+        return await self._carry_out(request, [partial(self._change, each) for each in found])
 
-    async def Put(self, request: PutConnectorRequest, context: object) -> Connector:
+    async def Put(self, request: pb.PutConnectorRequest, context: object) -> pb.Connector:
         """Make a connector, or give the one that is there another definition."""
-        return await self._node.propose(self._put(request), Connector)
+        return await self._node.propose(self._settled(request), pb.Connector)
 
-    async def PutBatch(self, request: PutConnectorsRequest, context: object) -> BatchReply:
+    async def PutBatch(self, request: pb.PutConnectorsRequest, context: object) -> BatchReply:
         """Make or replace many connectors; a wrong one does not keep the others from it."""
-        check_batch(request.connectors)
-        wanted = [_or_invalid(self._put, each) for each in request.connectors]
-        return await carry_out(self._node, wanted, lambda part: PutConnectors(connectors=part))
+        return await self._carry_out(request, [self._settled] * len(request.connectors))
 
-    async def RollBack(self, request: RollBackConnectorRequest, context: object) -> Connector:
+    async def RollBack(self, request: pb.RollBackConnectorRequest, context: object) -> pb.Connector:
         """Give a connector an earlier definition, if that is still what its type wants."""
-        command = RollBackConnector(
-            tenant=request.tenant,
-            name=request.name,
-            version=request.version,
-            discard_progress=request.discard_progress,
-        )
-        validation.check_roll_back(command)
-        query = ListVersionsQuery(tenant=request.tenant, name=request.name, version=request.version)
-        async for version in self._node.query(query, Version):
-            self._settled(version.definition)
-        return await self._node.propose(command, Connector)
+        validation.check_roll_back(request)
+        for version in await self._versions(request, request.version):
+            self._stored(version.definition)
+        return await self._node.propose(request, pb.Connector)
 
-    async def Delete(self, request: DeleteConnector, context: object) -> Empty:
+    async def Delete(self, request: pb.DeleteConnector, context: object) -> Empty:
         """Delete a connector with its tasks."""
         return await self._node.propose(request, Empty)
 
-    async def DeleteBatch(self, request: DeleteConnectorsRequest, context: object) -> BatchReply:
+    async def DeleteBatch(self, request: pb.DeleteConnectorsRequest, context: object) -> BatchReply:
         """Delete many connectors with their tasks."""
-        check_batch(request.connectors)
-        wanted = [_or_invalid(_deletion, each) for each in request.connectors]
-        return await carry_out(self._node, wanted, lambda part: DeleteConnectors(connectors=part))
-
-    async def Get(self, request: GetConnectorRequest, context: object) -> Connector:
-        """Read one connector."""
-        validation.check_named(request)
-        found = await self._find(request, _consistency(request), request.min_revision)
-        if found is None:
-            raise _not_found(request)
-        return found
-
-    async def List(self, request: ListConnectorsRequest, context: object) -> ListConnectorsResponse:
-        """List a page of the connectors that fit."""
-        start, end = _bounds(request)
-        query = ListConnectorsQuery(
-            start=start,
-            end=end,
-            type=request.type,
-            limit=request.page_size or PAGE,
-        )
-        pages = self._node.query(
-            query,
-            ConnectorPage,
-            consistency=_consistency(request),
-            min_revision=request.min_revision,
-        )
-        [page] = [page async for page in pages]
-        return ListConnectorsResponse(connectors=page.connectors, next_page_token=page.next_start)
+        return await self._carry_out(request, [_deletion] * len(request.connectors))
 
     async def ListVersions(
-        self, request: ListVersionsRequest, context: object
-    ) -> ListVersionsResponse:
+        self, request: pb.ListVersionsRequest, context: object
+    ) -> pb.ListVersionsResponse:
         """List the versions of a connector that are kept."""
         validation.check_named(request)
-        query = ListVersionsQuery(tenant=request.tenant, name=request.name)
-        versions = [version async for version in self._node.query(query, Version)]
+        versions = await self._versions(request)
         if not versions:
-            raise _not_found(request)
-        return ListVersionsResponse(versions=versions)
+            raise Rejected(
+                "CONNECTOR_NOT_FOUND",
+                f"there is no connector {request.name} of tenant {request.tenant}",
+            )
+        return pb.ListVersionsResponse(versions=versions)
 
-    async def SetTarget(self, request: SetConnectorTarget, context: object) -> Connector:
-        """Say what the tasks of a connector are to do."""
-        return await self._node.propose(request, Connector)
-
-    async def Restart(self, request: RestartTasks, context: object) -> Connector:
-        """Start tasks again."""
-        return await self._node.propose(request, Connector)
-
-    async def ListTypes(self, request: ListTypesRequest, context: object) -> ListTypesResponse:
+    async def ListTypes(
+        self, request: pb.ListTypesRequest, context: object
+    ) -> pb.ListTypesResponse:
         """List the types that this node's plugins offer."""
-        types = offered(self._node)
-        return ListTypesResponse(
+        return pb.ListTypesResponse(
             types=[
-                ConnectorTypeInfo(
-                    name=name, json_schema=json.dumps(types[name].model.model_json_schema())
+                pb.ConnectorTypeInfo(
+                    name=name, json_schema=json.dumps(known.model.model_json_schema())
                 )
-                for name in sorted(types)
+                for name, known in sorted(offered(self._node).items())
             ]
         )
 
-    def _creation(self, request: CreateConnectorRequest) -> CreateConnector:
-        command = CreateConnector(
-            tenant=request.tenant,
-            name=request.name,
-            definition=validation.completed(request.definition),
-            target=request.target,
-        )
-        validation.check_create(command)
-        command.definition.CopyFrom(self._settled(command.definition))
-        return command
+    async def _find(self, *named: pb.UpdateConnectorRequest) -> Sequence[pb.Connector | None]:
+        # The resource names this class.
+        from quorate_connector.resources import CONNECTOR
 
-    def _put(self, request: PutConnectorRequest) -> PutConnector:
-        command = PutConnector(
-            tenant=request.tenant,
-            name=request.name,
-            definition=validation.completed(request.definition),
-            target=request.target,
-            discard_progress=request.discard_progress,
-        )
-        validation.check_create(command)
-        command.definition.CopyFrom(self._settled(command.definition))
-        return command
+        keys = [connector_key(each.tenant, each.name) for each in named]
+        return await read_rows(self._node, CONNECTOR, keys)
 
-    def _change(self, request: UpdateConnectorRequest, found: Connector | None) -> UpdateConnector:
+    async def _versions(
+        self, named: pb.ListVersionsRequest | pb.RollBackConnectorRequest, version: int = 0
+    ) -> Sequence[pb.Version]:
+        query = ListVersionsQuery(tenant=named.tenant, name=named.name, version=version)
+        return [each async for each in self._node.query(query, pb.Version)]
+
+    def _change(
+        self, found: pb.Connector | None, request: pb.UpdateConnectorRequest
+    ) -> pb.UpdateConnectorRequest:
         """Return the command for what an update leads to, if that is still the connector found."""
         validation.UPDATES.check(request)
-        connector = validation.UPDATES.write(found or Connector(), request)
-        command = UpdateConnector(
-            tenant=request.tenant,
-            name=request.name,
-            definition=validation.completed(connector.definition),
-            expected_version=request.expected_version or connector.version,
-            discard_progress=request.discard_progress,
+        connector = validation.UPDATES.write(found or pb.Connector(), request)
+        return self._settled(
+            pb.UpdateConnectorRequest(
+                tenant=request.tenant,
+                name=request.name,
+                definition=connector.definition,
+                expected_version=request.expected_version or connector.version,
+                discard_progress=request.discard_progress,
+            )
         )
-        validation.check_update(command)
-        command.definition.CopyFrom(self._settled(command.definition))
+
+    def _settled(self, request: M) -> M:
+        """Return a request with its definition as it is stored, or refuse that."""
+        command = type(request)()
+        command.CopyFrom(request)
+        command.definition.CopyFrom(validation.completed(request.definition))
+        validation.check_definition(command)
+        command.definition.CopyFrom(self._stored(command.definition))
         return command
 
-    async def _find(
-        self,
-        named: validation.Named,
-        consistency: Consistency = "linearizable",
-        min_revision: int = 0,
-    ) -> Connector | None:
-        query = GetConnectorQuery(tenant=named.tenant, name=named.name)
-        found = self._node.query(
-            query, Connector, consistency=consistency, min_revision=min_revision
-        )
-        return next(iter([connector async for connector in found]), None)
-
-    def _settled(self, definition: Definition) -> Definition:
+    def _stored(self, definition: pb.Definition) -> pb.Definition:
         """Return a definition in the form that is stored, or refuse its configuration."""
-        settled = Definition()
-        settled.CopyFrom(definition)
+        stored = pb.Definition()
+        stored.CopyFrom(definition)
         types = offered(self._node)
-        settled.config = checked(types, definition.type, definition.config)
-        del settled.progress_of[:]
-        settled.progress_of.extend(progress_of(types[definition.type], settled.config))
-        settled.labels.sort(key=lambda label: label.name)
-        return settled
+        stored.config = checked(types, definition.type, definition.config)
+        del stored.progress_of[:]
+        stored.progress_of.extend(progress_of(types[definition.type], stored.config))
+        stored.labels.sort(key=lambda label: label.name)
+        return stored
+
+    async def _carry_out(self, request: Any, settle: Sequence[Callable[[Any], Any]]) -> BatchReply:
+        """Propose a batch in parts that a node can apply in one turn each, and answer it as one.
+
+        What is wrong is refused in its place, and so is a connector that was named before: its
+        first item may be in another part.
+        """
+        _check_batch(request)
+        sifted = Sifted[Any](total=len(request.connectors), good={}, refusals={})
+        first: dict[bytes, int] = {}
+        for position, each in enumerate(request.connectors):
+            try:
+                item = settle[position](each)
+                earlier = first.setdefault(connector_key(item.tenant, item.name), position)
+                if earlier != position:
+                    again = f"names {item.name!r} of tenant {item.tenant!r} a second time"
+                    raise Invalid("name", f"{again}, after connectors[{earlier}]; name each once")
+            except Invalid as wrong:
+                fault = Invalid(f"connectors[{position}].{wrong.field}", wrong.reason)
+                sifted.refusals[position] = fault
+            else:
+                sifted.good[position] = item
+
+        async def propose(fitting: Sequence[Any]) -> BatchReply:
+            commands = [type(request)(connectors=part) for part in _parts(fitting)]
+            return join_parts([await self._node.propose(each, BatchReply) for each in commands])
+
+        return await sifted.carried_out(propose)
 
 
-def _deletion(named: ConnectorName) -> DeleteConnector:
-    validation.check_named(named)
-    return DeleteConnector(tenant=named.tenant, name=named.name, missing_ok=named.missing_ok)
+def _check_batch(request: Any) -> None:
+    check_count("connectors", request.connectors, validation.MOST_CONNECTORS)
 
 
-def _or_invalid(command_of: Callable[[M], C], request: M) -> C | Invalid:
-    try:
-        return command_of(request)
-    except Invalid as error:
-        return error
+def _deletion(item: pb.DeleteConnector) -> pb.DeleteConnector:
+    validation.check_named(item)
+    return item
 
 
-def _bounds(request: ListConnectorsRequest) -> tuple[bytes, bytes]:
-    """Return where the rows begin and end that were not given yet."""
-    if request.tenant:
-        check_name("tenant", request.tenant)
-    elif request.name_prefix:
-        raise Invalid("name_prefix", "must be empty when no tenant is given")
-    if request.name_prefix:
-        check_name("name_prefix", request.name_prefix)
-    if request.type:
-        check_name("type", request.type)
-    if request.page_size > LARGEST_PAGE:
-        raise Invalid("page_size", f"must be at most {LARGEST_PAGE}, not {request.page_size}")
-    if len(request.page_token) > _LONGEST_TOKEN:
-        raise Invalid("page_token", "is none that a page was answered with")
-    if request.name_prefix:
-        start, end = keys.opening(request.tenant, request.name_prefix)
-    elif request.tenant:
-        start, end = keys.prefix(request.tenant)
-    else:
-        start, end = keys.prefix()
-    start = max(start, request.page_token)
-    return start, max(start, end)
+def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    part: list[Any] = []
+    weight = 0
+    for each in items:
+        more = _weight(each)
+        if part and weight + more > _HEAVIEST:
+            yield part
+            part, weight = [], 0
+        part.append(each)
+        weight += more
+    if part:
+        yield part
 
 
-def _consistency(request: Reading) -> Consistency:
-    return "stale" if request.stale else "linearizable"
-
-
-def _not_found(named: validation.Named) -> Rejected:
-    return Rejected(
-        "CONNECTOR_NOT_FOUND", f"there is no connector {named.name} of tenant {named.tenant}"
-    )
-
-
-SERVICE: Final = GrpcService(
-    service=connectors_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
-    servicer=ConnectorServicer,
-)
+def _weight(item: Any) -> int:
+    """Say how heavy an item is; a connector that is there may have many tasks to move."""
+    if isinstance(item, pb.DeleteConnector):
+        return _HEAVIEST // validation.AT_A_TIME
+    known = 0 if isinstance(item, pb.CreateConnectorRequest) else _HEAVIEST // validation.AT_A_TIME
+    weight: int = item.definition.tasks_max + item.ByteSize() // _BYTES
+    return max(known, weight)

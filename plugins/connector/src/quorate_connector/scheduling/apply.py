@@ -1,4 +1,4 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica."""
+"""The verbs of the scheduler: tasks are given to workers, and taken from them."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -7,21 +7,11 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_connector import tallies
-from quorate_connector.tallies import Changes
+from quorate_connector import counters
+from quorate_connector.counters import Changes
+from quorate_connector.families import TASKS, key_of
 from quorate_connector.tasks import states
-from quorate_connector.tasks.families import TASKS, key_of
-from quorate_connector.v1.tasks_pb2 import (
-    TASK_STATE_UNASSIGNED,
-    Assignment,
-    AssignTasks,
-    Reclaim,
-    ReclaimTasks,
-    Release,
-    ReleaseTasks,
-    Task,
-    TaskId,
-)
+from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.workers import brokers, standing
 
 #: The task is not any more what the scheduler saw.
@@ -30,52 +20,54 @@ CHANGED: Final = "TASK_CHANGED"
 UNAVAILABLE: Final = "WORKER_UNAVAILABLE"
 
 
-def assign_tasks(txn: Txn, command: AssignTasks) -> BatchReply:
+def assign(txn: Txn, command: pb.AssignTasks) -> BatchReply:
     """Give tasks that wait to workers."""
     takes = cache(partial(_takes, txn))
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         return answer_each(
             txn, command.assignments, lambda txn, each: _assign(txn, counts, takes, each)
         )
 
 
-def release_tasks(txn: Txn, command: ReleaseTasks) -> BatchReply:
+def release(txn: Txn, command: pb.ReleaseTasks) -> BatchReply:
     """Ask workers to let go of tasks."""
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         return answer_each(txn, command.releases, lambda txn, each: _release(txn, counts, each))
 
 
-def reclaim_tasks(txn: Txn, command: ReclaimTasks) -> BatchReply:
+def reclaim(txn: Txn, command: pb.ReclaimTasks) -> BatchReply:
     """Take tasks from workers that have left, or that are silent."""
     loss = cache(partial(_loss, txn))
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         return answer_each(
             txn, command.reclaims, lambda txn, each: _reclaim(txn, counts, loss, each)
         )
 
 
 def _assign(
-    txn: Txn, counts: Changes, takes: Callable[[str, int, int], bool], assignment: Assignment
+    txn: Txn, counts: Changes, takes: Callable[[str, int, int], bool], wanted: pb.Assignment
 ) -> None:
-    key, task = _seen(txn, assignment.task, assignment.expected_epoch)
-    name, epoch = assignment.worker, assignment.worker_epoch
-    if task.state != TASK_STATE_UNASSIGNED:
+    key, task = _seen(txn, wanted.task, wanted.expected_epoch)
+    name, epoch = wanted.worker, wanted.worker_epoch
+    if task.state != pb.TASK_STATE_UNASSIGNED:
         raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} does not wait")
-    if not takes(name, epoch, assignment.timeout_ms):
+    if not takes(name, epoch, wanted.timeout_ms):
         raise Rejected(UNAVAILABLE, f"worker {name} takes no tasks under epoch {epoch}")
     states.give(txn, counts, key, task, name, epoch)
 
 
-def _release(txn: Txn, counts: Changes, release: Release) -> None:
-    key, task = _seen(txn, release.task, release.expected_epoch)
+def _release(txn: Txn, counts: Changes, wanted: pb.Release) -> None:
+    key, task = _seen(txn, wanted.task, wanted.expected_epoch)
     if not task.worker or task.release_by_ms:
         raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} leaves already")
-    by_ms = txn.proposed_at_ms + release.timeout_ms
-    states.order_release(txn, counts, key, task, by_ms, release.reason)
+    by_ms = txn.proposed_at_ms + wanted.timeout_ms
+    states.order_release(txn, counts, key, task, by_ms, wanted.reason)
 
 
-def _reclaim(txn: Txn, counts: Changes, loss: Callable[[str, int], str], reclaim: Reclaim) -> None:
-    key, task = _seen(txn, reclaim.task, reclaim.expected_epoch)
+def _reclaim(
+    txn: Txn, counts: Changes, loss: Callable[[str, int], str], wanted: pb.Reclaim
+) -> None:
+    key, task = _seen(txn, wanted.task, wanted.expected_epoch)
     reason = task.worker and loss(task.worker, task.worker_epoch)
     if not reason:
         raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} has a live worker")
@@ -98,11 +90,11 @@ def _loss(txn: Txn, name: str, epoch: int) -> str:
     return f"worker {name} {'is gone' if gone else 'gave no sign in time'}"
 
 
-def _seen(txn: Txn, named: TaskId, expected_epoch: int) -> tuple[bytes, Task]:
+def _seen(txn: Txn, named: pb.TaskId, expected_epoch: int) -> tuple[bytes, pb.Task]:
     key = key_of(named)
     value = txn.get(TASKS, key)
     if value is not None:
-        task = Task.FromString(value)
+        task = pb.Task.FromString(value)
         if task.epoch == expected_epoch:
             return key, task
     raise Rejected(CHANGED, f"task {named.number} of {named.connector} has changed since")

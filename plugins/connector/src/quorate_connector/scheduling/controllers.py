@@ -7,40 +7,22 @@ the next run sees it anew.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Controller, Metric, NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_connector import families
 from quorate_connector.config import ConnectorConfig
 from quorate_connector.metrics import ASSIGNED, RECLAIMED, RELEASED, TASKS, WORKERS as AVAILABLE
 from quorate_connector.scheduling.plan import Fleet, Move, Seat, even_out, place
 from quorate_connector.scheduling.queries import MOST
-from quorate_connector.shard import GROUP
-from quorate_connector.tasks.families import TASKS as TASK_ROWS
-from quorate_connector.v1.scheduling_pb2 import (
-    FindHeldQuery,
-    FindWaitingQuery,
-    Holding,
-    Placeable,
-    Survey,
-    SurveyQuery,
-)
-from quorate_connector.v1.tasks_pb2 import (
-    Assignment,
-    AssignTasks,
-    Reclaim,
-    ReclaimTasks,
-    Release,
-    ReleaseTasks,
-    TaskState,
-)
-from quorate_connector.workers.brokers import BROKERS
-from quorate_connector.workers.families import WORKERS
+from quorate_connector.v1 import scheduling_pb2 as asked, tasks_pb2 as pb
 
-T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 #: Batches that are under way together: while one is carried out, the next ones are written.
 AT_A_TIME: Final = 4
@@ -48,16 +30,15 @@ AT_A_TIME: Final = 4
 
 async def schedule(node: NodeApi, shard: ShardRef) -> None:
     """Bring tasks to where they are to be, as far as that can be done now."""
-    config = node.config(ConnectorConfig)
-    survey = await _survey(node)
+    run = _Run(node=node, shard=shard, config=node.config(ConnectorConfig))
+    survey = await run.survey()
     lost = [holding for holding in survey.holdings if holding.lost]
     if lost:
-        await _reclaim(node, shard, lost, config.batch)
-        survey = await _survey(node)
+        await run.reclaim(lost)
+        survey = await run.survey()
     # What is lost and could not be reclaimed counts for no worker: its name may be another's now.
     holdings = [holding for holding in survey.holdings if not holding.lost]
-    drained = [each for each in holdings if each.draining and each.leaving < _total(each)]
-    await _drain(node, shard, drained, config.batch)
+    await run.drain([each for each in holdings if each.draining and each.leaving < _total(each)])
     fleet = Fleet(
         Seat(
             worker=each.worker,
@@ -67,147 +48,149 @@ async def schedule(node: NodeApi, shard: ShardRef) -> None:
         for each in survey.candidates
         if each.available
     )
-    _tell(node, survey)
-    kinds = [each.kind for each in survey.waiting]
-    if not await _assign(node, shard, fleet, holdings, kinds, config):
-        await _even_out(node, shard, fleet, holdings, config)
+    _observe(node, survey)
+    if not await run.assign(fleet, holdings, [each.kind for each in survey.waiting]):
+        await run.even_out(fleet, holdings)
 
 
-async def _survey(node: NodeApi) -> Survey:
-    [survey] = [found async for found in node.query(SurveyQuery(), Survey)]
-    return survey
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One run of the scheduler."""
 
+    node: NodeApi
+    shard: ShardRef
+    config: ConnectorConfig
 
-async def _reclaim(node: NodeApi, shard: ShardRef, lost: Sequence[Holding], batch: int) -> None:
-    reclaims = [
-        Reclaim(task=each.task, expected_epoch=each.epoch)
-        for holding in lost
-        async for page in _held(node, holding.worker, holding.worker_epoch)
-        for each in page
-    ]
-    commands = [ReclaimTasks(reclaims=part) for part in _parts(reclaims, batch)]
-    await _carry_out(node, shard, RECLAIMED, commands)
+    async def survey(self) -> asked.Survey:
+        """Look at who has what, and at what waits."""
+        [survey] = [each async for each in self.node.query(asked.SurveyQuery(), asked.Survey)]
+        return survey
 
+    async def reclaim(self, lost: Iterable[asked.Holding]) -> None:
+        """Take what lost workers have."""
+        reclaims = [
+            pb.Reclaim(task=each.task, expected_epoch=each.epoch)
+            for holding in lost
+            async for each in self._held(holding)
+        ]
+        await self._carry_out(RECLAIMED, reclaims, lambda part: pb.ReclaimTasks(reclaims=part))
 
-async def _drain(node: NodeApi, shard: ShardRef, drained: Sequence[Holding], batch: int) -> None:
-    releases = [
-        Release(
-            task=each.task,
-            expected_epoch=each.epoch,
-            timeout_ms=holding.release_timeout_ms,
-            reason=f"worker {holding.worker} is drained",
-        )
-        for holding in drained
-        async for page in _held(node, holding.worker, holding.worker_epoch)
-        for each in page
-        if not each.leaving
-    ]
-    await _release(node, shard, releases, batch)
+    async def drain(self, drained: Iterable[asked.Holding]) -> None:
+        """Have drained workers let go of what they have."""
+        releases = [
+            pb.Release(
+                task=each.task,
+                expected_epoch=each.epoch,
+                timeout_ms=holding.release_timeout_ms,
+                reason=f"worker {holding.worker} is drained",
+            )
+            for holding in drained
+            async for each in self._held(holding)
+            if not each.leaving
+        ]
+        await self._carry_out(RELEASED, releases, lambda part: pb.ReleaseTasks(releases=part))
 
+    async def assign(
+        self, fleet: Fleet, holdings: Sequence[asked.Holding], kinds: Iterable[bytes]
+    ) -> bool:
+        """Give out what waits; tell whether there was anything that a worker can have."""
+        waiting = {
+            kind: [task async for task in self._waiting(kind)]
+            for kind in kinds
+            if fleet.eligible(kind)
+        }
+        shares = _shares(fleet, holdings).items()
+        loads = Counter({worker: share.total() for worker, share in shares})
+        for holding in holdings:
+            loads[holding.worker] -= holding.leaving
+        placed = [
+            pb.Assignment(
+                task=task.task,
+                expected_epoch=task.epoch,
+                worker=seat.worker,
+                worker_epoch=seat.worker_epoch,
+                timeout_ms=round(self.config.worker_timeout_s * 1_000),
+            )
+            for task, seat in place(fleet, loads, waiting)
+        ]
+        await self._carry_out(ASSIGNED, placed, lambda part: pb.AssignTasks(assignments=part))
+        return bool(placed)
 
-async def _assign(
-    node: NodeApi,
-    shard: ShardRef,
-    fleet: Fleet,
-    holdings: Sequence[Holding],
-    kinds: Sequence[bytes],
-    config: ConnectorConfig,
-) -> bool:
-    """Give out what waits; tell whether there was anything that a worker can have."""
-    waiting = {
-        kind: [task async for page in _waiting(node, kind) for task in page]
-        for kind in kinds
-        if fleet.eligible(kind)
-    }
-    loads = Counter({worker: share.total() for worker, share in _shares(fleet, holdings).items()})
-    for holding in holdings:
-        loads[holding.worker] -= holding.leaving
-    placed = [
-        Assignment(
-            task=task.task,
-            expected_epoch=task.epoch,
-            worker=seat.worker,
-            worker_epoch=seat.worker_epoch,
-            timeout_ms=round(config.worker_timeout_s * 1_000),
-        )
-        for task, seat in place(fleet, loads, waiting)
-    ]
-    commands = [AssignTasks(assignments=part) for part in _parts(placed, config.batch)]
-    await _carry_out(node, shard, ASSIGNED, commands)
-    return bool(placed)
+    async def even_out(self, fleet: Fleet, holdings: Sequence[asked.Holding]) -> None:
+        """Have some tasks leave workers that have more than others, once earlier ones have left."""
+        if any(holding.leaving for holding in holdings):
+            return
+        moves = even_out(fleet, _shares(fleet, holdings), self.config.releases)
+        releases = [
+            pb.Release(
+                task=each.task,
+                expected_epoch=each.epoch,
+                timeout_ms=round(self.config.release_timeout_s * 1_000),
+                reason="other workers have fewer tasks",
+            )
+            for worker in sorted({move.worker for move in moves})
+            for each in await self._of_kinds(fleet.seat(worker), moves)
+        ]
+        await self._carry_out(RELEASED, releases, lambda part: pb.ReleaseTasks(releases=part))
 
-
-async def _even_out(
-    node: NodeApi,
-    shard: ShardRef,
-    fleet: Fleet,
-    holdings: Sequence[Holding],
-    config: ConnectorConfig,
-) -> None:
-    """Have some tasks leave workers that have more than others, once earlier ones have left."""
-    if any(holding.leaving for holding in holdings):
-        return
-    moves = even_out(fleet, _shares(fleet, holdings), config.releases)
-    releases = [
-        Release(
-            task=each.task,
-            expected_epoch=each.epoch,
-            timeout_ms=round(config.release_timeout_s * 1_000),
-            reason="other workers have fewer tasks",
-        )
-        for worker in sorted({move.worker for move in moves})
-        for each in await _of_kinds(node, fleet.seat(worker), moves)
-    ]
-    await _release(node, shard, releases, config.batch)
-
-
-async def _of_kinds(node: NodeApi, seat: Seat, moves: Sequence[Move]) -> list[Placeable]:
-    """Return as many tasks of each kind as are to leave a worker."""
-    wanted = Counter(move.kind for move in moves if move.worker == seat.worker)
-    found = []
-    async for page in _held(node, seat.worker, seat.worker_epoch):
-        for task in page:
+    async def _of_kinds(self, seat: Seat, moves: Iterable[Move]) -> list[asked.Placeable]:
+        """Return as many tasks of each kind as are to leave a worker."""
+        wanted = Counter(move.kind for move in moves if move.worker == seat.worker)
+        found = []
+        async for task in self._held(seat):
             if wanted[task.kind]:
                 wanted[task.kind] -= 1
                 found.append(task)
-        if not wanted.total():
-            break
-    return found
+            if not wanted.total():
+                break
+        return found
+
+    async def _carry_out(
+        self, counter: Metric, items: Sequence[I], command: Callable[[Sequence[I]], Message]
+    ) -> None:
+        """Propose different tasks in batches, a few at a time, and count what was carried out.
+
+        The first that fails is raised, and what has not been answered then is left to the next run.
+        """
+        left = iter(range(0, len(items), self.config.batch))
+
+        async def propose_in_turn() -> None:
+            for first in left:
+                batch = command(items[first : first + self.config.batch])
+                reply = await self.node.propose(batch, BatchReply, if_leader=self.shard)
+                self.node.count(counter.name, reply.items - len(reply.refusals))
+
+        running = [asyncio.ensure_future(propose_in_turn()) for _ in range(AT_A_TIME)]
+        try:
+            await asyncio.gather(*running)
+        finally:
+            for each in running:
+                each.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _held(self, by: asked.Holding | Seat) -> AsyncIterator[asked.Placeable]:
+        return self._found(
+            lambda after: asked.FindHeldQuery(
+                worker=by.worker, worker_epoch=by.worker_epoch, after=after, limit=MOST
+            )
+        )
+
+    def _waiting(self, kind: bytes) -> AsyncIterator[asked.Placeable]:
+        return self._found(lambda after: asked.FindWaitingQuery(kind=kind, after=after, limit=MOST))
+
+    async def _found(self, query: Callable[[bytes], Message]) -> AsyncIterator[asked.Placeable]:
+        """Yield what a query finds, which is asked page by page."""
+        after = b""
+        while True:
+            page = [each async for each in self.node.query(query(after), asked.Placeable)]
+            for each in page:
+                yield each
+            if len(page) < MOST:
+                return
+            after = page[-1].key
 
 
-async def _release(node: NodeApi, shard: ShardRef, releases: Sequence[Release], batch: int) -> None:
-    commands = [ReleaseTasks(releases=part) for part in _parts(releases, batch)]
-    await _carry_out(node, shard, RELEASED, commands)
-
-
-async def _carry_out(
-    node: NodeApi, shard: ShardRef, counter: Metric, commands: Iterable[Message]
-) -> None:
-    """Propose batches of different tasks, a few at a time, and count what was carried out.
-
-    The first that fails is raised, and what has not been answered then is left to the next run.
-    """
-    left = iter(commands)
-
-    async def propose_in_turn() -> None:
-        for command in left:
-            reply = await node.propose(command, BatchReply, if_leader=shard)
-            node.count(counter.name, reply.items - len(reply.refusals))
-
-    lanes = [asyncio.ensure_future(propose_in_turn()) for _ in range(AT_A_TIME)]
-    try:
-        await asyncio.gather(*lanes)
-    finally:
-        for lane in lanes:
-            lane.cancel()
-        await asyncio.gather(*lanes, return_exceptions=True)
-
-
-def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (items[first : first + size] for first in range(0, len(items), size))
-
-
-def _shares(fleet: Fleet, holdings: Iterable[Holding]) -> dict[str, Counter[bytes]]:
+def _shares(fleet: Fleet, holdings: Iterable[asked.Holding]) -> dict[str, Counter[bytes]]:
     """Return how many tasks of each kind the workers have that can be given some."""
     shares: dict[str, Counter[bytes]] = {worker: Counter() for worker in fleet.eligible(b"")}
     for holding in holdings:
@@ -216,48 +199,22 @@ def _shares(fleet: Fleet, holdings: Iterable[Holding]) -> dict[str, Counter[byte
     return shares
 
 
-def _total(holding: Holding) -> int:
+def _total(holding: asked.Holding) -> int:
     return sum(each.tasks for each in holding.tasks)
 
 
-def _tell(node: NodeApi, survey: Survey) -> None:
+def _observe(node: NodeApi, survey: asked.Survey) -> None:
     counts: dict[int, int] = {each.state: each.tasks for each in survey.states}
-    for name, state in TaskState.items()[1:]:
+    for name, state in pb.TaskState.items()[1:]:
         label = name.removeprefix("TASK_STATE_").lower()
         node.observe(TASKS.name, counts.get(state, 0), state=label)
     node.observe(AVAILABLE.name, sum(each.available for each in survey.candidates))
 
 
-def _held(node: NodeApi, worker: str, worker_epoch: int) -> AsyncIterator[Sequence[Placeable]]:
-    return _pages(
-        node,
-        lambda after: FindHeldQuery(
-            worker=worker, worker_epoch=worker_epoch, after=after, limit=MOST
-        ),
-    )
-
-
-def _waiting(node: NodeApi, kind: bytes) -> AsyncIterator[Sequence[Placeable]]:
-    return _pages(node, lambda after: FindWaitingQuery(kind=kind, after=after, limit=MOST))
-
-
-async def _pages(
-    node: NodeApi, query: Callable[[bytes], Message]
-) -> AsyncIterator[Sequence[Placeable]]:
-    after = b""
-    while True:
-        page = [found async for found in node.query(query(after), Placeable)]
-        if page:
-            yield page
-        if len(page) < MOST:
-            return
-        after = page[-1].key
-
-
 SCHEDULING: Final = Controller(
     name="connector.scheduling",
-    group=GROUP,
+    group=families.GROUP,
     run_once=schedule,
     interval_s=lambda node: node.config(ConnectorConfig).scheduling_interval_s,
-    wake_on=(TASK_ROWS, WORKERS, BROKERS),
+    wake_on=(families.TASKS, families.WORKERS, families.BROKERS),
 )

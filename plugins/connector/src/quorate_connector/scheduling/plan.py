@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import Final
 
-from quorate_connector.tasks.kinds import labels_of
+from quorate_connector.families import labels_of
 from quorate_connector.v1.scheduling_pb2 import Placeable
 
 

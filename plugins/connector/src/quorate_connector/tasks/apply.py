@@ -1,4 +1,4 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica."""
+"""The verbs of tasks: what their workers say, and what timers propose."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -6,48 +6,34 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_connector import tallies
-from quorate_connector.tallies import Changes
+from quorate_connector import counters
+from quorate_connector.counters import Changes
+from quorate_connector.families import CURSORS, RELEASE, RETRY, TASKS, key_of
 from quorate_connector.tasks import states
-from quorate_connector.tasks.failures import fail
-from quorate_connector.tasks.families import CURSORS, RELEASE, RETRY, TASKS, key_of
-from quorate_connector.v1.tasks_pb2 import (
-    TASK_STATE_FAILED,
-    TASK_STATE_STOPPED,
-    Cursor,
-    ReportReply,
-    ReportTasks,
-    RetryTasks,
-    StoreCursor,
-    StoreCursors,
-    TakeTasks,
-    Task,
-    TaskId,
-    TaskReport,
-)
+from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.workers import brokers, standing
 
 #: Another cursor is kept than the one that is to be replaced.
 CONFLICT: Final = "CURSOR_CONFLICT"
 
 
-def report_tasks(txn: Txn, command: ReportTasks) -> BatchReply:
-    """Take note that a worker is alive, and of what it says of its tasks."""
+def report(txn: Txn, command: pb.ReportTasks) -> BatchReply:
+    """Record that a worker is alive, and what it says of its tasks."""
     worker, epoch = command.worker, command.worker_epoch
     brokers.fence(txn, worker, epoch)
     standing.hear(txn, worker, epoch, command.timeout_ms or standing.TIMEOUT_MS)
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         return answer_each(
             txn, command.reports, lambda txn, each: _take_report(txn, counts, epoch, each)
         )
 
 
-def store_cursor(txn: Txn, command: StoreCursor) -> Cursor:
+def store_cursor(txn: Txn, command: pb.StoreCursor) -> pb.Cursor:
     """Keep how far a task has come, in place of what its worker knows."""
     key, _ = _held(txn, command.task, command.worker_epoch, command.epoch)
-    kept = Cursor.FromString(txn.get(CURSORS, key) or b"")
+    kept = pb.Cursor.FromString(txn.get(CURSORS, key) or b"")
     _check_version(kept, command)
-    cursor = Cursor(
+    cursor = pb.Cursor(
         value=command.value,
         version=kept.version + 1,
         epoch=command.epoch,
@@ -57,41 +43,38 @@ def store_cursor(txn: Txn, command: StoreCursor) -> Cursor:
     return cursor
 
 
-def store_cursors(txn: Txn, command: StoreCursors) -> BatchReply:
-    """Keep how far many tasks have come."""
-    return answer_each(txn, command.cursors, store_cursor)
-
-
-def retry_tasks(txn: Txn, command: RetryTasks) -> BatchReply:
+def retry(txn: Txn, command: pb.RetryTasks) -> BatchReply:
     """Let tasks be given out again whose wait after a failure is over."""
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         for key, task in _due(txn, RETRY, command.keys):
             states.take(txn, counts, key, task, states.at_rest(task), task.reason)
     return BatchReply(items=len(command.keys))
 
 
-def take_tasks(txn: Txn, command: TakeTasks) -> BatchReply:
+def take(txn: Txn, command: pb.TakeTasks) -> BatchReply:
     """Take tasks that their workers did not let go of in time."""
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         for key, task in _due(txn, RELEASE, command.keys):
             reason = f"{task.reason}; {task.worker} did not let go of it in time"
             states.take(txn, counts, key, task, states.at_rest(task), reason)
     return BatchReply(items=len(command.keys))
 
 
-def _take_report(txn: Txn, counts: Changes, worker_epoch: int, report: TaskReport) -> ReportReply:
+def _take_report(
+    txn: Txn, counts: Changes, worker_epoch: int, report: pb.TaskReport
+) -> pb.ReportReply:
     key, task = _held(txn, report.task, worker_epoch, report.epoch)
-    if report.state == TASK_STATE_FAILED:
-        fail(txn, counts, key, task, report.reason)
-    elif report.state == TASK_STATE_STOPPED:
+    if report.state == pb.TASK_STATE_FAILED:
+        states.fail(txn, counts, key, task, report.reason)
+    elif report.state == pb.TASK_STATE_STOPPED:
         states.take(txn, counts, key, task, states.at_rest(task), report.reason or task.reason)
     elif report.state != task.state:
         ordered = task.reason if task.release_by_ms else ""
         states.enter(txn, counts, key, task, report.state, report.reason or ordered)
-    return ReportReply(task=task)
+    return pb.ReportReply(task=task)
 
 
-def _check_version(kept: Cursor, command: StoreCursor) -> None:
+def _check_version(kept: pb.Cursor, command: pb.StoreCursor) -> None:
     if kept.version != command.expected_version:
         raise Rejected(
             CONFLICT,
@@ -100,13 +83,13 @@ def _check_version(kept: Cursor, command: StoreCursor) -> None:
         )
 
 
-def _held(txn: Txn, named: TaskId, worker_epoch: int, epoch: int) -> tuple[bytes, Task]:
+def _held(txn: Txn, named: pb.TaskId, worker_epoch: int, epoch: int) -> tuple[bytes, pb.Task]:
     """Return a task; refuse whoever does not have it under that epoch."""
     key = key_of(named)
     value = txn.get(TASKS, key)
     if value is None:
         raise Rejected("NOT_FOUND", f"there is no {_named(named)}")
-    task = Task.FromString(value)
+    task = pb.Task.FromString(value)
     if (task.worker_epoch, task.epoch) != (worker_epoch, epoch):
         if task.epoch != epoch:
             now = f"has epoch {task.epoch}, not {epoch}"
@@ -120,11 +103,11 @@ def _held(txn: Txn, named: TaskId, worker_epoch: int, epoch: int) -> tuple[bytes
     return key, task
 
 
-def _due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, Task]]:
+def _due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, pb.Task]]:
     """Yield the tasks of keys that are due: whatever changes a task's deadline has changed it."""
     for key in still_due(txn, timer, keys):
-        yield key, Task.FromString(txn.get(TASKS, key) or b"")
+        yield key, pb.Task.FromString(txn.get(TASKS, key) or b"")
 
 
-def _named(task: TaskId) -> str:
+def _named(task: pb.TaskId) -> str:
     return f"task {task.number} of connector {task.connector} of tenant {task.tenant}"

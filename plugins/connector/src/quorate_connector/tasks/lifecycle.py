@@ -5,18 +5,12 @@ from typing import Final
 
 from quorate.plugin import Txn
 
-from quorate_connector import tallies
-from quorate_connector.tallies import Changes
+from quorate_connector import counters
+from quorate_connector.counters import Changes
+from quorate_connector.families import CURSORS, TASKS, task_key
 from quorate_connector.tasks import states
-from quorate_connector.tasks.families import CURSORS, TASKS, task_key
+from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED, Connector
-from quorate_connector.v1.tasks_pb2 import (
-    TASK_STATE_FAILED,
-    TASK_STATE_STOPPED,
-    TASK_STATE_UNASSIGNED,
-    Task,
-    TaskId,
-)
 
 #: So long a task has to stop in order when its connector is stopped.
 RELEASE_MS: Final = 10_000
@@ -24,10 +18,12 @@ RELEASE_MS: Final = 10_000
 
 def found(txn: Txn, connector: Connector, numbers: range, reason: str) -> None:
     """Make tasks that do not exist."""
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         for number in numbers:
             key = task_key(connector.tenant, connector.name, number)
-            task = Task(id=TaskId(tenant=connector.tenant, connector=connector.name, number=number))
+            task = pb.Task(
+                id=pb.TaskId(tenant=connector.tenant, connector=connector.name, number=number)
+            )
             _adopt(task, connector)
             states.settle(txn, counts, key, task, states.at_rest(task), reason)
 
@@ -38,7 +34,7 @@ def renew(
     """Have tasks begin anew, all or some, as their connector is now."""
     if numbers is None:
         numbers = range(connector.definition.tasks_max)
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         for key, task in _there(txn, connector, numbers):
             states.withdraw(txn, counts, key, task)
             _adopt(task, connector)
@@ -48,7 +44,7 @@ def renew(
 
 def aim(txn: Txn, connector: Connector) -> None:
     """Tell all tasks the target of their connector."""
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         for key, task in _there(txn, connector, range(connector.definition.tasks_max)):
             if task.target == connector.target:
                 continue
@@ -64,7 +60,7 @@ def aim(txn: Txn, connector: Connector) -> None:
 
 def remove(txn: Txn, connector: Connector, numbers: range) -> None:
     """Delete tasks with their progress and history."""
-    with tallies.counting(txn) as counts:
+    with counters.counting(txn) as counts:
         for key, task in _there(txn, connector, numbers):
             states.remove(txn, counts, key, task)
 
@@ -84,15 +80,17 @@ def forget_progress(txn: Txn, connector: Connector, numbers: range) -> None:
         txn.delete(CURSORS, task_key(connector.tenant, connector.name, number))
 
 
-def _there(txn: Txn, connector: Connector, numbers: Iterable[int]) -> Iterator[tuple[bytes, Task]]:
+def _there(
+    txn: Txn, connector: Connector, numbers: Iterable[int]
+) -> Iterator[tuple[bytes, pb.Task]]:
     for number in numbers:
         key = task_key(connector.tenant, connector.name, number)
         value = txn.get(TASKS, key)
         if value is not None:
-            yield key, Task.FromString(value)
+            yield key, pb.Task.FromString(value)
 
 
-def _adopt(task: Task, connector: Connector) -> None:
+def _adopt(task: pb.Task, connector: Connector) -> None:
     task.uid = connector.uid
     task.version = connector.version
     task.target = connector.target
@@ -102,20 +100,20 @@ def _adopt(task: Task, connector: Connector) -> None:
     task.labels.extend(connector.definition.labels)
 
 
-def _stop(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
+def _stop(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     reason = "the connector was stopped"
     if task.worker:
         states.order_release(txn, counts, key, task, txn.proposed_at_ms + RELEASE_MS, reason)
-    elif task.state == TASK_STATE_FAILED:
+    elif task.state == pb.TASK_STATE_FAILED:
         # It stays so until it is restarted.
         states.store(txn, key, task)
     else:
-        states.take(txn, counts, key, task, TASK_STATE_STOPPED, reason)
+        states.take(txn, counts, key, task, pb.TASK_STATE_STOPPED, reason)
 
 
-def _go_on(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
-    if task.state == TASK_STATE_STOPPED:
-        states.take(txn, counts, key, task, TASK_STATE_UNASSIGNED, "the connector was resumed")
+def _go_on(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
+    if task.state == pb.TASK_STATE_STOPPED:
+        states.take(txn, counts, key, task, pb.TASK_STATE_UNASSIGNED, "the connector was resumed")
         return
     if task.release_by_ms:
         states.cancel_release(txn, counts, key, task)

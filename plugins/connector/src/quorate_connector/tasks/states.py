@@ -1,63 +1,53 @@
 """The one place where a task changes its state or its worker, with whatever has to go with it.
 
-`counts` is of `tallies.counting`, around the whole of a command.
+`counts` is of `counters.counting`, around the whole of a command.
 """
 
 from typing import Final
 
-from quorate.plugin import Txn
+from quorate.plugin import Txn, keys
 
-from quorate_connector import tallies
-from quorate_connector.tallies import Changes
-from quorate_connector.tasks import history
-from quorate_connector.tasks.families import (
-    ASSIGNMENTS,
-    CURSORS,
-    EPOCHS,
-    RELEASE,
-    RETRY,
-    TASKS,
-    WAITING,
-    held_key,
-    waiting_key,
-)
-from quorate_connector.tasks.kinds import kind_of
+from quorate_connector import counters, families
+from quorate_connector.counters import Changes
+from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED
-from quorate_connector.v1.tasks_pb2 import (
-    TASK_STATE_ASSIGNED,
-    TASK_STATE_RUNNING,
-    TASK_STATE_STOPPED,
-    TASK_STATE_UNASSIGNED,
-    Task,
-    TaskState,
-)
 
 #: Of a reason, in bytes.
 LONGEST_REASON: Final = 4_096
+#: So many transitions of a task are kept.
+KEPT: Final = 100
+#: A task that has run for so long does not pay for failures before.
+SOUND_MS: Final = 600_000
+#: No wait after a failure is longer.
+LONGEST_WAIT_MS: Final = 300_000
+#: Of the doublings of a wait: a number of any size would be computed first otherwise.
+_MOST_DOUBLINGS: Final = 32
 
 
-def store(txn: Txn, key: bytes, task: Task) -> None:
+def store(txn: Txn, key: bytes, task: pb.Task) -> None:
     """Keep the row of a task, also among those of its worker."""
     row = task.SerializeToString(deterministic=True)
-    txn.put(TASKS, key, row)
+    txn.put(families.TASKS, key, row)
     if task.worker:
-        txn.put(ASSIGNMENTS, held_key(task, key), row)
+        txn.put(families.ASSIGNMENTS, families.held_key(task, key), row)
 
 
-def give(txn: Txn, counts: Changes, key: bytes, task: Task, worker: str, worker_epoch: int) -> None:
+def give(
+    txn: Txn, counts: Changes, key: bytes, task: pb.Task, worker: str, worker_epoch: int
+) -> None:
     """Give a task that waits to a worker."""
     withdraw(txn, counts, key, task)
     task.worker, task.worker_epoch = worker, worker_epoch
-    counts[tallies.of_held(worker, worker_epoch, kind_of(task))] += 1
-    settle(txn, counts, key, task, TASK_STATE_ASSIGNED, "")
+    counts[counters.of_held(worker, worker_epoch, families.kind_of(task))] += 1
+    settle(txn, counts, key, task, pb.TASK_STATE_ASSIGNED, "")
 
 
 def take(
     txn: Txn,
     counts: Changes,
     key: bytes,
-    task: Task,
-    state: TaskState,
+    task: pb.Task,
+    state: pb.TaskState,
     reason: str,
     *,
     retry_at_ms: int = 0,
@@ -67,17 +57,17 @@ def take(
     settle(txn, counts, key, task, state, reason, retry_at_ms=retry_at_ms)
 
 
-def withdraw(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
+def withdraw(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     """Take a task out of all that it is found by; `settle` is to follow."""
-    counts[tallies.of_state(task.state)] -= 1
+    counts[counters.of_state(task.state)] -= 1
     if task.worker:
         _part(txn, counts, key, task)
-    if task.state == TASK_STATE_UNASSIGNED:
-        kind = kind_of(task)
-        counts[tallies.of_waiting(kind)] -= 1
-        txn.delete(WAITING, waiting_key(kind, key))
+    if task.state == pb.TASK_STATE_UNASSIGNED:
+        kind = families.kind_of(task)
+        counts[counters.of_waiting(kind)] -= 1
+        txn.delete(families.WAITING, families.waiting_key(kind, key))
     if task.retry_at_ms:
-        txn.schedule(RETRY, key, None)
+        txn.schedule(families.RETRY, key, None)
         task.retry_at_ms = 0
 
 
@@ -85,82 +75,126 @@ def settle(
     txn: Txn,
     counts: Changes,
     key: bytes,
-    task: Task,
-    state: TaskState,
+    task: pb.Task,
+    state: pb.TaskState,
     reason: str,
     *,
     retry_at_ms: int = 0,
 ) -> None:
     """Bring a task that is new, or withdrawn, into a state under a new epoch."""
-    task.epoch = txn.next_id(EPOCHS)
-    counts[tallies.of_state(state)] += 1
-    if state == TASK_STATE_UNASSIGNED:
-        kind = kind_of(task)
-        counts[tallies.of_waiting(kind)] += 1
-        txn.put(WAITING, waiting_key(kind, key), b"")
+    task.epoch = txn.next_id(families.EPOCHS)
+    counts[counters.of_state(state)] += 1
+    if state == pb.TASK_STATE_UNASSIGNED:
+        kind = families.kind_of(task)
+        counts[counters.of_waiting(kind)] += 1
+        txn.put(families.WAITING, families.waiting_key(kind, key), b"")
     if retry_at_ms:
-        txn.schedule(RETRY, key, retry_at_ms)
+        txn.schedule(families.RETRY, key, retry_at_ms)
         task.retry_at_ms = retry_at_ms
     _write(txn, key, task, state, reason)
 
 
-def enter(txn: Txn, counts: Changes, key: bytes, task: Task, state: TaskState, reason: str) -> None:
+def enter(
+    txn: Txn, counts: Changes, key: bytes, task: pb.Task, state: pb.TaskState, reason: str
+) -> None:
     """Bring a task into another state while its worker keeps it."""
-    counts[tallies.of_state(task.state)] -= 1
-    counts[tallies.of_state(state)] += 1
+    counts[counters.of_state(task.state)] -= 1
+    counts[counters.of_state(state)] += 1
     _write(txn, key, task, state, reason)
 
 
-def at_rest(task: Task) -> TaskState:
+def at_rest(task: pb.Task) -> pb.TaskState:
     """Return the state of a task that nobody has, and that has not failed."""
     stopped = task.target == TARGET_STOPPED
-    return TASK_STATE_STOPPED if stopped else TASK_STATE_UNASSIGNED
+    return pb.TASK_STATE_STOPPED if stopped else pb.TASK_STATE_UNASSIGNED
 
 
 def order_release(
-    txn: Txn, counts: Changes, key: bytes, task: Task, by_ms: int, reason: str
+    txn: Txn, counts: Changes, key: bytes, task: pb.Task, by_ms: int, reason: str
 ) -> None:
     """Have the worker of a task let go of it until a time; an earlier one stands."""
     if not task.release_by_ms:
-        counts[tallies.of_leaving(task.worker, task.worker_epoch)] += 1
+        counts[counters.of_leaving(task.worker, task.worker_epoch)] += 1
     elif task.release_by_ms <= by_ms:
         by_ms = task.release_by_ms
     task.release_by_ms, task.reason = by_ms, _shortened(reason)
-    txn.schedule(RELEASE, key, by_ms)
+    txn.schedule(families.RELEASE, key, by_ms)
     store(txn, key, task)
 
 
-def cancel_release(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
+def cancel_release(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     """Let the worker of a task keep it."""
-    counts[tallies.of_leaving(task.worker, task.worker_epoch)] -= 1
+    counts[counters.of_leaving(task.worker, task.worker_epoch)] -= 1
     task.release_by_ms = 0
-    txn.schedule(RELEASE, key, None)
+    txn.schedule(families.RELEASE, key, None)
 
 
-def remove(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
+def remove(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     """Delete a task with everything that belongs to it."""
     withdraw(txn, counts, key, task)
-    txn.delete(CURSORS, key)
-    txn.delete(TASKS, key)
-    history.forget(txn, key)
+    txn.delete(families.CURSORS, key)
+    txn.delete(families.TASKS, key)
+    txn.delete_range(families.HISTORY, key, key + b"\xff")
 
 
-def _part(txn: Txn, counts: Changes, key: bytes, task: Task) -> None:
+def fail(txn: Txn, counts: Changes, key: bytes, task: pb.Task, reason: str) -> None:
+    """Take a task that has failed from its worker."""
+    if task.target == TARGET_STOPPED:
+        take(txn, counts, key, task, pb.TASK_STATE_STOPPED, reason)
+        return
+    sound = task.running_since_ms and txn.proposed_at_ms - task.running_since_ms >= SOUND_MS
+    task.failures = 1 if sound else task.failures + 1
+    if task.failures >= task.failures_max:
+        take(txn, counts, key, task, pb.TASK_STATE_FAILED, reason)
+    else:
+        retry_at_ms = txn.proposed_at_ms + wait_ms(task)
+        take(txn, counts, key, task, pb.TASK_STATE_RESTARTING, reason, retry_at_ms=retry_at_ms)
+
+
+def wait_ms(task: pb.Task) -> int:
+    """Return how long a task waits after its last failure."""
+    doublings = min(task.failures - 1, _MOST_DOUBLINGS)
+    return min(task.backoff_ms << doublings, LONGEST_WAIT_MS)
+
+
+def _part(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     """Part a task from its worker, which comes first when it is given out again."""
-    counts[tallies.of_held(task.worker, task.worker_epoch, kind_of(task))] -= 1
-    txn.delete(ASSIGNMENTS, held_key(task, key))
+    counts[counters.of_held(task.worker, task.worker_epoch, families.kind_of(task))] -= 1
+    txn.delete(families.ASSIGNMENTS, families.held_key(task, key))
     if task.release_by_ms:
         cancel_release(txn, counts, key, task)
     task.preferred_worker, task.worker, task.worker_epoch = task.worker, "", 0
 
 
-def _write(txn: Txn, key: bytes, task: Task, state: TaskState, reason: str) -> None:
+def _write(txn: Txn, key: bytes, task: pb.Task, state: pb.TaskState, reason: str) -> None:
     before = task.state
     task.state, task.reason = state, _shortened(reason)
     task.changed_at_ms = txn.proposed_at_ms
-    task.running_since_ms = txn.proposed_at_ms if state == TASK_STATE_RUNNING else 0
-    history.add(txn, key, task, before)
+    task.running_since_ms = txn.proposed_at_ms if state == pb.TASK_STATE_RUNNING else 0
+    _remember(txn, key, task, before)
     store(txn, key, task)
+
+
+def _remember(txn: Txn, key: bytes, task: pb.Task, before: pb.TaskState) -> None:
+    """Record how a task has come into its state, in place of the oldest record that is kept."""
+    task.transitions += 1
+    transition = pb.Transition(
+        number=task.transitions,
+        to=task.state,
+        reason=task.reason,
+        worker=task.worker,
+        epoch=task.epoch,
+        at_ms=task.changed_at_ms,
+    )
+    # A keyword of Python.
+    setattr(transition, "from", before)
+    txn.put(
+        families.HISTORY,
+        key + keys.pack(task.transitions),
+        transition.SerializeToString(deterministic=True),
+    )
+    if task.transitions > KEPT:
+        txn.delete(families.HISTORY, key + keys.pack(task.transitions - KEPT))
 
 
 def _shortened(reason: str) -> str:

@@ -1,6 +1,8 @@
 """Checks a configuration against its type, and brings it into the form that is stored."""
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final
 
 from pydantic import BaseModel, ValidationError
@@ -8,6 +10,7 @@ from quorate.plugin import Invalid, NodeApi
 
 from quorate_connector.api import TYPES, ConnectorType
 from quorate_connector.types.faults import FIELD, invalid
+from quorate_connector.v1.connectors_pb2 import ProgressField
 
 #: In bytes.
 LARGEST_CONFIG: Final = 64 << 10
@@ -45,6 +48,17 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
             FIELD, f"must have at most {LARGEST_CONFIG} bytes with its defaults, not {len(stored)}"
         )
     return stored
+
+
+def progress_of(known: ConnectorType, stored: bytes) -> list[ProgressField]:
+    """Return the fields of a stored configuration that progress belongs to, in the type's order."""
+    config = json.loads(stored)
+    return [
+        ProgressField(
+            name=name, digest=sha256(json.dumps(config.get(name), sort_keys=True).encode()).digest()
+        )
+        for name in known.progress_of
+    ]
 
 
 def _model_of(types: Mapping[str, ConnectorType], name: str) -> type[BaseModel]:

@@ -17,15 +17,15 @@ from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mas
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%quorate_connector/v1/connectors.proto\x12\x14quorate_connector.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\"\xce\x01\n\nDefinition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06\x63onfig\x18\x02 \x01(\x0c\x12\x11\n\ttasks_max\x18\x03 \x01(\r\x12+\n\x06labels\x18\x04 \x03(\x0b\x32\x1b.quorate_connector.v1.Label\x12\x14\n\x0c\x66\x61ilures_max\x18\x05 \x01(\r\x12\x12\n\nbackoff_ms\x18\x06 \x01(\x04\x12\x38\n\x0bprogress_of\x18\x07 \x03(\x0b\x32#.quorate_connector.v1.ProgressField\"-\n\rProgressField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\"$\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xd9\x01\n\tConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\x04\x12\x34\n\ndefinition\x18\x04 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x0f\n\x07version\x18\x05 \x01(\r\x12,\n\x06target\x18\x06 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x03\x12\x15\n\rupdated_at_ms\x18\x08 \x01(\x03\"g\n\x07Version\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x34\n\ndefinition\x18\x02 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\"A\n\rConnectorName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"\x93\x01\n\x0f\x43reateConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\"\x99\x01\n\x0fUpdateConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\r\x12\x18\n\x10\x64iscard_progress\x18\x05 \x01(\x08\"\xaa\x01\n\x0cPutConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12\x18\n\x10\x64iscard_progress\x18\x05 \x01(\x08\"\\\n\x11RollBackConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\x12\x18\n\x10\x64iscard_progress\x18\x04 \x01(\x08\"C\n\x0f\x44\x65leteConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"`\n\x12SetConnectorTarget\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12,\n\x06target\x18\x03 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\";\n\x0cRestartTasks\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05tasks\x18\x03 \x03(\r\"M\n\x10\x43reateConnectors\x12\x39\n\nconnectors\x18\x01 \x03(\x0b\x32%.quorate_connector.v1.CreateConnector\"M\n\x10UpdateConnectors\x12\x39\n\nconnectors\x18\x01 \x03(\x0b\x32%.quorate_connector.v1.UpdateConnector\"G\n\rPutConnectors\x12\x36\n\nconnectors\x18\x01 \x03(\x0b\x32\".quorate_connector.v1.PutConnector\"M\n\x10\x44\x65leteConnectors\x12\x39\n\nconnectors\x18\x01 \x03(\x0b\x32%.quorate_connector.v1.DeleteConnector\"\x9a\x01\n\x16\x43reateConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\"\xd1\x01\n\x16UpdateConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\r\x12\x18\n\x10\x64iscard_progress\x18\x05 \x01(\x08\x12/\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"\xb1\x01\n\x13PutConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12\x18\n\x10\x64iscard_progress\x18\x05 \x01(\x08\"U\n\x14PutConnectorsRequest\x12=\n\nconnectors\x18\x01 \x03(\x0b\x32).quorate_connector.v1.PutConnectorRequest\"[\n\x17\x43reateConnectorsRequest\x12@\n\nconnectors\x18\x01 \x03(\x0b\x32,.quorate_connector.v1.CreateConnectorRequest\"[\n\x17UpdateConnectorsRequest\x12@\n\nconnectors\x18\x01 \x03(\x0b\x32,.quorate_connector.v1.UpdateConnectorRequest\"R\n\x17\x44\x65leteConnectorsRequest\x12\x37\n\nconnectors\x18\x01 \x03(\x0b\x32#.quorate_connector.v1.ConnectorName\"c\n\x18RollBackConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\x12\x18\n\x10\x64iscard_progress\x18\x04 \x01(\x08\"X\n\x13GetConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05stale\x18\x03 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x04 \x01(\x04\"\x96\x01\n\x15ListConnectorsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x13\n\x0bname_prefix\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\x0c\x12\r\n\x05stale\x18\x06 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x07 \x01(\x04\"f\n\x16ListConnectorsResponse\x12\x33\n\nconnectors\x18\x01 \x03(\x0b\x32\x1f.quorate_connector.v1.Connector\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"3\n\x13ListVersionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x14ListVersionsResponse\x12/\n\x08versions\x18\x01 \x03(\x0b\x32\x1d.quorate_connector.v1.Version\"\x12\n\x10ListTypesRequest\"K\n\x11ListTypesResponse\x12\x36\n\x05types\x18\x01 \x03(\x0b\x32\'.quorate_connector.v1.ConnectorTypeInfo\"6\n\x11\x43onnectorTypeInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bjson_schema\x18\x02 \x01(\t*[\n\x06Target\x12\x16\n\x12TARGET_UNSPECIFIED\x10\x00\x12\x12\n\x0eTARGET_RUNNING\x10\x01\x12\x11\n\rTARGET_PAUSED\x10\x02\x12\x12\n\x0eTARGET_STOPPED\x10\x03\x32\xb2\n\n\x10\x43onnectorService\x12W\n\x06\x43reate\x12,.quorate_connector.v1.CreateConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12T\n\x0b\x43reateBatch\x12-.quorate_connector.v1.CreateConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12W\n\x06Update\x12,.quorate_connector.v1.UpdateConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12T\n\x0bUpdateBatch\x12-.quorate_connector.v1.UpdateConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12Q\n\x03Put\x12).quorate_connector.v1.PutConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12N\n\x08PutBatch\x12*.quorate_connector.v1.PutConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12[\n\x08RollBack\x12..quorate_connector.v1.RollBackConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12G\n\x06\x44\x65lete\x12%.quorate_connector.v1.DeleteConnector\x1a\x16.google.protobuf.Empty\x12T\n\x0b\x44\x65leteBatch\x12-.quorate_connector.v1.DeleteConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12Q\n\x03Get\x12).quorate_connector.v1.GetConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12\x61\n\x04List\x12+.quorate_connector.v1.ListConnectorsRequest\x1a,.quorate_connector.v1.ListConnectorsResponse\x12\x65\n\x0cListVersions\x12).quorate_connector.v1.ListVersionsRequest\x1a*.quorate_connector.v1.ListVersionsResponse\x12V\n\tSetTarget\x12(.quorate_connector.v1.SetConnectorTarget\x1a\x1f.quorate_connector.v1.Connector\x12N\n\x07Restart\x12\".quorate_connector.v1.RestartTasks\x1a\x1f.quorate_connector.v1.Connector\x12\\\n\tListTypes\x12&.quorate_connector.v1.ListTypesRequest\x1a\'.quorate_connector.v1.ListTypesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%quorate_connector/v1/connectors.proto\x12\x14quorate_connector.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\"\xce\x01\n\nDefinition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06\x63onfig\x18\x02 \x01(\x0c\x12\x11\n\ttasks_max\x18\x03 \x01(\r\x12+\n\x06labels\x18\x04 \x03(\x0b\x32\x1b.quorate_connector.v1.Label\x12\x14\n\x0c\x66\x61ilures_max\x18\x05 \x01(\r\x12\x12\n\nbackoff_ms\x18\x06 \x01(\x04\x12\x38\n\x0bprogress_of\x18\x07 \x03(\x0b\x32#.quorate_connector.v1.ProgressField\"-\n\rProgressField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\"$\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xd9\x01\n\tConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\x04\x12\x34\n\ndefinition\x18\x04 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x0f\n\x07version\x18\x05 \x01(\r\x12,\n\x06target\x18\x06 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x03\x12\x15\n\rupdated_at_ms\x18\x08 \x01(\x03\"g\n\x07Version\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x34\n\ndefinition\x18\x02 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\"\x9a\x01\n\x16\x43reateConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\"[\n\x17\x43reateConnectorsRequest\x12@\n\nconnectors\x18\x01 \x03(\x0b\x32,.quorate_connector.v1.CreateConnectorRequest\"\xd1\x01\n\x16UpdateConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\r\x12\x18\n\x10\x64iscard_progress\x18\x05 \x01(\x08\x12/\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"[\n\x17UpdateConnectorsRequest\x12@\n\nconnectors\x18\x01 \x03(\x0b\x32,.quorate_connector.v1.UpdateConnectorRequest\"\xb1\x01\n\x13PutConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\ndefinition\x18\x03 \x01(\x0b\x32 .quorate_connector.v1.Definition\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12\x18\n\x10\x64iscard_progress\x18\x05 \x01(\x08\"U\n\x14PutConnectorsRequest\x12=\n\nconnectors\x18\x01 \x03(\x0b\x32).quorate_connector.v1.PutConnectorRequest\"c\n\x18RollBackConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\r\x12\x18\n\x10\x64iscard_progress\x18\x04 \x01(\x08\"X\n\x12RollBackConnectors\x12\x42\n\nconnectors\x18\x01 \x03(\x0b\x32..quorate_connector.v1.RollBackConnectorRequest\"C\n\x0f\x44\x65leteConnector\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\"T\n\x17\x44\x65leteConnectorsRequest\x12\x39\n\nconnectors\x18\x01 \x03(\x0b\x32%.quorate_connector.v1.DeleteConnector\"`\n\x12SetConnectorTarget\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12,\n\x06target\x18\x03 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\"S\n\x13SetConnectorTargets\x12<\n\nconnectors\x18\x01 \x03(\x0b\x32(.quorate_connector.v1.SetConnectorTarget\";\n\x0cRestartTasks\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05tasks\x18\x03 \x03(\r\"K\n\x11RestartConnectors\x12\x36\n\nconnectors\x18\x01 \x03(\x0b\x32\".quorate_connector.v1.RestartTasks\"X\n\x13GetConnectorRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05stale\x18\x03 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x04 \x01(\x04\"\x96\x01\n\x15ListConnectorsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x13\n\x0bname_prefix\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\x0c\x12\r\n\x05stale\x18\x06 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x07 \x01(\x04\"f\n\x16ListConnectorsResponse\x12\x33\n\nconnectors\x18\x01 \x03(\x0b\x32\x1f.quorate_connector.v1.Connector\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"3\n\x13ListVersionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x14ListVersionsResponse\x12/\n\x08versions\x18\x01 \x03(\x0b\x32\x1d.quorate_connector.v1.Version\"\x12\n\x10ListTypesRequest\"K\n\x11ListTypesResponse\x12\x36\n\x05types\x18\x01 \x03(\x0b\x32\'.quorate_connector.v1.ConnectorTypeInfo\"6\n\x11\x43onnectorTypeInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bjson_schema\x18\x02 \x01(\t*[\n\x06Target\x12\x16\n\x12TARGET_UNSPECIFIED\x10\x00\x12\x12\n\x0eTARGET_RUNNING\x10\x01\x12\x11\n\rTARGET_PAUSED\x10\x02\x12\x12\n\x0eTARGET_STOPPED\x10\x03\x32\xb2\n\n\x10\x43onnectorService\x12W\n\x06\x43reate\x12,.quorate_connector.v1.CreateConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12T\n\x0b\x43reateBatch\x12-.quorate_connector.v1.CreateConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12W\n\x06Update\x12,.quorate_connector.v1.UpdateConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12T\n\x0bUpdateBatch\x12-.quorate_connector.v1.UpdateConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12Q\n\x03Put\x12).quorate_connector.v1.PutConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12N\n\x08PutBatch\x12*.quorate_connector.v1.PutConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12[\n\x08RollBack\x12..quorate_connector.v1.RollBackConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12G\n\x06\x44\x65lete\x12%.quorate_connector.v1.DeleteConnector\x1a\x16.google.protobuf.Empty\x12T\n\x0b\x44\x65leteBatch\x12-.quorate_connector.v1.DeleteConnectorsRequest\x1a\x16.quorate.v1.BatchReply\x12Q\n\x03Get\x12).quorate_connector.v1.GetConnectorRequest\x1a\x1f.quorate_connector.v1.Connector\x12\x61\n\x04List\x12+.quorate_connector.v1.ListConnectorsRequest\x1a,.quorate_connector.v1.ListConnectorsResponse\x12\x65\n\x0cListVersions\x12).quorate_connector.v1.ListVersionsRequest\x1a*.quorate_connector.v1.ListVersionsResponse\x12V\n\tSetTarget\x12(.quorate_connector.v1.SetConnectorTarget\x1a\x1f.quorate_connector.v1.Connector\x12N\n\x07Restart\x12\".quorate_connector.v1.RestartTasks\x1a\x1f.quorate_connector.v1.Connector\x12\\\n\tListTypes\x12&.quorate_connector.v1.ListTypesRequest\x1a\'.quorate_connector.v1.ListTypesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_connector.v1.connectors_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TARGET']._serialized_start=3580
-  _globals['_TARGET']._serialized_end=3671
+  _globals['_TARGET']._serialized_start=2884
+  _globals['_TARGET']._serialized_end=2975
   _globals['_DEFINITION']._serialized_start=151
   _globals['_DEFINITION']._serialized_end=357
   _globals['_PROGRESSFIELD']._serialized_start=359
@@ -36,62 +36,50 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONNECTOR']._serialized_end=662
   _globals['_VERSION']._serialized_start=664
   _globals['_VERSION']._serialized_end=767
-  _globals['_CONNECTORNAME']._serialized_start=769
-  _globals['_CONNECTORNAME']._serialized_end=834
-  _globals['_CREATECONNECTOR']._serialized_start=837
-  _globals['_CREATECONNECTOR']._serialized_end=984
-  _globals['_UPDATECONNECTOR']._serialized_start=987
-  _globals['_UPDATECONNECTOR']._serialized_end=1140
-  _globals['_PUTCONNECTOR']._serialized_start=1143
-  _globals['_PUTCONNECTOR']._serialized_end=1313
-  _globals['_ROLLBACKCONNECTOR']._serialized_start=1315
-  _globals['_ROLLBACKCONNECTOR']._serialized_end=1407
-  _globals['_DELETECONNECTOR']._serialized_start=1409
-  _globals['_DELETECONNECTOR']._serialized_end=1476
-  _globals['_SETCONNECTORTARGET']._serialized_start=1478
-  _globals['_SETCONNECTORTARGET']._serialized_end=1574
-  _globals['_RESTARTTASKS']._serialized_start=1576
-  _globals['_RESTARTTASKS']._serialized_end=1635
-  _globals['_CREATECONNECTORS']._serialized_start=1637
-  _globals['_CREATECONNECTORS']._serialized_end=1714
-  _globals['_UPDATECONNECTORS']._serialized_start=1716
-  _globals['_UPDATECONNECTORS']._serialized_end=1793
-  _globals['_PUTCONNECTORS']._serialized_start=1795
-  _globals['_PUTCONNECTORS']._serialized_end=1866
-  _globals['_DELETECONNECTORS']._serialized_start=1868
-  _globals['_DELETECONNECTORS']._serialized_end=1945
-  _globals['_CREATECONNECTORREQUEST']._serialized_start=1948
-  _globals['_CREATECONNECTORREQUEST']._serialized_end=2102
-  _globals['_UPDATECONNECTORREQUEST']._serialized_start=2105
-  _globals['_UPDATECONNECTORREQUEST']._serialized_end=2314
-  _globals['_PUTCONNECTORREQUEST']._serialized_start=2317
-  _globals['_PUTCONNECTORREQUEST']._serialized_end=2494
-  _globals['_PUTCONNECTORSREQUEST']._serialized_start=2496
-  _globals['_PUTCONNECTORSREQUEST']._serialized_end=2581
-  _globals['_CREATECONNECTORSREQUEST']._serialized_start=2583
-  _globals['_CREATECONNECTORSREQUEST']._serialized_end=2674
-  _globals['_UPDATECONNECTORSREQUEST']._serialized_start=2676
-  _globals['_UPDATECONNECTORSREQUEST']._serialized_end=2767
-  _globals['_DELETECONNECTORSREQUEST']._serialized_start=2769
-  _globals['_DELETECONNECTORSREQUEST']._serialized_end=2851
-  _globals['_ROLLBACKCONNECTORREQUEST']._serialized_start=2853
-  _globals['_ROLLBACKCONNECTORREQUEST']._serialized_end=2952
-  _globals['_GETCONNECTORREQUEST']._serialized_start=2954
-  _globals['_GETCONNECTORREQUEST']._serialized_end=3042
-  _globals['_LISTCONNECTORSREQUEST']._serialized_start=3045
-  _globals['_LISTCONNECTORSREQUEST']._serialized_end=3195
-  _globals['_LISTCONNECTORSRESPONSE']._serialized_start=3197
-  _globals['_LISTCONNECTORSRESPONSE']._serialized_end=3299
-  _globals['_LISTVERSIONSREQUEST']._serialized_start=3301
-  _globals['_LISTVERSIONSREQUEST']._serialized_end=3352
-  _globals['_LISTVERSIONSRESPONSE']._serialized_start=3354
-  _globals['_LISTVERSIONSRESPONSE']._serialized_end=3425
-  _globals['_LISTTYPESREQUEST']._serialized_start=3427
-  _globals['_LISTTYPESREQUEST']._serialized_end=3445
-  _globals['_LISTTYPESRESPONSE']._serialized_start=3447
-  _globals['_LISTTYPESRESPONSE']._serialized_end=3522
-  _globals['_CONNECTORTYPEINFO']._serialized_start=3524
-  _globals['_CONNECTORTYPEINFO']._serialized_end=3578
-  _globals['_CONNECTORSERVICE']._serialized_start=3674
-  _globals['_CONNECTORSERVICE']._serialized_end=5004
+  _globals['_CREATECONNECTORREQUEST']._serialized_start=770
+  _globals['_CREATECONNECTORREQUEST']._serialized_end=924
+  _globals['_CREATECONNECTORSREQUEST']._serialized_start=926
+  _globals['_CREATECONNECTORSREQUEST']._serialized_end=1017
+  _globals['_UPDATECONNECTORREQUEST']._serialized_start=1020
+  _globals['_UPDATECONNECTORREQUEST']._serialized_end=1229
+  _globals['_UPDATECONNECTORSREQUEST']._serialized_start=1231
+  _globals['_UPDATECONNECTORSREQUEST']._serialized_end=1322
+  _globals['_PUTCONNECTORREQUEST']._serialized_start=1325
+  _globals['_PUTCONNECTORREQUEST']._serialized_end=1502
+  _globals['_PUTCONNECTORSREQUEST']._serialized_start=1504
+  _globals['_PUTCONNECTORSREQUEST']._serialized_end=1589
+  _globals['_ROLLBACKCONNECTORREQUEST']._serialized_start=1591
+  _globals['_ROLLBACKCONNECTORREQUEST']._serialized_end=1690
+  _globals['_ROLLBACKCONNECTORS']._serialized_start=1692
+  _globals['_ROLLBACKCONNECTORS']._serialized_end=1780
+  _globals['_DELETECONNECTOR']._serialized_start=1782
+  _globals['_DELETECONNECTOR']._serialized_end=1849
+  _globals['_DELETECONNECTORSREQUEST']._serialized_start=1851
+  _globals['_DELETECONNECTORSREQUEST']._serialized_end=1935
+  _globals['_SETCONNECTORTARGET']._serialized_start=1937
+  _globals['_SETCONNECTORTARGET']._serialized_end=2033
+  _globals['_SETCONNECTORTARGETS']._serialized_start=2035
+  _globals['_SETCONNECTORTARGETS']._serialized_end=2118
+  _globals['_RESTARTTASKS']._serialized_start=2120
+  _globals['_RESTARTTASKS']._serialized_end=2179
+  _globals['_RESTARTCONNECTORS']._serialized_start=2181
+  _globals['_RESTARTCONNECTORS']._serialized_end=2256
+  _globals['_GETCONNECTORREQUEST']._serialized_start=2258
+  _globals['_GETCONNECTORREQUEST']._serialized_end=2346
+  _globals['_LISTCONNECTORSREQUEST']._serialized_start=2349
+  _globals['_LISTCONNECTORSREQUEST']._serialized_end=2499
+  _globals['_LISTCONNECTORSRESPONSE']._serialized_start=2501
+  _globals['_LISTCONNECTORSRESPONSE']._serialized_end=2603
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=2605
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=2656
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=2658
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=2729
+  _globals['_LISTTYPESREQUEST']._serialized_start=2731
+  _globals['_LISTTYPESREQUEST']._serialized_end=2749
+  _globals['_LISTTYPESRESPONSE']._serialized_start=2751
+  _globals['_LISTTYPESRESPONSE']._serialized_end=2826
+  _globals['_CONNECTORTYPEINFO']._serialized_start=2828
+  _globals['_CONNECTORTYPEINFO']._serialized_end=2882
+  _globals['_CONNECTORSERVICE']._serialized_start=2978
+  _globals['_CONNECTORSERVICE']._serialized_end=4308
 # @@protoc_insertion_point(module_scope)

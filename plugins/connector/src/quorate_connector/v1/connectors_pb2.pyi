@@ -84,122 +84,6 @@ class Version(_message.Message):
     created_at_ms: int
     def __init__(self, version: _Optional[int] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., created_at_ms: _Optional[int] = ...) -> None: ...
 
-class ConnectorName(_message.Message):
-    __slots__ = ("tenant", "name", "missing_ok")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    missing_ok: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
-
-class CreateConnector(_message.Message):
-    __slots__ = ("tenant", "name", "definition", "target")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    DEFINITION_FIELD_NUMBER: _ClassVar[int]
-    TARGET_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    definition: Definition
-    target: Target
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., target: _Optional[_Union[Target, str]] = ...) -> None: ...
-
-class UpdateConnector(_message.Message):
-    __slots__ = ("tenant", "name", "definition", "expected_version", "discard_progress")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    DEFINITION_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
-    DISCARD_PROGRESS_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    definition: Definition
-    expected_version: int
-    discard_progress: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., expected_version: _Optional[int] = ..., discard_progress: bool = ...) -> None: ...
-
-class PutConnector(_message.Message):
-    __slots__ = ("tenant", "name", "definition", "target", "discard_progress")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    DEFINITION_FIELD_NUMBER: _ClassVar[int]
-    TARGET_FIELD_NUMBER: _ClassVar[int]
-    DISCARD_PROGRESS_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    definition: Definition
-    target: Target
-    discard_progress: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., target: _Optional[_Union[Target, str]] = ..., discard_progress: bool = ...) -> None: ...
-
-class RollBackConnector(_message.Message):
-    __slots__ = ("tenant", "name", "version", "discard_progress")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    DISCARD_PROGRESS_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    version: int
-    discard_progress: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ..., discard_progress: bool = ...) -> None: ...
-
-class DeleteConnector(_message.Message):
-    __slots__ = ("tenant", "name", "missing_ok")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    missing_ok: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
-
-class SetConnectorTarget(_message.Message):
-    __slots__ = ("tenant", "name", "target")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TARGET_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    target: Target
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., target: _Optional[_Union[Target, str]] = ...) -> None: ...
-
-class RestartTasks(_message.Message):
-    __slots__ = ("tenant", "name", "tasks")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TASKS_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    name: str
-    tasks: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., tasks: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class CreateConnectors(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[CreateConnector]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[CreateConnector, _Mapping]]] = ...) -> None: ...
-
-class UpdateConnectors(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[UpdateConnector]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[UpdateConnector, _Mapping]]] = ...) -> None: ...
-
-class PutConnectors(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[PutConnector]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[PutConnector, _Mapping]]] = ...) -> None: ...
-
-class DeleteConnectors(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[DeleteConnector]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[DeleteConnector, _Mapping]]] = ...) -> None: ...
-
 class CreateConnectorRequest(_message.Message):
     __slots__ = ("tenant", "name", "definition", "target")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -211,6 +95,12 @@ class CreateConnectorRequest(_message.Message):
     definition: Definition
     target: Target
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., target: _Optional[_Union[Target, str]] = ...) -> None: ...
+
+class CreateConnectorsRequest(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[CreateConnectorRequest]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[CreateConnectorRequest, _Mapping]]] = ...) -> None: ...
 
 class UpdateConnectorRequest(_message.Message):
     __slots__ = ("tenant", "name", "definition", "expected_version", "discard_progress", "update_mask")
@@ -227,6 +117,12 @@ class UpdateConnectorRequest(_message.Message):
     discard_progress: bool
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., expected_version: _Optional[int] = ..., discard_progress: bool = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdateConnectorsRequest(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[UpdateConnectorRequest]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[UpdateConnectorRequest, _Mapping]]] = ...) -> None: ...
 
 class PutConnectorRequest(_message.Message):
     __slots__ = ("tenant", "name", "definition", "target", "discard_progress")
@@ -248,24 +144,6 @@ class PutConnectorsRequest(_message.Message):
     connectors: _containers.RepeatedCompositeFieldContainer[PutConnectorRequest]
     def __init__(self, connectors: _Optional[_Iterable[_Union[PutConnectorRequest, _Mapping]]] = ...) -> None: ...
 
-class CreateConnectorsRequest(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[CreateConnectorRequest]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[CreateConnectorRequest, _Mapping]]] = ...) -> None: ...
-
-class UpdateConnectorsRequest(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[UpdateConnectorRequest]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[UpdateConnectorRequest, _Mapping]]] = ...) -> None: ...
-
-class DeleteConnectorsRequest(_message.Message):
-    __slots__ = ("connectors",)
-    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
-    connectors: _containers.RepeatedCompositeFieldContainer[ConnectorName]
-    def __init__(self, connectors: _Optional[_Iterable[_Union[ConnectorName, _Mapping]]] = ...) -> None: ...
-
 class RollBackConnectorRequest(_message.Message):
     __slots__ = ("tenant", "name", "version", "discard_progress")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -277,6 +155,60 @@ class RollBackConnectorRequest(_message.Message):
     version: int
     discard_progress: bool
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ..., discard_progress: bool = ...) -> None: ...
+
+class RollBackConnectors(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[RollBackConnectorRequest]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[RollBackConnectorRequest, _Mapping]]] = ...) -> None: ...
+
+class DeleteConnector(_message.Message):
+    __slots__ = ("tenant", "name", "missing_ok")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    missing_ok: bool
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
+
+class DeleteConnectorsRequest(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[DeleteConnector]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[DeleteConnector, _Mapping]]] = ...) -> None: ...
+
+class SetConnectorTarget(_message.Message):
+    __slots__ = ("tenant", "name", "target")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    target: Target
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., target: _Optional[_Union[Target, str]] = ...) -> None: ...
+
+class SetConnectorTargets(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[SetConnectorTarget]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[SetConnectorTarget, _Mapping]]] = ...) -> None: ...
+
+class RestartTasks(_message.Message):
+    __slots__ = ("tenant", "name", "tasks")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    name: str
+    tasks: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., tasks: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class RestartConnectors(_message.Message):
+    __slots__ = ("connectors",)
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
+    connectors: _containers.RepeatedCompositeFieldContainer[RestartTasks]
+    def __init__(self, connectors: _Optional[_Iterable[_Union[RestartTasks, _Mapping]]] = ...) -> None: ...
 
 class GetConnectorRequest(_message.Message):
     __slots__ = ("tenant", "name", "stale", "min_revision")

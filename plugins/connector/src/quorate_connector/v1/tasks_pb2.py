@@ -16,15 +16,15 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate_connector.v1 import connectors_pb2 as quorate__connector_dot_v1_dot_connectors__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n quorate_connector/v1/tasks.proto\x12\x14quorate_connector.v1\x1a\x16quorate/v1/batch.proto\x1a%quorate_connector/v1/connectors.proto\";\n\x06TaskId\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tconnector\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\r\"\xe6\x03\n\x04Task\x12(\n\x02id\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x0b\n\x03uid\x18\x02 \x01(\x04\x12\x0f\n\x07version\x18\x03 \x01(\r\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12.\n\x05state\x18\x05 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x0e\n\x06worker\x18\x07 \x01(\t\x12\x14\n\x0cworker_epoch\x18\x08 \x01(\x04\x12\r\n\x05\x65poch\x18\t \x01(\x04\x12\x15\n\rrelease_by_ms\x18\n \x01(\x03\x12\x10\n\x08\x66\x61ilures\x18\x0b \x01(\r\x12\x13\n\x0bretry_at_ms\x18\x0c \x01(\x03\x12\x18\n\x10running_since_ms\x18\r \x01(\x03\x12\x15\n\rchanged_at_ms\x18\x0e \x01(\x03\x12\x13\n\x0btransitions\x18\x0f \x01(\x04\x12\x18\n\x10preferred_worker\x18\x10 \x01(\t\x12\x14\n\x0c\x66\x61ilures_max\x18\x11 \x01(\r\x12\x12\n\nbackoff_ms\x18\x12 \x01(\x04\x12+\n\x06labels\x18\x13 \x03(\x0b\x32\x1b.quorate_connector.v1.Label\"\xb6\x01\n\nTransition\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12-\n\x04\x66rom\x18\x02 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12+\n\x02to\x18\x03 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0e\n\x06worker\x18\x05 \x01(\t\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x07 \x01(\x03\"M\n\x06\x43ursor\x12\r\n\x05value\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\x14\n\x0cstored_at_ms\x18\x04 \x01(\x03\"c\n\x06Worker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08\x64raining\x18\x03 \x01(\x08\x12\x0e\n\x06silent\x18\x04 \x01(\x08\x12\x1a\n\x12release_timeout_ms\x18\x05 \x01(\x04\"z\n\x0bReportTasks\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x14\n\x0cworker_epoch\x18\x02 \x01(\x04\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\x12\x31\n\x07reports\x18\x04 \x03(\x0b\x32 .quorate_connector.v1.TaskReport\"\x87\x01\n\nTaskReport\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12.\n\x05state\x18\x03 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x0e\n\x06reason\x18\x04 \x01(\t\"7\n\x0bReportReply\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.quorate_connector.v1.Task\"\x87\x01\n\x0bStoreCursor\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x14\n\x0cworker_epoch\x18\x02 \x01(\x04\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12\r\n\x05value\x18\x05 \x01(\x0c\"B\n\x0cStoreCursors\x12\x32\n\x07\x63ursors\x18\x01 \x03(\x0b\x32!.quorate_connector.v1.StoreCursor\"9\n\x0b\x44rainWorker\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x1a\n\x12release_timeout_ms\x18\x02 \x01(\x04\"\x1f\n\rUndrainWorker\x12\x0e\n\x06worker\x18\x01 \x01(\t\"D\n\x0b\x41ssignTasks\x12\x35\n\x0b\x61ssignments\x18\x01 \x03(\x0b\x32 .quorate_connector.v1.Assignment\"\x8a\x01\n\nAssignment\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x16\n\x0e\x65xpected_epoch\x18\x02 \x01(\x04\x12\x0e\n\x06worker\x18\x03 \x01(\t\x12\x14\n\x0cworker_epoch\x18\x04 \x01(\x04\x12\x12\n\ntimeout_ms\x18\x05 \x01(\x04\"?\n\x0cReleaseTasks\x12/\n\x08releases\x18\x01 \x03(\x0b\x32\x1d.quorate_connector.v1.Release\"q\n\x07Release\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x16\n\x0e\x65xpected_epoch\x18\x02 \x01(\x04\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\x12\x0e\n\x06reason\x18\x04 \x01(\t\"?\n\x0cReclaimTasks\x12/\n\x08reclaims\x18\x01 \x03(\x0b\x32\x1d.quorate_connector.v1.Reclaim\"M\n\x07Reclaim\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x16\n\x0e\x65xpected_epoch\x18\x02 \x01(\x04\"\x1d\n\rExpireWorkers\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x1a\n\nRetryTasks\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x19\n\tTakeTasks\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"<\n\x0eGetTaskRequest\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\"\x9c\x01\n\x10ListTasksRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tconnector\x18\x02 \x01(\t\x12\x0e\n\x06worker\x18\x03 \x01(\t\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x11\n\tpage_size\x18\x05 \x01(\r\x12\x12\n\npage_token\x18\x06 \x01(\x0c\"W\n\x11ListTasksResponse\x12)\n\x05tasks\x18\x01 \x03(\x0b\x32\x1a.quorate_connector.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"@\n\x12ListHistoryRequest\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\"L\n\x13ListHistoryResponse\x12\x35\n\x0btransitions\x18\x01 \x03(\x0b\x32 .quorate_connector.v1.Transition\">\n\x10GetCursorRequest\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\"\x14\n\x12ListWorkersRequest\"H\n\x13ListWorkersResponse\x12\x31\n\x07workers\x18\x01 \x03(\x0b\x32 .quorate_connector.v1.WorkerLoad\"]\n\nWorkerLoad\x12,\n\x06worker\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.Worker\x12\x12\n\nregistered\x18\x02 \x01(\x08\x12\r\n\x05tasks\x18\x03 \x01(\r*\xd4\x01\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15TASK_STATE_UNASSIGNED\x10\x01\x12\x17\n\x13TASK_STATE_ASSIGNED\x10\x02\x12\x16\n\x12TASK_STATE_RUNNING\x10\x03\x12\x15\n\x11TASK_STATE_PAUSED\x10\x04\x12\x15\n\x11TASK_STATE_FAILED\x10\x05\x12\x19\n\x15TASK_STATE_RESTARTING\x10\x06\x12\x16\n\x12TASK_STATE_STOPPED\x10\x07\x32\xd3\x06\n\x0bTaskService\x12G\n\x03Get\x12$.quorate_connector.v1.GetTaskRequest\x1a\x1a.quorate_connector.v1.Task\x12W\n\x04List\x12&.quorate_connector.v1.ListTasksRequest\x1a\'.quorate_connector.v1.ListTasksResponse\x12\x62\n\x0bListHistory\x12(.quorate_connector.v1.ListHistoryRequest\x1a).quorate_connector.v1.ListHistoryResponse\x12\x43\n\x06Report\x12!.quorate_connector.v1.ReportTasks\x1a\x16.quorate.v1.BatchReply\x12N\n\x0bStoreCursor\x12!.quorate_connector.v1.StoreCursor\x1a\x1c.quorate_connector.v1.Cursor\x12N\n\x10StoreCursorBatch\x12\".quorate_connector.v1.StoreCursors\x1a\x16.quorate.v1.BatchReply\x12Q\n\tGetCursor\x12&.quorate_connector.v1.GetCursorRequest\x1a\x1c.quorate_connector.v1.Cursor\x12N\n\x0b\x44rainWorker\x12!.quorate_connector.v1.DrainWorker\x1a\x1c.quorate_connector.v1.Worker\x12R\n\rUndrainWorker\x12#.quorate_connector.v1.UndrainWorker\x1a\x1c.quorate_connector.v1.Worker\x12\x62\n\x0bListWorkers\x12(.quorate_connector.v1.ListWorkersRequest\x1a).quorate_connector.v1.ListWorkersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n quorate_connector/v1/tasks.proto\x12\x14quorate_connector.v1\x1a\x16quorate/v1/batch.proto\x1a%quorate_connector/v1/connectors.proto\";\n\x06TaskId\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tconnector\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\r\"\xe6\x03\n\x04Task\x12(\n\x02id\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x0b\n\x03uid\x18\x02 \x01(\x04\x12\x0f\n\x07version\x18\x03 \x01(\r\x12,\n\x06target\x18\x04 \x01(\x0e\x32\x1c.quorate_connector.v1.Target\x12.\n\x05state\x18\x05 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x0e\n\x06worker\x18\x07 \x01(\t\x12\x14\n\x0cworker_epoch\x18\x08 \x01(\x04\x12\r\n\x05\x65poch\x18\t \x01(\x04\x12\x15\n\rrelease_by_ms\x18\n \x01(\x03\x12\x10\n\x08\x66\x61ilures\x18\x0b \x01(\r\x12\x13\n\x0bretry_at_ms\x18\x0c \x01(\x03\x12\x18\n\x10running_since_ms\x18\r \x01(\x03\x12\x15\n\rchanged_at_ms\x18\x0e \x01(\x03\x12\x13\n\x0btransitions\x18\x0f \x01(\x04\x12\x18\n\x10preferred_worker\x18\x10 \x01(\t\x12\x14\n\x0c\x66\x61ilures_max\x18\x11 \x01(\r\x12\x12\n\nbackoff_ms\x18\x12 \x01(\x04\x12+\n\x06labels\x18\x13 \x03(\x0b\x32\x1b.quorate_connector.v1.Label\"\xb6\x01\n\nTransition\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12-\n\x04\x66rom\x18\x02 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12+\n\x02to\x18\x03 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0e\n\x06worker\x18\x05 \x01(\t\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x07 \x01(\x03\"M\n\x06\x43ursor\x12\r\n\x05value\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\x14\n\x0cstored_at_ms\x18\x04 \x01(\x03\"c\n\x06Worker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08\x64raining\x18\x03 \x01(\x08\x12\x0e\n\x06silent\x18\x04 \x01(\x08\x12\x1a\n\x12release_timeout_ms\x18\x05 \x01(\x04\"z\n\x0bReportTasks\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x14\n\x0cworker_epoch\x18\x02 \x01(\x04\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\x12\x31\n\x07reports\x18\x04 \x03(\x0b\x32 .quorate_connector.v1.TaskReport\"\x87\x01\n\nTaskReport\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12.\n\x05state\x18\x03 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x0e\n\x06reason\x18\x04 \x01(\t\"7\n\x0bReportReply\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.quorate_connector.v1.Task\"\x87\x01\n\x0bStoreCursor\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x14\n\x0cworker_epoch\x18\x02 \x01(\x04\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12\r\n\x05value\x18\x05 \x01(\x0c\"B\n\x0cStoreCursors\x12\x32\n\x07\x63ursors\x18\x01 \x03(\x0b\x32!.quorate_connector.v1.StoreCursor\"9\n\x0b\x44rainWorker\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x1a\n\x12release_timeout_ms\x18\x02 \x01(\x04\"B\n\x0c\x44rainWorkers\x12\x32\n\x07workers\x18\x01 \x03(\x0b\x32!.quorate_connector.v1.DrainWorker\"\x1f\n\rUndrainWorker\x12\x0e\n\x06worker\x18\x01 \x01(\t\"F\n\x0eUndrainWorkers\x12\x34\n\x07workers\x18\x01 \x03(\x0b\x32#.quorate_connector.v1.UndrainWorker\"D\n\x0b\x41ssignTasks\x12\x35\n\x0b\x61ssignments\x18\x01 \x03(\x0b\x32 .quorate_connector.v1.Assignment\"\x8a\x01\n\nAssignment\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x16\n\x0e\x65xpected_epoch\x18\x02 \x01(\x04\x12\x0e\n\x06worker\x18\x03 \x01(\t\x12\x14\n\x0cworker_epoch\x18\x04 \x01(\x04\x12\x12\n\ntimeout_ms\x18\x05 \x01(\x04\"?\n\x0cReleaseTasks\x12/\n\x08releases\x18\x01 \x03(\x0b\x32\x1d.quorate_connector.v1.Release\"q\n\x07Release\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x16\n\x0e\x65xpected_epoch\x18\x02 \x01(\x04\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\x12\x0e\n\x06reason\x18\x04 \x01(\t\"?\n\x0cReclaimTasks\x12/\n\x08reclaims\x18\x01 \x03(\x0b\x32\x1d.quorate_connector.v1.Reclaim\"M\n\x07Reclaim\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\x12\x16\n\x0e\x65xpected_epoch\x18\x02 \x01(\x04\"\x1d\n\rExpireWorkers\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x1a\n\nRetryTasks\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x19\n\tTakeTasks\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"<\n\x0eGetTaskRequest\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\"\x9c\x01\n\x10ListTasksRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tconnector\x18\x02 \x01(\t\x12\x0e\n\x06worker\x18\x03 \x01(\t\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x1f.quorate_connector.v1.TaskState\x12\x11\n\tpage_size\x18\x05 \x01(\r\x12\x12\n\npage_token\x18\x06 \x01(\x0c\"W\n\x11ListTasksResponse\x12)\n\x05tasks\x18\x01 \x03(\x0b\x32\x1a.quorate_connector.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"@\n\x12ListHistoryRequest\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\"L\n\x13ListHistoryResponse\x12\x35\n\x0btransitions\x18\x01 \x03(\x0b\x32 .quorate_connector.v1.Transition\">\n\x10GetCursorRequest\x12*\n\x04task\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.TaskId\"\x14\n\x12ListWorkersRequest\"H\n\x13ListWorkersResponse\x12\x31\n\x07workers\x18\x01 \x03(\x0b\x32 .quorate_connector.v1.WorkerLoad\"]\n\nWorkerLoad\x12,\n\x06worker\x18\x01 \x01(\x0b\x32\x1c.quorate_connector.v1.Worker\x12\x12\n\nregistered\x18\x02 \x01(\x08\x12\r\n\x05tasks\x18\x03 \x01(\r*\xd4\x01\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15TASK_STATE_UNASSIGNED\x10\x01\x12\x17\n\x13TASK_STATE_ASSIGNED\x10\x02\x12\x16\n\x12TASK_STATE_RUNNING\x10\x03\x12\x15\n\x11TASK_STATE_PAUSED\x10\x04\x12\x15\n\x11TASK_STATE_FAILED\x10\x05\x12\x19\n\x15TASK_STATE_RESTARTING\x10\x06\x12\x16\n\x12TASK_STATE_STOPPED\x10\x07\x32\xd3\x06\n\x0bTaskService\x12G\n\x03Get\x12$.quorate_connector.v1.GetTaskRequest\x1a\x1a.quorate_connector.v1.Task\x12W\n\x04List\x12&.quorate_connector.v1.ListTasksRequest\x1a\'.quorate_connector.v1.ListTasksResponse\x12\x62\n\x0bListHistory\x12(.quorate_connector.v1.ListHistoryRequest\x1a).quorate_connector.v1.ListHistoryResponse\x12\x43\n\x06Report\x12!.quorate_connector.v1.ReportTasks\x1a\x16.quorate.v1.BatchReply\x12N\n\x0bStoreCursor\x12!.quorate_connector.v1.StoreCursor\x1a\x1c.quorate_connector.v1.Cursor\x12N\n\x10StoreCursorBatch\x12\".quorate_connector.v1.StoreCursors\x1a\x16.quorate.v1.BatchReply\x12Q\n\tGetCursor\x12&.quorate_connector.v1.GetCursorRequest\x1a\x1c.quorate_connector.v1.Cursor\x12N\n\x0b\x44rainWorker\x12!.quorate_connector.v1.DrainWorker\x1a\x1c.quorate_connector.v1.Worker\x12R\n\rUndrainWorker\x12#.quorate_connector.v1.UndrainWorker\x1a\x1c.quorate_connector.v1.Worker\x12\x62\n\x0bListWorkers\x12(.quorate_connector.v1.ListWorkersRequest\x1a).quorate_connector.v1.ListWorkersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_connector.v1.tasks_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TASKSTATE']._serialized_start=2984
-  _globals['_TASKSTATE']._serialized_end=3196
+  _globals['_TASKSTATE']._serialized_start=3124
+  _globals['_TASKSTATE']._serialized_end=3336
   _globals['_TASKID']._serialized_start=121
   _globals['_TASKID']._serialized_end=180
   _globals['_TASK']._serialized_start=183
@@ -47,44 +47,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STORECURSORS']._serialized_end=1559
   _globals['_DRAINWORKER']._serialized_start=1561
   _globals['_DRAINWORKER']._serialized_end=1618
-  _globals['_UNDRAINWORKER']._serialized_start=1620
-  _globals['_UNDRAINWORKER']._serialized_end=1651
-  _globals['_ASSIGNTASKS']._serialized_start=1653
-  _globals['_ASSIGNTASKS']._serialized_end=1721
-  _globals['_ASSIGNMENT']._serialized_start=1724
-  _globals['_ASSIGNMENT']._serialized_end=1862
-  _globals['_RELEASETASKS']._serialized_start=1864
-  _globals['_RELEASETASKS']._serialized_end=1927
-  _globals['_RELEASE']._serialized_start=1929
-  _globals['_RELEASE']._serialized_end=2042
-  _globals['_RECLAIMTASKS']._serialized_start=2044
-  _globals['_RECLAIMTASKS']._serialized_end=2107
-  _globals['_RECLAIM']._serialized_start=2109
-  _globals['_RECLAIM']._serialized_end=2186
-  _globals['_EXPIREWORKERS']._serialized_start=2188
-  _globals['_EXPIREWORKERS']._serialized_end=2217
-  _globals['_RETRYTASKS']._serialized_start=2219
-  _globals['_RETRYTASKS']._serialized_end=2245
-  _globals['_TAKETASKS']._serialized_start=2247
-  _globals['_TAKETASKS']._serialized_end=2272
-  _globals['_GETTASKREQUEST']._serialized_start=2274
-  _globals['_GETTASKREQUEST']._serialized_end=2334
-  _globals['_LISTTASKSREQUEST']._serialized_start=2337
-  _globals['_LISTTASKSREQUEST']._serialized_end=2493
-  _globals['_LISTTASKSRESPONSE']._serialized_start=2495
-  _globals['_LISTTASKSRESPONSE']._serialized_end=2582
-  _globals['_LISTHISTORYREQUEST']._serialized_start=2584
-  _globals['_LISTHISTORYREQUEST']._serialized_end=2648
-  _globals['_LISTHISTORYRESPONSE']._serialized_start=2650
-  _globals['_LISTHISTORYRESPONSE']._serialized_end=2726
-  _globals['_GETCURSORREQUEST']._serialized_start=2728
-  _globals['_GETCURSORREQUEST']._serialized_end=2790
-  _globals['_LISTWORKERSREQUEST']._serialized_start=2792
-  _globals['_LISTWORKERSREQUEST']._serialized_end=2812
-  _globals['_LISTWORKERSRESPONSE']._serialized_start=2814
-  _globals['_LISTWORKERSRESPONSE']._serialized_end=2886
-  _globals['_WORKERLOAD']._serialized_start=2888
-  _globals['_WORKERLOAD']._serialized_end=2981
-  _globals['_TASKSERVICE']._serialized_start=3199
-  _globals['_TASKSERVICE']._serialized_end=4050
+  _globals['_DRAINWORKERS']._serialized_start=1620
+  _globals['_DRAINWORKERS']._serialized_end=1686
+  _globals['_UNDRAINWORKER']._serialized_start=1688
+  _globals['_UNDRAINWORKER']._serialized_end=1719
+  _globals['_UNDRAINWORKERS']._serialized_start=1721
+  _globals['_UNDRAINWORKERS']._serialized_end=1791
+  _globals['_ASSIGNTASKS']._serialized_start=1793
+  _globals['_ASSIGNTASKS']._serialized_end=1861
+  _globals['_ASSIGNMENT']._serialized_start=1864
+  _globals['_ASSIGNMENT']._serialized_end=2002
+  _globals['_RELEASETASKS']._serialized_start=2004
+  _globals['_RELEASETASKS']._serialized_end=2067
+  _globals['_RELEASE']._serialized_start=2069
+  _globals['_RELEASE']._serialized_end=2182
+  _globals['_RECLAIMTASKS']._serialized_start=2184
+  _globals['_RECLAIMTASKS']._serialized_end=2247
+  _globals['_RECLAIM']._serialized_start=2249
+  _globals['_RECLAIM']._serialized_end=2326
+  _globals['_EXPIREWORKERS']._serialized_start=2328
+  _globals['_EXPIREWORKERS']._serialized_end=2357
+  _globals['_RETRYTASKS']._serialized_start=2359
+  _globals['_RETRYTASKS']._serialized_end=2385
+  _globals['_TAKETASKS']._serialized_start=2387
+  _globals['_TAKETASKS']._serialized_end=2412
+  _globals['_GETTASKREQUEST']._serialized_start=2414
+  _globals['_GETTASKREQUEST']._serialized_end=2474
+  _globals['_LISTTASKSREQUEST']._serialized_start=2477
+  _globals['_LISTTASKSREQUEST']._serialized_end=2633
+  _globals['_LISTTASKSRESPONSE']._serialized_start=2635
+  _globals['_LISTTASKSRESPONSE']._serialized_end=2722
+  _globals['_LISTHISTORYREQUEST']._serialized_start=2724
+  _globals['_LISTHISTORYREQUEST']._serialized_end=2788
+  _globals['_LISTHISTORYRESPONSE']._serialized_start=2790
+  _globals['_LISTHISTORYRESPONSE']._serialized_end=2866
+  _globals['_GETCURSORREQUEST']._serialized_start=2868
+  _globals['_GETCURSORREQUEST']._serialized_end=2930
+  _globals['_LISTWORKERSREQUEST']._serialized_start=2932
+  _globals['_LISTWORKERSREQUEST']._serialized_end=2952
+  _globals['_LISTWORKERSRESPONSE']._serialized_start=2954
+  _globals['_LISTWORKERSRESPONSE']._serialized_end=3026
+  _globals['_WORKERLOAD']._serialized_start=3028
+  _globals['_WORKERLOAD']._serialized_end=3121
+  _globals['_TASKSERVICE']._serialized_start=3339
+  _globals['_TASKSERVICE']._serialized_end=4190
 # @@protoc_insertion_point(module_scope)

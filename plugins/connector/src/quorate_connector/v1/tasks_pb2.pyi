@@ -180,11 +180,23 @@ class DrainWorker(_message.Message):
     release_timeout_ms: int
     def __init__(self, worker: _Optional[str] = ..., release_timeout_ms: _Optional[int] = ...) -> None: ...
 
+class DrainWorkers(_message.Message):
+    __slots__ = ("workers",)
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    workers: _containers.RepeatedCompositeFieldContainer[DrainWorker]
+    def __init__(self, workers: _Optional[_Iterable[_Union[DrainWorker, _Mapping]]] = ...) -> None: ...
+
 class UndrainWorker(_message.Message):
     __slots__ = ("worker",)
     WORKER_FIELD_NUMBER: _ClassVar[int]
     worker: str
     def __init__(self, worker: _Optional[str] = ...) -> None: ...
+
+class UndrainWorkers(_message.Message):
+    __slots__ = ("workers",)
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    workers: _containers.RepeatedCompositeFieldContainer[UndrainWorker]
+    def __init__(self, workers: _Optional[_Iterable[_Union[UndrainWorker, _Mapping]]] = ...) -> None: ...
 
 class AssignTasks(_message.Message):
     __slots__ = ("assignments",)

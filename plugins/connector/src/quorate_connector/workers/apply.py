@@ -1,14 +1,14 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica."""
+"""The verbs of workers: they are drained, and fall silent."""
 
 from typing import Final
 
 from quorate.plugin import Rejected, Txn, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_connector import tallies
-from quorate_connector.v1.tasks_pb2 import DrainWorker, ExpireWorkers, UndrainWorker, Worker
+from quorate_connector import counters
+from quorate_connector.families import LIVENESS, WORKERS, life_key, worker_key
+from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.workers import brokers, standing
-from quorate_connector.workers.families import LIVENESS, WORKERS, life_key, worker_key
 
 #: How long a task of a drained worker has to stop in order when the command does not say.
 RELEASE_MS: Final = 10_000
@@ -18,20 +18,20 @@ LEFT_MS: Final = 60_000
 AWAY_MS: Final = 7 * 24 * 3_600_000
 
 
-def drain_worker(txn: Txn, command: DrainWorker) -> Worker:
+def drain(txn: Txn, item: pb.DrainWorker) -> pb.Worker:
     """Have the tasks of a worker go to others, and give it no new ones."""
-    worker = _known(txn, command.worker)
+    worker = _known(txn, item.worker)
     worker.draining = True
-    worker.release_timeout_ms = command.release_timeout_ms or RELEASE_MS
+    worker.release_timeout_ms = item.release_timeout_ms or RELEASE_MS
     standing.store(txn, worker)
     if not worker.epoch:
         _await_return(txn, worker)
     return worker
 
 
-def undrain_worker(txn: Txn, command: UndrainWorker) -> Worker:
+def undrain(txn: Txn, item: pb.UndrainWorker) -> pb.Worker:
     """Let a worker have tasks again."""
-    worker = _known(txn, command.worker)
+    worker = _known(txn, item.worker)
     if worker.draining:
         worker.draining, worker.release_timeout_ms = False, 0
         standing.store(txn, worker)
@@ -40,7 +40,7 @@ def undrain_worker(txn: Txn, command: UndrainWorker) -> Worker:
     return worker
 
 
-def expire_workers(txn: Txn, command: ExpireWorkers) -> BatchReply:
+def expire(txn: Txn, command: pb.ExpireWorkers) -> BatchReply:
     """Call workers silent whose deadlines stand and have come; forget those that have left."""
     for key in still_due(txn, LIVENESS, command.keys):
         name, epoch = keys.unpack(key)
@@ -54,7 +54,7 @@ def _expire(txn: Txn, name: str, epoch: int, key: bytes) -> None:
     worker = standing.read(txn, name)
     registered = brokers.epoch_of(txn, name)
     has_left = registered != epoch or not registered
-    if has_left and not tallies.has_tasks(txn, name, epoch):
+    if has_left and not counters.has_tasks(txn, name, epoch):
         _forget(txn, worker)
         if worker.draining and (epoch or registered):
             worker.epoch, worker.silent = 0, False
@@ -67,18 +67,18 @@ def _expire(txn: Txn, name: str, epoch: int, key: bytes) -> None:
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + LEFT_MS, ttl_ms=LEFT_MS)
 
 
-def _await_return(txn: Txn, worker: Worker) -> None:
+def _await_return(txn: Txn, worker: pb.Worker) -> None:
     """Keep a drained worker that has no registration that was heard of, for a time."""
     until_ms = txn.proposed_at_ms + AWAY_MS
     txn.schedule(LIVENESS, life_key(worker.name, 0), until_ms, ttl_ms=LEFT_MS)
 
 
-def _forget(txn: Txn, worker: Worker) -> None:
+def _forget(txn: Txn, worker: pb.Worker) -> None:
     txn.schedule(LIVENESS, life_key(worker.name, worker.epoch), None)
     txn.delete(WORKERS, worker_key(worker.name))
 
 
-def _known(txn: Txn, name: str) -> Worker:
+def _known(txn: Txn, name: str) -> pb.Worker:
     if txn.get(WORKERS, worker_key(name)) is None and not brokers.epoch_of(txn, name):
         raise Rejected(
             "NOT_FOUND", f"there is no worker {name}: no broker with role {brokers.ROLE!r} has it"

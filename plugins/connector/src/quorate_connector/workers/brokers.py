@@ -11,8 +11,8 @@ from typing import Final
 from quorate.plugin import Reader, Rejected, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
-#: The mirrored family: whoever reads it names it in the `reads` of its route.
-BROKERS: Final = "cluster.brokers"
+from quorate_connector.families import BROKERS
+
 #: The role of the brokers that run tasks.
 ROLE: Final = "connector"
 #: The registration has ended, or another process has taken it over; or the epoch of a task is old.

@@ -4,9 +4,9 @@ from typing import Final
 
 from quorate.plugin import Reader, Txn
 
+from quorate_connector.families import LIVENESS, WORKERS, life_key, worker_key
 from quorate_connector.v1.tasks_pb2 import Worker
 from quorate_connector.workers import brokers
-from quorate_connector.workers.families import LIVENESS, WORKERS, life_key, worker_key
 
 #: How long a worker is held to be alive that does not say so itself.
 TIMEOUT_MS: Final = 10_000
@@ -24,7 +24,7 @@ def store(txn: Txn, worker: Worker) -> None:
 
 
 def hear(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
-    """Take note that a registration is alive; it is held to be so for a time."""
+    """Record that a registration is alive; it is held to be so for a time."""
     worker = read(txn, name)
     if worker.epoch != epoch or worker.silent:
         _replace(txn, worker, epoch)

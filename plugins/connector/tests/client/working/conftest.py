@@ -28,7 +28,7 @@ from quorate.v1.cluster_pb2 import SendHeartbeat
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector.api import ConnectorType, SecretRef
 from quorate_connector.client import AssignedTask, Connectors, ConnectorWorker, Runner
-from quorate_connector.v1.connectors_pb2 import Connector, CreateConnector, Definition
+from quorate_connector.v1.connectors_pb2 import Connector, CreateConnectorRequest, Definition
 from quorate_connector.v1.tasks_pb2 import ReportTasks, StoreCursor, Task, TaskState
 
 R = TypeVar("R", bound=Message)
@@ -216,7 +216,7 @@ class VirtualCluster:
         definition = Definition(
             type="nonsense", config=config, tasks_max=tasks, failures_max=3, backoff_ms=1_000
         )
-        command = CreateConnector(tenant="acme", name=name, definition=definition)
+        command = CreateConnectorRequest(tenant="acme", name=name, definition=definition)
         return await self.node.propose(command, Connector)
 
     async def task(self, name: str = "c", number: int = 0) -> Task:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from quorate.client import RejectedError
 from quorate_connector.client import AssignedTask, ConnectorWorker
-from quorate_connector.v1.connectors_pb2 import Connector, Definition, UpdateConnector
+from quorate_connector.v1.connectors_pb2 import Connector, Definition, UpdateConnectorRequest
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_ASSIGNED,
     TASK_STATE_FAILED,
@@ -397,7 +397,7 @@ async def test_a_newer_definition_is_what_runs(cluster: VirtualCluster) -> None:
             failures_max=3,
             backoff_ms=1_000,
         )
-        update = UpdateConnector(tenant="acme", name="c", definition=definition)
+        update = UpdateConnectorRequest(tenant="acme", name="c", definition=definition)
         await cluster.node.propose(update, Connector)
         await cluster.until(lambda: said == ["one", "two"])
         assert len(cluster.runs) == 1

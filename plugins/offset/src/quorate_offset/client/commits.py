@@ -8,8 +8,12 @@ from quorate.client import OutcomeUnknownError, RejectedError
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 from quorate_offset.offsets.validation import MOST_OFFSETS
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, GroupCommitReply
-from quorate_offset.v1.service_pb2 import CommitOffsetsResponse, OffsetRefusal
+from quorate_offset.v1.commands_pb2 import GroupCommit, GroupCommitReply
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    CommitOffsetsResponse,
+    OffsetRefusal,
+)
 
 T = TypeVar("T")
 
@@ -66,14 +70,14 @@ def cut(groups: Iterable[GroupCommit]) -> list[Piece]:
     return pieces
 
 
-def commands(pieces: Iterable[Piece]) -> list[CommitOffsetsCommand]:
+def commands(pieces: Iterable[Piece]) -> list[CommitOffsetsRequest]:
     """Return the commands of the pieces, in their order."""
 
     def weigh(piece: Piece) -> tuple[int, int]:
         return len(piece.commit.commits), piece.commit.ByteSize()
 
     return [
-        CommitOffsetsCommand(groups=[piece.commit for piece in run]) for run in runs(pieces, weigh)
+        CommitOffsetsRequest(groups=[piece.commit for piece in run]) for run in runs(pieces, weigh)
     ]
 
 

@@ -13,7 +13,7 @@ from quorate.client import (
     RejectedError,
     UnavailableError,
 )
-from quorate.v1.batch_pb2 import BatchReply, ShardRevision
+from quorate.v1.batch_pb2 import ShardRevision
 
 from quorate_offset.answers import each_reply
 from quorate_offset.client import commits
@@ -22,48 +22,7 @@ from quorate_offset.client.shards import Shards
 from quorate_offset.families import GROUP, group_key
 from quorate_offset.names import name_fault
 from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
-from quorate_offset.v1.commands_pb2 import (
-    COMMIT_MODE_MONOTONIC,
-    COMMIT_MODE_UNCONDITIONAL,
-    DeleteOffsetsCommand,
-    FenceGroupsCommand,
-    GroupCommit,
-    GroupFence,
-    OffsetCommit,
-    OffsetDeletion,
-    OffsetList,
-    OffsetsChanged,
-    PartitionOffset,
-    ResetToOffset,
-)
-from quorate_offset.v1.queries_pb2 import (
-    CommittedOffset,
-    GroupName,
-    GroupOffsets,
-    GroupState,
-    ShardChanges,
-    TopicPartition,
-)
-from quorate_offset.v1.service_pb2 import (
-    CommitOffsetsResponse,
-    DeleteOffsetsRequest,
-    DeleteOffsetsResponse,
-    FenceGroupsResponse,
-    FetchGroupsRequest,
-    FetchGroupsResponse,
-    FetchOffsetsRequest,
-    FetchOffsetsResponse,
-    GetGroupStateRequest,
-    LagRequest,
-    LagResponse,
-    ListChangesRequest,
-    ListGroupStatesRequest,
-    ListGroupStatesResponse,
-    ResetOffsetsRequest,
-    ResetOffsetsResponse,
-    ResetRequest,
-    ResetToGroup,
-)
+from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_pb2 as requests
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
@@ -104,17 +63,17 @@ class Offsets:
         larger generation. Commits under way at the same time share calls.
         """
         _check_names(tenant=tenant, group=group, topic=topic)
-        commit = OffsetCommit(
+        commit = pb.OffsetCommit(
             topic=topic,
             partition=partition,
             offset=offset,
             expected_offset=expected_offset,
             metadata=metadata,
         )
-        mode = COMMIT_MODE_MONOTONIC if monotonic else COMMIT_MODE_UNCONDITIONAL
+        mode = pb.COMMIT_MODE_MONOTONIC if monotonic else pb.COMMIT_MODE_UNCONDITIONAL
         response = await self.commit_many(
             [
-                GroupCommit(
+                pb.GroupCommit(
                     tenant=tenant, group=group, commits=[commit], mode=mode, generation=generation
                 )
             ],
@@ -124,8 +83,8 @@ class Offsets:
         return _revision(response.revisions)
 
     async def commit_many(
-        self, groups: Iterable[GroupCommit], *, timeout_s: float | None = None
-    ) -> CommitOffsetsResponse:
+        self, groups: Iterable[pb.GroupCommit], *, timeout_s: float | None = None
+    ) -> requests.CommitOffsetsResponse:
         """Commit offsets of many groups, all shards at the same time; the answer names the refused.
 
         An offset whose shard did not answer is refused with UNAVAILABLE (nothing was done) or
@@ -135,7 +94,7 @@ class Offsets:
         """
         pieces = commits.cut(groups)
         if not pieces:
-            return CommitOffsetsResponse()
+            return requests.CommitOffsetsResponse()
         reply = await self._q.execute_all(commits.commands(pieces), timeout_s=timeout_s)
         return commits.answer(pieces, reply)
 
@@ -166,25 +125,25 @@ class Offsets:
         Refused with FENCED when the group has a larger generation.
         """
         _check_names(tenant=tenant, group=group)
-        fence = GroupFence(tenant=tenant, group=group, generation=generation)
-        reply = await self._q.execute(
-            FenceGroupsCommand(fences=[fence]), BatchReply, timeout_s=timeout_s
-        )
-        commits.raise_first(commits.refusals_of(reply))
-        return _revision(reply.revisions)
+        fence = pb.GroupFence(tenant=tenant, group=group, generation=generation)
+        response = await self.fence_many([fence], timeout_s=timeout_s)
+        commits.raise_first(response.refusals)
+        return _revision(response.revisions)
 
     async def fence_many(
-        self, fences: Iterable[GroupFence], *, timeout_s: float | None = None
-    ) -> FenceGroupsResponse:
+        self, fences: Iterable[pb.GroupFence], *, timeout_s: float | None = None
+    ) -> requests.FenceGroupsResponse:
         """Fence many groups, all shards at the same time; the answer names the refused.
 
         What a shard did not answer is refused as by `commit_many`.
         """
-        parts = [FenceGroupsCommand(fences=part) for part in _parts(fences)]
+        parts = [requests.FenceGroupsRequest(fences=part) for part in _parts(fences)]
         if not parts:
-            return FenceGroupsResponse()
+            return requests.FenceGroupsResponse()
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
-        return FenceGroupsResponse(refusals=commits.refusals_of(reply), revisions=reply.revisions)
+        return requests.FenceGroupsResponse(
+            refusals=commits.refusals_of(reply), revisions=reply.revisions
+        )
 
     async def reset(
         self,
@@ -205,44 +164,39 @@ class Offsets:
         topic and partition, or to those of another group of the tenant. A `generation` fences the
         group in the same step, so that no consumer that still runs undoes it.
         """
-        reset = ResetRequest(tenant=tenant, group=group, generation=generation)
+        reset = requests.ResetRequest(tenant=tenant, group=group, generation=generation)
         if (to_offset is not None) + (to_offsets is not None) + bool(to_group) != 1:
             raise InvalidError("target", "give one of to_offset, to_offsets and to_group")
         if to_offset is not None:
             reset.to_offset.CopyFrom(
-                ResetToOffset(offset=to_offset, topic=topic, partition=partition)
+                pb.ResetToOffset(offset=to_offset, topic=topic, partition=partition)
             )
         elif to_offsets is not None:
             if topic or partition is not None:
                 raise InvalidError("topic", "to_offsets names its topics and partitions itself")
-            reset.to_offsets.CopyFrom(OffsetList(offsets=_partition_offsets(to_offsets)))
+            reset.to_offsets.CopyFrom(pb.OffsetList(offsets=_partition_offsets(to_offsets)))
         else:
-            reset.to_group.CopyFrom(ResetToGroup(group=to_group, topic=topic, partition=partition))
-        response = await self._call(
-            "ResetOffsets",
-            ResetOffsetsRequest(resets=[reset]),
-            ResetOffsetsResponse,
-            group_key(tenant, group),
-            timeout_s,
-            read=False,
-        )
+            reset.to_group.CopyFrom(
+                requests.ResetToGroup(group=to_group, topic=topic, partition=partition)
+            )
+        response = await self.reset_many([reset], timeout_s=timeout_s)
         commits.raise_first(response.refusals)
         return sum(response.offsets)
 
     async def reset_many(
-        self, resets: Iterable[ResetRequest], *, timeout_s: float | None = None
-    ) -> ResetOffsetsResponse:
+        self, resets: Iterable[requests.ResetRequest], *, timeout_s: float | None = None
+    ) -> requests.ResetOffsetsResponse:
         """Set offsets of many groups; the answer tells how many of each, and names the refused.
 
         A thousand groups share a call, one call after the other. When one fails, that is raised:
         those before it were carried out, and to set them again does no harm without generations.
         """
-        response = ResetOffsetsResponse()
+        response = requests.ResetOffsetsResponse()
         for part in _parts(resets):
             answered = await self._call(
                 "ResetOffsets",
-                ResetOffsetsRequest(resets=part),
-                ResetOffsetsResponse,
+                requests.ResetOffsetsRequest(resets=part),
+                requests.ResetOffsetsResponse,
                 group_key(part[0].tenant, part[0].group),
                 timeout_s,
                 read=False,
@@ -266,7 +220,7 @@ class Offsets:
         That there is none is no failure.
         """
         _check_names(tenant=tenant, group=group, topic=topic)
-        deletion = OffsetDeletion(tenant=tenant, group=group, topic=topic, partition=partition)
+        deletion = pb.OffsetDeletion(tenant=tenant, group=group, topic=topic, partition=partition)
         return await self._delete(deletion, timeout_s)
 
     async def delete_group(self, tenant: str, group: str, *, timeout_s: float | None = None) -> int:
@@ -275,33 +229,26 @@ class Offsets:
         That there is none is no failure. The group stays fenced for a while.
         """
         _check_names(tenant=tenant, group=group)
-        return await self._delete(OffsetDeletion(tenant=tenant, group=group), timeout_s)
+        return await self._delete(pb.OffsetDeletion(tenant=tenant, group=group), timeout_s)
 
-    async def _delete(self, deletion: OffsetDeletion, timeout_s: float | None) -> int:
-        response = await self._call(
-            "DeleteOffsets",
-            DeleteOffsetsRequest(deletions=[deletion]),
-            DeleteOffsetsResponse,
-            group_key(deletion.tenant, deletion.group),
-            timeout_s,
-            read=False,
-        )
+    async def _delete(self, deletion: pb.OffsetDeletion, timeout_s: float | None) -> int:
+        response = await self.delete_many([deletion], timeout_s=timeout_s)
         commits.raise_first(response.refusals)
         return sum(response.offsets)
 
     async def delete_many(
-        self, deletions: Iterable[OffsetDeletion], *, timeout_s: float | None = None
-    ) -> DeleteOffsetsResponse:
+        self, deletions: Iterable[pb.OffsetDeletion], *, timeout_s: float | None = None
+    ) -> requests.DeleteOffsetsResponse:
         """Delete offsets of many groups, all shards at the same time; tell how many of each.
 
         The answer names the refused; what a shard did not answer is refused as by `commit_many`.
         """
-        parts = [DeleteOffsetsCommand(deletions=part) for part in _parts(deletions)]
+        parts = [requests.DeleteOffsetsRequest(deletions=part) for part in _parts(deletions)]
         if not parts:
-            return DeleteOffsetsResponse()
+            return requests.DeleteOffsetsResponse()
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
-        return DeleteOffsetsResponse(
-            offsets=[each.offsets for each in each_reply(reply, OffsetsChanged)],
+        return requests.DeleteOffsetsResponse(
+            offsets=[each.offsets for each in each_reply(reply, pb.OffsetsChanged)],
             refusals=commits.refusals_of(reply),
             revisions=reply.revisions,
         )
@@ -318,7 +265,7 @@ class Offsets:
         stale: bool = False,
         min_revision: int = 0,
         timeout_s: float | None = None,
-    ) -> CommittedOffset | None:
+    ) -> asked.CommittedOffset | None:
         """Return the offset of a partition; None where none was committed."""
         found = await self.fetch_group(
             tenant,
@@ -340,18 +287,24 @@ class Offsets:
         stale: bool = False,
         min_revision: int = 0,
         timeout_s: float | None = None,
-    ) -> GroupOffsets:
+    ) -> asked.GroupOffsets:
         """Return the offsets of a group: all, a topic's, or those of some partitions."""
-        request = FetchOffsetsRequest(
+        request = requests.FetchOffsetsRequest(
             tenant=tenant,
             group=group,
-            partitions=[TopicPartition(topic=name, partition=each) for name, each in partitions],
+            partitions=[
+                asked.TopicPartition(topic=name, partition=each) for name, each in partitions
+            ],
             topic=topic,
             stale=stale,
             min_revision=min_revision,
         )
         response = await self._call(
-            "FetchOffsets", request, FetchOffsetsResponse, group_key(tenant, group), timeout_s
+            "FetchOffsets",
+            request,
+            requests.FetchOffsetsResponse,
+            group_key(tenant, group),
+            timeout_s,
         )
         return response.group
 
@@ -361,7 +314,7 @@ class Offsets:
         *,
         stale: bool = False,
         timeout_s: float | None = None,
-    ) -> list[GroupOffsets]:
+    ) -> list[asked.GroupOffsets]:
         """Return the offsets of many groups, by tenant and name, in the order in which they came.
 
         All shards are asked at the same time; when one of them cannot be read that is raised.
@@ -397,19 +350,23 @@ class Offsets:
         *,
         stale: bool = False,
         timeout_s: float | None = None,
-    ) -> LagResponse:
+    ) -> requests.LagResponse:
         """Return how far a group is behind the ends of partitions: the offsets behind the last."""
-        request = LagRequest(tenant=tenant, group=group, ends=_partition_offsets(ends), stale=stale)
-        return await self._call("Lag", request, LagResponse, group_key(tenant, group), timeout_s)
+        request = requests.LagRequest(
+            tenant=tenant, group=group, ends=_partition_offsets(ends), stale=stale
+        )
+        return await self._call(
+            "Lag", request, requests.LagResponse, group_key(tenant, group), timeout_s
+        )
 
     async def state(
         self, tenant: str, group: str, *, stale: bool = False, timeout_s: float | None = None
-    ) -> GroupState | None:
+    ) -> asked.GroupState | None:
         """Return what is known of a group as a whole; None when nothing is."""
-        request = GetGroupStateRequest(tenant=tenant, group=group, stale=stale)
+        request = requests.GetGroupStateRequest(tenant=tenant, group=group, stale=stale)
         try:
             return await self._call(
-                "GetGroupState", request, GroupState, group_key(tenant, group), timeout_s
+                "GetGroupState", request, asked.GroupState, group_key(tenant, group), timeout_s
             )
         except RejectedError as error:
             if error.code == "NOT_FOUND":
@@ -423,14 +380,14 @@ class Offsets:
         prefix: str = "",
         stale: bool = False,
         timeout_s: float | None = None,
-    ) -> AsyncGenerator[GroupState, None]:
+    ) -> AsyncGenerator[asked.GroupState, None]:
         """Yield the states of groups by tenant and name, of one tenant or of all."""
-        request = ListGroupStatesRequest(
+        request = requests.ListGroupStatesRequest(
             tenant=tenant, prefix=prefix, page_size=LARGEST_PAGE, stale=stale
         )
         while True:
             page = await self._call(
-                "ListGroupStates", request, ListGroupStatesResponse, None, timeout_s
+                "ListGroupStates", request, requests.ListGroupStatesResponse, None, timeout_s
             )
             for state in page.groups:
                 yield state
@@ -440,7 +397,7 @@ class Offsets:
 
     async def changes_since(
         self, token: Mapping[int, int] | None = None, *, timeout_s: float | None = None
-    ) -> AsyncGenerator[ShardChanges, None]:
+    ) -> AsyncGenerator[asked.ShardChanges, None]:
         """Yield the groups that changed behind a token, until there are no more; None: all groups.
 
         The token is what the reader has seen: the revision by shard. It moves on with
@@ -452,7 +409,7 @@ class Offsets:
         #: Those that have more; at first all are asked.
         shards: list[int] = []
         while True:
-            request = ListChangesRequest(
+            request = requests.ListChangesRequest(
                 since=[
                     ShardRevision(shard=shard, revision=revision)
                     for shard, revision in sorted(seen.items())
@@ -463,7 +420,7 @@ class Offsets:
             answers = self._q.stream(
                 f"{_SERVICE}ListChanges",
                 request,
-                ShardChanges,
+                asked.ShardChanges,
                 group=GROUP,
                 timeout_s=timeout_s,
             )
@@ -478,13 +435,14 @@ class Offsets:
 
     async def _fetch_part(
         self, groups: list[tuple[str, str]], stale: bool, timeout_s: float | None
-    ) -> FetchGroupsResponse:
-        request = FetchGroupsRequest(
-            groups=[GroupName(tenant=tenant, group=group) for tenant, group in groups], stale=stale
+    ) -> requests.FetchGroupsResponse:
+        request = requests.FetchGroupsRequest(
+            groups=[asked.GroupName(tenant=tenant, group=group) for tenant, group in groups],
+            stale=stale,
         )
         shard_key = group_key(*groups[0])
         response = await self._call(
-            "FetchGroups", request, FetchGroupsResponse, shard_key, timeout_s
+            "FetchGroups", request, requests.FetchGroupsResponse, shard_key, timeout_s
         )
         # They are of one shard, as long as none has come or gone since the shards were learned.
         for refusal in response.refusals:
@@ -517,9 +475,11 @@ def _parts(items: Iterable[T]) -> list[list[T]]:
     return [wanted[at : at + MOST_GROUPS] for at in range(0, len(wanted), MOST_GROUPS)]
 
 
-def _partition_offsets(offsets: Mapping[tuple[str, int], int]) -> list[PartitionOffset]:
+def _partition_offsets(
+    offsets: Mapping[tuple[str, int], int],
+) -> list[pb.PartitionOffset]:
     return [
-        PartitionOffset(topic=topic, partition=partition, offset=offset)
+        pb.PartitionOffset(topic=topic, partition=partition, offset=offset)
         for (topic, partition), offset in offsets.items()
     ]
 

@@ -3,30 +3,15 @@
 from collections.abc import AsyncGenerator, Iterable
 from typing import Final
 
-from quorate.client import AsyncClient, RejectedError
+from quorate.client import AsyncClient, Records
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_offset.answers import each_reply
 from quorate_offset.client.commits import raise_first, refusals_of
-from quorate_offset.families import GROUP, group_key
-from quorate_offset.v1.commands_pb2 import (
-    DeleteSubscriptionGroupsCommand,
-    PutSubscriptionGroupReply,
-    PutSubscriptionGroupsCommand,
-    SubscriptionGroupChange,
-    SubscriptionGroupDeletion,
-)
+from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
+from quorate_offset.resources import SUBSCRIPTION_GROUP
+from quorate_offset.v1 import commands_pb2 as pb, subscription_group_service_pb2 as requests
 from quorate_offset.v1.rows_pb2 import SubscriptionGroup
-from quorate_offset.v1.subscription_group_service_pb2 import (
-    GetGroupRequest,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    PutGroupsResponse,
-)
-
-#: The most that one command holds.
-_MOST: Final = 1_000
-
-_SERVICE: Final = "/quorate_offset.v1.SubscriptionGroupService/"
 
 
 class SubscriptionGroups:
@@ -34,30 +19,30 @@ class SubscriptionGroups:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[SubscriptionGroup]] = Records(q, SUBSCRIPTION_GROUP)
 
     async def put(
-        self, change: SubscriptionGroupChange, *, timeout_s: float | None = None
-    ) -> PutSubscriptionGroupReply:
+        self, change: pb.SubscriptionGroupChange, *, timeout_s: float | None = None
+    ) -> pb.PutSubscriptionGroupReply:
         """Make or change a group; the reply has it as it stands, and whether nothing changed."""
         response = await self.put_many([change], timeout_s=timeout_s)
         raise_first(response.refusals)
         return response.groups[0]
 
     async def put_many(
-        self, changes: Iterable[SubscriptionGroupChange], *, timeout_s: float | None = None
-    ) -> PutGroupsResponse:
+        self, changes: Iterable[pb.SubscriptionGroupChange], *, timeout_s: float | None = None
+    ) -> requests.PutGroupsResponse:
         """Make or change many groups, all shards at the same time; the answer names the refused."""
         wanted = list(changes)
         reply = await self._q.execute_all(
             [
-                PutSubscriptionGroupsCommand(groups=wanted[first : first + _MOST])
-                for first in range(0, len(wanted), _MOST)
+                requests.PutGroupsRequest(groups=wanted[first : first + MOST_GROUPS])
+                for first in range(0, len(wanted), MOST_GROUPS)
             ],
             timeout_s=timeout_s,
         )
-        replies = reply.replies or [b""] * len(wanted)
-        return PutGroupsResponse(
-            groups=[PutSubscriptionGroupReply.FromString(each) for each in replies],
+        return requests.PutGroupsResponse(
+            groups=each_reply(reply, pb.PutSubscriptionGroupReply),
             refusals=refusals_of(reply),
             revisions=reply.revisions,
         )
@@ -75,11 +60,11 @@ class SubscriptionGroups:
 
         NOT_FOUND when there is none, unless `missing_ok`.
         """
-        deletion = SubscriptionGroupDeletion(
+        deletion = pb.SubscriptionGroupDeletion(
             tenant=tenant, group=group, offsets=offsets, missing_ok=missing_ok
         )
         reply = await self._q.execute(
-            DeleteSubscriptionGroupsCommand(deletions=[deletion]), BatchReply, timeout_s=timeout_s
+            requests.DeleteGroupsRequest(deletions=[deletion]), BatchReply, timeout_s=timeout_s
         )
         raise_first(refusals_of(reply))
 
@@ -87,20 +72,10 @@ class SubscriptionGroups:
         self, tenant: str, group: str, *, stale: bool = False, timeout_s: float | None = None
     ) -> SubscriptionGroup | None:
         """Return a group; None when there is none."""
-        try:
-            return await self._q.call(
-                f"{_SERVICE}GetGroup",
-                GetGroupRequest(tenant=tenant, group=group, stale=stale),
-                SubscriptionGroup,
-                group=GROUP,
-                shard_key=group_key(tenant, group),
-                read=True,
-                timeout_s=timeout_s,
-            )
-        except RejectedError as error:
-            if error.code == "NOT_FOUND":
-                return None
-            raise
+        found: SubscriptionGroup | None = await self._records.get(
+            tenant, group, stale=stale, timeout_s=timeout_s
+        )
+        return found
 
     async def list(
         self,
@@ -111,17 +86,7 @@ class SubscriptionGroups:
         timeout_s: float | None = None,
     ) -> AsyncGenerator[SubscriptionGroup, None]:
         """Yield groups by tenant and name, of one tenant or of all."""
-        request = ListGroupsRequest(tenant=tenant, prefix=prefix, page_size=_MOST, stale=stale)
-        while True:
-            page = await self._q.call(
-                f"{_SERVICE}ListGroups",
-                request,
-                ListGroupsResponse,
-                read=True,
-                timeout_s=timeout_s,
-            )
-            for group in page.groups:
-                yield group
-            if not page.next_page_token:
-                return
-            request.page_token = page.next_page_token
+        async for group in self._records.list(
+            tenant=tenant, prefix=prefix, page_size=LARGEST_PAGE, stale=stale, timeout_s=timeout_s
+        ):
+            yield group

@@ -3,14 +3,13 @@
 from quorate.plugin import Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_offset.expiry.floor import raise_floor
 from quorate_offset.families import CHANGES, MARKS, change_key, group_key
-from quorate_offset.marks import read_mark
+from quorate_offset.marks import raise_floor, read_mark
 from quorate_offset.offsets.apply import delete_group
-from quorate_offset.v1.commands_pb2 import ExpireGroupsCommand, GroupExpiry, OffsetsChanged
+from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupExpiry, OffsetsChanged
 
 
-def expire_groups(txn: Txn, command: ExpireGroupsCommand) -> BatchReply:
+def expire_groups(txn: Txn, command: ExpireGroups) -> BatchReply:
     """Expire the groups that have not changed since they were found idle."""
     return answer_each(txn, command.groups, _expire)
 

@@ -1,16 +1,23 @@
 """What runs on leaders: the controller that expires groups, each shard's on its own leader."""
 
+import json
 from typing import Final
 
-from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from quorate.builtin.resource.api import value_of
+from quorate.plugin import Controller, Metric, NodeApi, Rejected, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.config import OffsetConfig
-from quorate_offset.expiry import settings
 from quorate_offset.families import GROUP
-from quorate_offset.v1.commands_pb2 import ExpireGroupsCommand, GroupExpiry
+from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupExpiry
 from quorate_offset.v1.queries_pb2 import IdleGroup, ListIdleGroupsQuery
 
+#: The path of the resource; its value is a JSON object.
+PATH: Final = "settings/offset"
+#: The family in which a change of the resource shows.
+FAMILY: Final = "resource.resources"
+WEEK_S: Final = 7 * 24 * 3_600
 #: Groups of one command: each may have many offsets.
 TOGETHER: Final = 100
 #: Commands of one run.
@@ -23,9 +30,33 @@ EXPIRED: Final = Metric(
 )
 
 
+class OffsetSettings(BaseModel):
+    """What operators set at run time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    #: How long a group stays that nobody changes; 0: for ever.
+    group_expire_s: int = Field(default=WEEK_S, ge=0, le=100 * 366 * 24 * 3_600)
+
+
+async def read_settings(node: NodeApi) -> OffsetSettings:
+    """Return what is set; raises `Rejected` for a resource that cannot be read."""
+    value = await value_of(node, PATH)
+    if value is None:
+        return OffsetSettings()
+    try:
+        return OffsetSettings.model_validate(json.loads(value))
+    except (ValueError, ValidationError) as error:
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"resource {PATH} is not a JSON object of known settings, so no group expires until "
+            f"it is put right: {error}",
+        ) from error
+
+
 async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
     """Expire the groups of a shard that have not changed for as long as the setting says."""
-    set_now = await settings.read_settings(node)
+    set_now = await read_settings(node)
     until_ms = node.logical_ms(shard) - set_now.group_expire_s * 1_000
     if not set_now.group_expire_s or until_ms < 0:
         return
@@ -35,7 +66,7 @@ async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
         idle = [found async for found in node.query(query, IdleGroup, consistency="stale")]
         if not idle:
             return
-        command = ExpireGroupsCommand(
+        command = ExpireGroups(
             groups=[
                 GroupExpiry(tenant=each.tenant, group=each.group, revision=each.revision)
                 for each in idle
@@ -53,5 +84,5 @@ EXPIRY: Final = Controller(
     run_once=expire_idle_groups,
     interval_s=lambda node: node.config(OffsetConfig).expiry_interval_s,
     scope="each_shard",
-    wake_on=(settings.FAMILY,),
+    wake_on=(FAMILY,),
 )

@@ -1,4 +1,4 @@
-"""The handlers of offsets: pure functions of a transaction and a command, run on every replica.
+"""The handlers of offsets.
 
 Whatever can be refused is looked at before anything is written: a group that is refused leaves
 nothing behind.
@@ -24,25 +24,16 @@ from quorate_offset.marks import (
 from quorate_offset.names import LONGEST_NAME, accept_name, accept_tenant, name_fault
 from quorate_offset.offsets.rows import committed_part, offset_in, offset_row, rows_under
 from quorate_offset.offsets.validation import LONGEST_METADATA, MODES, NONE, commit_fault
-from quorate_offset.v1.commands_pb2 import (
-    COMMIT_MODE_MONOTONIC,
-    CommitOffsetsCommand,
-    CommitRefusal,
-    DeleteOffsetsCommand,
-    FenceGroupsCommand,
-    GroupCommit,
-    GroupCommitReply,
-    GroupFence,
-    OffsetDeletion,
-    OffsetReset,
-    OffsetsChanged,
-    PartitionOffset,
-    ResetOffsetsCommand,
-)
+from quorate_offset.v1 import commands_pb2 as pb
 from quorate_offset.v1.rows_pb2 import Mark
+from quorate_offset.v1.service_pb2 import (
+    CommitOffsetsRequest,
+    DeleteOffsetsRequest,
+    FenceGroupsRequest,
+)
 
 
-def commit_offsets(txn: Txn, command: CommitOffsetsCommand) -> BatchReply:
+def commit_offsets(txn: Txn, command: CommitOffsetsRequest) -> BatchReply:
     """Commit offsets of many groups; each is answered, and none keeps another back."""
     batch = _Commits(txn)
     groups = batch.accepted(command.groups)
@@ -54,17 +45,17 @@ def commit_offsets(txn: Txn, command: CommitOffsetsCommand) -> BatchReply:
     return batch.reply(len(command.groups))
 
 
-def fence_groups(txn: Txn, command: FenceGroupsCommand) -> BatchReply:
+def fence_groups(txn: Txn, command: FenceGroupsRequest) -> BatchReply:
     """Fence many groups."""
     return answer_each(txn, command.fences, _fence)
 
 
-def reset_offsets(txn: Txn, command: ResetOffsetsCommand) -> BatchReply:
+def reset_offsets(txn: Txn, command: pb.SetOffsets) -> BatchReply:
     """Set offsets of many groups, whatever stands."""
     return answer_each(txn, command.resets, _reset)
 
 
-def delete_offsets(txn: Txn, command: DeleteOffsetsCommand) -> BatchReply:
+def delete_offsets(txn: Txn, command: DeleteOffsetsRequest) -> BatchReply:
     """Delete offsets of many groups."""
     return answer_each(txn, command.deletions, _delete)
 
@@ -123,7 +114,7 @@ class _Commits:
         self._committed: Final = committed_part(txn.proposed_at_ms)
         #: By the positions of their groups.
         self._refused: Final[dict[int, Rejected]] = {}
-        self._refusals: Final[dict[int, list[CommitRefusal]]] = {}
+        self._refusals: Final[dict[int, list[pb.CommitRefusal]]] = {}
         #: The packed topics; empty: it is none.
         self._topics: Final[dict[str, bytes]] = {}
         #: What is to be written, and what is to be compared with what stands, by key.
@@ -133,9 +124,9 @@ class _Commits:
         self._written: Final[dict[bytes, None]] = {}
         self._raised: Final[dict[bytes, int]] = {}
 
-    def accepted(self, items: Iterable[GroupCommit]) -> list[tuple[int, GroupCommit, bytes]]:
+    def accepted(self, items: Iterable[pb.GroupCommit]) -> list[tuple[int, pb.GroupCommit, bytes]]:
         """Return the groups that may commit, each with its position and its key."""
-        found: list[tuple[int, GroupCommit, bytes]] = []
+        found: list[tuple[int, pb.GroupCommit, bytes]] = []
         tenants: set[str] = set()
         for position, item in enumerate(items):
             tenant, group = item.tenant, item.group
@@ -155,7 +146,7 @@ class _Commits:
                 found.append((position, item, group_key(tenant, group)))
         return found
 
-    def take(self, position: int, item: GroupCommit, group: bytes, mark: bytes | None) -> None:
+    def take(self, position: int, item: pb.GroupCommit, group: bytes, mark: bytes | None) -> None:
         """Divide what needs no comparison from what does, unless the group is fenced."""
         if item.HasField("generation"):
             stands = self._raised.get(group)
@@ -168,7 +159,7 @@ class _Commits:
                 self._refused[position] = refusal
                 return
         rows, compared, committed = self._rows, self._compared, self._committed
-        monotonic = item.mode == COMMIT_MODE_MONOTONIC
+        monotonic = item.mode == pb.COMMIT_MODE_MONOTONIC
         topic, topic_key = None, b""
         for at, commit in enumerate(item.commits):
             if commit.topic != topic:
@@ -233,7 +224,7 @@ class _Commits:
         replies = [b""] * items
         for position, refusals in self._refusals.items():
             refusals.sort(key=lambda refusal: refusal.commit)
-            reply = GroupCommitReply(refusals=refusals)
+            reply = pb.GroupCommitReply(refusals=refusals)
             replies[position] = reply.SerializeToString(deterministic=True)
         answer.replies.extend(replies)
         return answer
@@ -245,11 +236,11 @@ class _Commits:
         return packed and group + packed
 
     def _refuse(self, item: int, commit: int, code: str, message: str) -> None:
-        refusal = CommitRefusal(commit=commit, code=code, message=message)
+        refusal = pb.CommitRefusal(commit=commit, code=code, message=message)
         self._refusals.setdefault(item, []).append(refusal)
 
 
-def _fence(txn: Txn, fence: GroupFence) -> None:
+def _fence(txn: Txn, fence: pb.GroupFence) -> None:
     accept_tenant(txn, fence.tenant)
     accept_name("group", fence.group)
     if not fence.generation:
@@ -261,7 +252,7 @@ def _fence(txn: Txn, fence: GroupFence) -> None:
         note_change(txn, group, mark)
 
 
-def _reset(txn: Txn, reset: OffsetReset) -> OffsetsChanged:
+def _reset(txn: Txn, reset: pb.OffsetReset) -> pb.OffsetsChanged:
     accept_tenant(txn, reset.tenant)
     accept_name("group", reset.group)
     group = group_key(reset.tenant, reset.group)
@@ -277,10 +268,10 @@ def _reset(txn: Txn, reset: OffsetReset) -> OffsetsChanged:
     for key, offset in offsets.items():
         txn.put(OFFSETS, key, offset_row(offset, committed, ""))
     note_commit(txn, group, mark)
-    return OffsetsChanged(offsets=len(offsets))
+    return pb.OffsetsChanged(offsets=len(offsets))
 
 
-def _offsets_of_reset(txn: Txn, reset: OffsetReset, group: bytes) -> dict[bytes, int]:
+def _offsets_of_reset(txn: Txn, reset: pb.OffsetReset, group: bytes) -> dict[bytes, int]:
     """Return what a reset sets, by the keys of the rows."""
     target = reset.WhichOneof("target")
     if target == "to_offsets":
@@ -303,7 +294,7 @@ def _offsets_of_reset(txn: Txn, reset: OffsetReset, group: bytes) -> dict[bytes,
     return found
 
 
-def _listed(offsets: Sequence[PartitionOffset], group: bytes) -> dict[bytes, int]:
+def _listed(offsets: Sequence[pb.PartitionOffset], group: bytes) -> dict[bytes, int]:
     if not offsets:
         raise Rejected("INVALID_ARGUMENT", "to_offsets: must not be empty")
     listed: dict[bytes, int] = {}
@@ -318,21 +309,21 @@ def _listed(offsets: Sequence[PartitionOffset], group: bytes) -> dict[bytes, int
     return listed
 
 
-def _delete(txn: Txn, deletion: OffsetDeletion) -> OffsetsChanged:
+def _delete(txn: Txn, deletion: pb.OffsetDeletion) -> pb.OffsetsChanged:
     accept_name("tenant", deletion.tenant)
     accept_name("group", deletion.group)
     group = group_key(deletion.tenant, deletion.group)
     partition = deletion.partition if deletion.HasField("partition") else None
     prefix = _filtered(group, deletion.topic, partition)
     if not deletion.topic:
-        return OffsetsChanged(offsets=delete_group(txn, group))
+        return pb.OffsetsChanged(offsets=delete_group(txn, group))
     deleted = _delete_under(txn, prefix) if partition is None else _delete_one(txn, prefix)
     if deleted:
         mark = read_mark(txn, group)
         if not any(rows_under(txn, group)):
             mark.committed_at_ms = 0
         note_change(txn, group, mark)
-    return OffsetsChanged(offsets=deleted)
+    return pb.OffsetsChanged(offsets=deleted)
 
 
 def _filtered(group: bytes, topic: str, partition: int | None) -> bytes:

@@ -4,28 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from quorate.plugin import Reader, keys, read_each
+from quorate.plugin import Reader, keys, read_each, read_range
 
-from quorate_offset.expiry.floor import read_floor
 from quorate_offset.families import MARKS, OFFSETS, group_key, group_of, offset_key
-from quorate_offset.marks import changes, read_mark
+from quorate_offset.marks import changes, read_floor, read_mark
 from quorate_offset.offsets.rows import committed_offset, rows_under
-from quorate_offset.pages import PAGE, listed_rows
-from quorate_offset.v1.queries_pb2 import (
-    CommittedOffset,
-    FetchGroupQuery,
-    FetchGroupsQuery,
-    GetGroupStateQuery,
-    GroupChange,
-    GroupOffsets,
-    GroupState,
-    ListChangesQuery,
-    ListGroupStatesQuery,
-    ShardChanges,
-    TopicPartition,
-)
+from quorate_offset.v1 import queries_pb2 as pb
 from quorate_offset.v1.rows_pb2 import Mark
 
+#: Groups that are listed when a query does not say how many.
+PAGE: Final = 100
 #: Offsets of one message.
 MOST_TOGETHER: Final = 2_000
 #: Changes that are listed when a query does not say how many.
@@ -34,7 +22,7 @@ CHANGES_PAGE: Final = 1_000
 CHANGES_BYTES: Final = 4 * 1024 * 1024
 
 
-def fetch_group(reader: Reader, query: FetchGroupQuery) -> Iterator[GroupOffsets]:
+def fetch_group(reader: Reader, query: pb.FetchGroupQuery) -> Iterator[pb.GroupOffsets]:
     """Yield offsets of one group; nothing when there is no such group."""
     group = group_key(query.tenant, query.group)
     mark = read_mark(reader, group)
@@ -48,14 +36,14 @@ def fetch_group(reader: Reader, query: FetchGroupQuery) -> Iterator[GroupOffsets
     yield from _parts(query.tenant, query.group, mark, offsets)
 
 
-def fetch_groups(reader: Reader, query: FetchGroupsQuery) -> Iterator[GroupOffsets]:
+def fetch_groups(reader: Reader, query: pb.FetchGroupsQuery) -> Iterator[pb.GroupOffsets]:
     """Yield the offsets of those of many groups that this shard has, by tenant and name."""
     for key in sorted({group_key(each.tenant, each.group) for each in query.groups}):
         tenant, group = group_of(key)
-        yield from fetch_group(reader, FetchGroupQuery(tenant=tenant, group=group))
+        yield from fetch_group(reader, pb.FetchGroupQuery(tenant=tenant, group=group))
 
 
-def get_group_state(reader: Reader, query: GetGroupStateQuery) -> Iterator[GroupState]:
+def get_group_state(reader: Reader, query: pb.GetGroupStateQuery) -> Iterator[pb.GroupState]:
     """Yield the state of a group; nothing when there is no such group."""
     key = group_key(query.tenant, query.group)
     mark = read_mark(reader, key)
@@ -63,19 +51,24 @@ def get_group_state(reader: Reader, query: GetGroupStateQuery) -> Iterator[Group
         yield _state(reader, key, mark)
 
 
-def list_group_states(reader: Reader, query: ListGroupStatesQuery) -> Iterator[GroupState]:
+def list_group_states(reader: Reader, query: pb.ListGroupStatesQuery) -> Iterator[pb.GroupState]:
     """Yield the states of groups of this shard, by tenant and name."""
-    marks = ((row.key, Mark.FromString(row.value)) for row in listed_rows(reader, MARKS, query))
+    start, end = keys.opening(query.tenant, query.prefix) if query.tenant else keys.prefix()
+    if query.after.tenant:
+        behind = keys.behind(group_key(query.after.tenant, query.after.group))
+        start = min(end, max(start, behind))
+    rows = read_range(reader, MARKS, start, end)
+    marks = ((row.key, Mark.FromString(row.value)) for row in rows)
     found = (_state(reader, key, mark) for key, mark in marks if not mark.deleted)
     return islice(found, query.limit or PAGE)
 
 
-def list_changes(reader: Reader, query: ListChangesQuery) -> Iterator[ShardChanges]:
+def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.ShardChanges]:
     """Yield, in one answer, the groups of this shard that changed behind the token."""
     since = next((each.revision for each in query.since if each.shard == reader.shard), 0)
     # Ahead of the shard is who knows a history that was undone: a backup was restored.
     resync = 0 < since < read_floor(reader) or since > reader.revision
-    answer = ShardChanges(shard=reader.shard, resync=resync)
+    answer = pb.ShardChanges(shard=reader.shard, resync=resync)
     found = _page(reader, 0 if resync else since, query.limit or CHANGES_PAGE, answer)
     room = CHANGES_BYTES
     for (revision, key), row in zip(
@@ -96,12 +89,31 @@ def list_changes(reader: Reader, query: ListChangesQuery) -> Iterator[ShardChang
     yield answer
 
 
-def changes_order(answer: ShardChanges) -> bytes:
+def changes_order(answer: pb.ShardChanges) -> bytes:
     """Return the key by which the answers of several shards are merged."""
     return keys.pack(answer.shard)
 
 
-def _page(reader: Reader, since: int, limit: int, answer: ShardChanges) -> list[tuple[int, bytes]]:
+def list_idle_groups(reader: Reader, query: pb.ListIdleGroupsQuery) -> Iterator[pb.IdleGroup]:
+    """Yield groups of the shard that is asked; the others have no answer."""
+    if query.shard != reader.shard:
+        return
+    # Logical time and revisions grow together: after a group that is young all are.
+    for revision, key in changes(reader, after=0, limit=max(1, query.limit)):
+        if read_mark(reader, key).changed_at_ms > query.changed_until_ms:
+            return
+        tenant, group = group_of(key)
+        yield pb.IdleGroup(shard=reader.shard, tenant=tenant, group=group, revision=revision)
+
+
+def idle_order(answer: pb.IdleGroup) -> bytes:
+    """Return the key by which answers are merged."""
+    return keys.pack(answer.shard, answer.revision, answer.tenant, answer.group)
+
+
+def _page(
+    reader: Reader, since: int, limit: int, answer: pb.ShardChanges
+) -> list[tuple[int, bytes]]:
     """Return a page of the index, and say where the next one begins.
 
     A revision is never divided: a token could not tell which of its groups were read.
@@ -123,7 +135,9 @@ def _page(reader: Reader, since: int, limit: int, answer: ShardChanges) -> list[
     return [change for change in found if change[0] <= last]
 
 
-def _fill(reader: Reader, key: bytes, change: GroupChange, room: int, answer: ShardChanges) -> int:
+def _fill(
+    reader: Reader, key: bytes, change: pb.GroupChange, room: int, answer: pb.ShardChanges
+) -> int:
     """Add a group's offsets while there is room for them, and return how many bytes they take."""
     size = 0
     for row in rows_under(reader, key):
@@ -138,8 +152,8 @@ def _fill(reader: Reader, key: bytes, change: GroupChange, room: int, answer: Sh
 
 
 def _named(
-    reader: Reader, group: bytes, partitions: Sequence[TopicPartition]
-) -> Iterator[CommittedOffset]:
+    reader: Reader, group: bytes, partitions: Sequence[pb.TopicPartition]
+) -> Iterator[pb.CommittedOffset]:
     named = {offset_key(group + keys.pack(each.topic), each.partition) for each in partitions}
     for row in read_each(reader, OFFSETS, sorted(named)):
         if row is not None:
@@ -147,13 +161,13 @@ def _named(
 
 
 def _parts(
-    tenant: str, group: str, mark: Mark, offsets: Iterator[CommittedOffset]
-) -> Iterator[GroupOffsets]:
+    tenant: str, group: str, mark: Mark, offsets: Iterator[pb.CommittedOffset]
+) -> Iterator[pb.GroupOffsets]:
     """Yield at least one message, also of a group without offsets."""
     part = list(islice(offsets, MOST_TOGETHER))
     while True:
         following = list(islice(offsets, MOST_TOGETHER))
-        yield GroupOffsets(
+        yield pb.GroupOffsets(
             tenant=tenant,
             group=group,
             offsets=part,
@@ -165,9 +179,9 @@ def _parts(
         part = following
 
 
-def _state(reader: Reader, key: bytes, mark: Mark) -> GroupState:
+def _state(reader: Reader, key: bytes, mark: Mark) -> pb.GroupState:
     tenant, group = group_of(key)
-    return GroupState(
+    return pb.GroupState(
         tenant=tenant,
         group=group,
         generation=mark.generation,

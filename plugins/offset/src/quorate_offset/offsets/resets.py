@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from quorate.plugin import NodeApi, Rejected
 
+from quorate_offset.answers import read_groups
 from quorate_offset.names import name_fault
-from quorate_offset.offsets.groups import read_groups
 from quorate_offset.v1.commands_pb2 import OffsetList, OffsetReset, PartitionOffset
 from quorate_offset.v1.queries_pb2 import GroupName, GroupOffsets
 from quorate_offset.v1.service_pb2 import ResetRequest

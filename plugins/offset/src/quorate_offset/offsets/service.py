@@ -9,70 +9,19 @@ from typing import Final
 from quorate.plugin import Answers, GrpcService, Metric, NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_offset.answers import PAGE_SIZE, consistency, each_reply, oldest, raise_refusal
-from quorate_offset.offsets.groups import read_groups
-from quorate_offset.offsets.resets import read_sources, reset_of
-from quorate_offset.offsets.validation import (
-    MOST_GROUPS,
+from quorate_offset.answers import (
+    PAGE_SIZE,
     after_token,
-    check_changes,
-    check_commit,
-    check_count,
-    check_fence,
-    check_fetch,
-    check_fetch_groups,
-    check_group,
-    check_lag,
-    check_page,
+    consistency,
+    cut,
+    each_reply,
+    oldest,
+    raise_refusal,
+    read_groups,
 )
-from quorate_offset.pages import cut
-from quorate_offset.v1 import service_pb2
-from quorate_offset.v1.commands_pb2 import (
-    CommitOffsetsCommand,
-    DeleteOffsetsCommand,
-    FenceGroupsCommand,
-    GroupCommit,
-    GroupCommitReply,
-    GroupFence,
-    OffsetReset,
-    OffsetsChanged,
-    ResetOffsetsCommand,
-)
-from quorate_offset.v1.queries_pb2 import (
-    FetchGroupQuery,
-    GetGroupStateQuery,
-    GroupOffsets,
-    GroupState,
-    ListChangesQuery,
-    ListGroupStatesQuery,
-    ShardChanges,
-    TopicPartition,
-)
-from quorate_offset.v1.service_pb2 import (
-    CommitOffsetRequest,
-    CommitOffsetResponse,
-    CommitOffsetsRequest,
-    CommitOffsetsResponse,
-    DeleteOffsetsRequest,
-    DeleteOffsetsResponse,
-    FenceGroupRequest,
-    FenceGroupResponse,
-    FenceGroupsRequest,
-    FenceGroupsResponse,
-    FetchGroupsRequest,
-    FetchGroupsResponse,
-    FetchOffsetsRequest,
-    FetchOffsetsResponse,
-    GetGroupStateRequest,
-    LagRequest,
-    LagResponse,
-    ListChangesRequest,
-    ListGroupStatesRequest,
-    ListGroupStatesResponse,
-    PartitionLag,
-    ResetOffsetsRequest,
-    ResetOffsetsResponse,
-)
+from quorate_offset.offsets import validation
+from quorate_offset.offsets.resets import read_sources, reset_of
+from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_pb2 as requests
 
 COMMITTED: Final = Metric(
     name="quorate_offset_commits_total",
@@ -99,35 +48,33 @@ class OffsetService:
         self._node: Final = node
 
     async def CommitOffset(
-        self, request: CommitOffsetRequest, context: object
-    ) -> CommitOffsetResponse:
+        self, request: requests.CommitOffsetRequest, context: object
+    ) -> requests.CommitOffsetResponse:
         """Commit one offset."""
-        check_commit(request)
-        item = GroupCommit(
+        validation.check_commit(request)
+        item = pb.GroupCommit(
             tenant=request.tenant,
             group=request.group,
             commits=[request.commit],
             mode=request.mode,
             generation=request.generation if request.HasField("generation") else None,
         )
-        reply = await self._commit(CommitOffsetsCommand(groups=[item]))
+        reply = await self._commit(requests.CommitOffsetsRequest(groups=[item]))
         raise_refusal(reply)
-        [answer] = each_reply(reply, GroupCommitReply)
+        [answer] = each_reply(reply, pb.GroupCommitReply)
         for refusal in answer.refusals:
             raise Rejected(refusal.code, refusal.message)
-        return CommitOffsetResponse(revision=reply.revisions[0])
+        return requests.CommitOffsetResponse(revision=reply.revisions[0])
 
     async def CommitOffsets(
-        self, request: CommitOffsetsRequest, context: object
-    ) -> CommitOffsetsResponse:
+        self, request: requests.CommitOffsetsRequest, context: object
+    ) -> requests.CommitOffsetsResponse:
         """Commit offsets of many groups, in one proposal a shard."""
-        # The same fields under the same numbers; to copy thousands of messages would take longer.
-        command = CommitOffsetsCommand.FromString(request.SerializeToString())
-        reply = await self._commit(command)
-        response = CommitOffsetsResponse(revisions=reply.revisions)
+        reply = await self._commit(request)
+        response = requests.CommitOffsetsResponse(revisions=reply.revisions)
         for position, encoded in enumerate(reply.replies):
             # Most replies are empty: nothing was refused.
-            for each in GroupCommitReply.FromString(encoded).refusals if encoded else ():
+            for each in pb.GroupCommitReply.FromString(encoded).refusals if encoded else ():
                 response.refusals.add(
                     group=position, commit=each.commit, code=each.code, message=each.message
                 )
@@ -137,31 +84,33 @@ class OffsetService:
             response.refusals.sort(key=lambda refusal: (refusal.group, refusal.commit))
         return response
 
-    async def FenceGroup(self, request: FenceGroupRequest, context: object) -> FenceGroupResponse:
+    async def FenceGroup(
+        self, request: requests.FenceGroupRequest, context: object
+    ) -> requests.FenceGroupResponse:
         """Fence one group."""
-        check_fence(request)
-        fence = GroupFence(
+        validation.check_fence(request)
+        fence = pb.GroupFence(
             tenant=request.tenant, group=request.group, generation=request.generation
         )
-        reply = await self._node.propose(FenceGroupsCommand(fences=[fence]), BatchReply)
+        reply = await self._node.propose(requests.FenceGroupsRequest(fences=[fence]), BatchReply)
         raise_refusal(reply)
-        return FenceGroupResponse(revision=reply.revisions[0])
+        return requests.FenceGroupResponse(revision=reply.revisions[0])
 
     async def FenceGroups(
-        self, request: FenceGroupsRequest, context: object
-    ) -> FenceGroupsResponse:
+        self, request: requests.FenceGroupsRequest, context: object
+    ) -> requests.FenceGroupsResponse:
         """Fence many groups."""
-        reply = await self._node.propose(FenceGroupsCommand(fences=request.fences), BatchReply)
-        return FenceGroupsResponse(refusals=reply.refusals, revisions=reply.revisions)
+        reply = await self._node.propose(request, BatchReply)
+        return requests.FenceGroupsResponse(refusals=reply.refusals, revisions=reply.revisions)
 
     async def ResetOffsets(
-        self, request: ResetOffsetsRequest, context: object
-    ) -> ResetOffsetsResponse:
+        self, request: requests.ResetOffsetsRequest, context: object
+    ) -> requests.ResetOffsetsResponse:
         """Set offsets of many groups; those of another group are read first."""
-        check_count("resets", request.resets, MOST_GROUPS)
+        validation.check_count("resets", request.resets)
         answer = BatchReply(items=len(request.resets))
         sources = await read_sources(self._node, request.resets)
-        resets: dict[int, OffsetReset] = {}
+        resets: dict[int, pb.OffsetReset] = {}
         refusals: dict[int, tuple[str, str]] = {}
         for position, each in enumerate(request.resets):
             try:
@@ -170,36 +119,37 @@ class OffsetService:
                 refusals[position] = (refusal.code, refusal.message)
         changed = [0] * len(request.resets)
         if resets:
-            command = ResetOffsetsCommand(resets=resets.values())
+            command = pb.SetOffsets(resets=resets.values())
             answer = await self._node.propose(command, BatchReply)
             positions = list(resets)
-            for position, reply in zip(positions, each_reply(answer, OffsetsChanged), strict=True):
+            for position, reply in zip(
+                positions, each_reply(answer, pb.OffsetsChanged), strict=True
+            ):
                 changed[position] = reply.offsets
             for refused in answer.refusals:
                 refusals[positions[refused.item]] = (refused.code, refused.message)
-        response = ResetOffsetsResponse(offsets=changed, revisions=answer.revisions)
+        response = requests.ResetOffsetsResponse(offsets=changed, revisions=answer.revisions)
         for position, (code, message) in sorted(refusals.items()):
             response.refusals.add(item=position, code=code, message=message)
         return response
 
     async def DeleteOffsets(
-        self, request: DeleteOffsetsRequest, context: object
-    ) -> DeleteOffsetsResponse:
+        self, request: requests.DeleteOffsetsRequest, context: object
+    ) -> requests.DeleteOffsetsResponse:
         """Delete offsets of many groups."""
-        command = DeleteOffsetsCommand(deletions=request.deletions)
-        reply = await self._node.propose(command, BatchReply)
-        return DeleteOffsetsResponse(
-            offsets=[each.offsets for each in each_reply(reply, OffsetsChanged)],
+        reply = await self._node.propose(request, BatchReply)
+        return requests.DeleteOffsetsResponse(
+            offsets=[each.offsets for each in each_reply(reply, pb.OffsetsChanged)],
             refusals=reply.refusals,
             revisions=reply.revisions,
         )
 
     async def FetchOffsets(
-        self, request: FetchOffsetsRequest, context: object
-    ) -> FetchOffsetsResponse:
+        self, request: requests.FetchOffsetsRequest, context: object
+    ) -> requests.FetchOffsetsResponse:
         """Read offsets of one group."""
-        check_fetch(request)
-        query = FetchGroupQuery(
+        validation.check_fetch(request)
+        query = asked.FetchGroupQuery(
             tenant=request.tenant,
             group=request.group,
             partitions=request.partitions,
@@ -207,15 +157,15 @@ class OffsetService:
         )
         found = await self._fetch(query, stale=request.stale, min_revision=request.min_revision)
         group = _joined(request.tenant, request.group, found.rows)
-        return FetchOffsetsResponse(group=group, age_ms=found.age_ms)
+        return requests.FetchOffsetsResponse(group=group, age_ms=found.age_ms)
 
     async def FetchGroups(
-        self, request: FetchGroupsRequest, context: object
-    ) -> FetchGroupsResponse:
+        self, request: requests.FetchGroupsRequest, context: object
+    ) -> requests.FetchGroupsResponse:
         """Read the offsets of many groups."""
-        check_fetch_groups(request)
+        validation.check_fetch_groups(request)
         found = await read_groups(self._node, request.groups, stale=request.stale)
-        response = FetchGroupsResponse(age_ms=oldest(found.ages_ms))
+        response = requests.FetchGroupsResponse(age_ms=oldest(found.ages_ms))
         joined = {name: _joined(*name, parts) for name, parts in found.parts.items()}
         for position, each in enumerate(request.groups):
             name = (each.tenant, each.group)
@@ -224,14 +174,15 @@ class OffsetService:
                 response.refusals.add(item=position, code=why.code, message=why.message)
         return response
 
-    async def Lag(self, request: LagRequest, context: object) -> LagResponse:
+    async def Lag(self, request: requests.LagRequest, context: object) -> requests.LagResponse:
         """Say how far a group is behind the ends that the caller knows."""
-        check_lag(request)
-        query = FetchGroupQuery(
+        validation.check_lag(request)
+        query = asked.FetchGroupQuery(
             tenant=request.tenant,
             group=request.group,
             partitions=[
-                TopicPartition(topic=end.topic, partition=end.partition) for end in request.ends
+                asked.TopicPartition(topic=end.topic, partition=end.partition)
+                for end in request.ends
             ],
         )
         found = await self._fetch(query, stale=request.stale)
@@ -240,10 +191,10 @@ class OffsetService:
             for part in found.rows
             for each in part.offsets
         }
-        response = LagResponse(age_ms=found.age_ms)
+        response = requests.LagResponse(age_ms=found.age_ms)
         for end in request.ends:
             offset = stands.get((end.topic, end.partition))
-            lag = PartitionLag(
+            lag = requests.PartitionLag(
                 topic=end.topic,
                 partition=end.partition,
                 offset=offset,
@@ -254,12 +205,14 @@ class OffsetService:
             response.lag += lag.lag
         return response
 
-    async def GetGroupState(self, request: GetGroupStateRequest, context: object) -> GroupState:
+    async def GetGroupState(
+        self, request: requests.GetGroupStateRequest, context: object
+    ) -> asked.GroupState:
         """Read the state of one group."""
-        check_group(request.tenant, request.group)
+        validation.check_group(request.tenant, request.group)
         found = await self._node.read(
-            GetGroupStateQuery(tenant=request.tenant, group=request.group),
-            GroupState,
+            asked.GetGroupStateQuery(tenant=request.tenant, group=request.group),
+            asked.GroupState,
             consistency=consistency(stale=request.stale),
         )
         if not found.rows:
@@ -267,35 +220,37 @@ class OffsetService:
         return found.rows[0]
 
     async def ListGroupStates(
-        self, request: ListGroupStatesRequest, context: object
-    ) -> ListGroupStatesResponse:
+        self, request: requests.ListGroupStatesRequest, context: object
+    ) -> requests.ListGroupStatesResponse:
         """List a page of the states of groups."""
-        check_page(request.tenant, request.prefix, request.page_size)
+        validation.check_states(request)
         size = request.page_size or PAGE_SIZE
-        query = ListGroupStatesQuery(
+        query = asked.ListGroupStatesQuery(
             tenant=request.tenant,
             prefix=request.prefix,
             after=after_token(request.page_token),
             limit=size + 1,
         )
         found = await self._node.read(
-            query, GroupState, consistency=consistency(stale=request.stale)
+            query, asked.GroupState, consistency=consistency(stale=request.stale)
         )
-        page, token = cut(list(found.rows), size)
-        return ListGroupStatesResponse(groups=page, next_page_token=token, age_ms=found.age_ms)
+        page, token = cut(found.rows, size)
+        return requests.ListGroupStatesResponse(
+            groups=page, next_page_token=token, age_ms=found.age_ms
+        )
 
     async def ListChanges(
-        self, request: ListChangesRequest, context: object
-    ) -> AsyncIterator[ShardChanges]:
+        self, request: requests.ListChangesRequest, context: object
+    ) -> AsyncIterator[asked.ShardChanges]:
         """List what has changed behind a token, in one answer a shard."""
-        check_changes(request)
-        query = ListChangesQuery(since=request.since, limit=request.limit)
+        validation.check_changes(request)
+        query = asked.ListChangesQuery(since=request.since, limit=request.limit)
         since = {each.shard: each.revision for each in request.since}
         async for shard in self._node.read_shards(
-            query, ShardChanges, shards=request.shards or None
+            query, asked.ShardChanges, shards=request.shards or None
         ):
             if (why := shard.failure) is not None:
-                yield ShardChanges(
+                yield asked.ShardChanges(
                     shard=shard.shard,
                     revision=since.get(shard.shard, 0),
                     code=why.code,
@@ -306,12 +261,12 @@ class OffsetService:
                 self._node.count(GROUPS_LISTED.name, len(answer.changes))
                 yield answer
 
-    async def _commit(self, command: CommitOffsetsCommand) -> BatchReply:
+    async def _commit(self, command: requests.CommitOffsetsRequest) -> BatchReply:
         reply = await self._node.propose(command, BatchReply)
         asked = sum(len(group.commits) for group in command.groups)
         refused = sum(len(command.groups[each.item].commits) for each in reply.refusals)
         refused += sum(
-            len(GroupCommitReply.FromString(each).refusals) for each in reply.replies if each
+            len(pb.GroupCommitReply.FromString(each).refusals) for each in reply.replies if each
         )
         if refused:
             self._node.count(COMMITTED.name, refused, outcome="refused")
@@ -319,20 +274,20 @@ class OffsetService:
         return reply
 
     async def _fetch(
-        self, query: FetchGroupQuery, *, stale: bool, min_revision: int = 0
-    ) -> Answers[GroupOffsets]:
+        self, query: asked.FetchGroupQuery, *, stale: bool, min_revision: int = 0
+    ) -> Answers[asked.GroupOffsets]:
         return await self._node.read(
             query,
-            GroupOffsets,
+            asked.GroupOffsets,
             consistency=consistency(stale=stale),
             min_revision=min_revision,
         )
 
 
-def _joined(tenant: str, group: str, parts: Sequence[GroupOffsets]) -> GroupOffsets:
+def _joined(tenant: str, group: str, parts: Sequence[asked.GroupOffsets]) -> asked.GroupOffsets:
     """Return the offsets of a group in one message; without offsets when there is no group."""
     if not parts:
-        return GroupOffsets(tenant=tenant, group=group)
+        return asked.GroupOffsets(tenant=tenant, group=group)
     first, *others = parts
     for part in others:
         first.offsets.extend(part.offsets)
@@ -340,6 +295,6 @@ def _joined(tenant: str, group: str, parts: Sequence[GroupOffsets]) -> GroupOffs
 
 
 OFFSET: Final = GrpcService(
-    service=service_pb2.DESCRIPTOR.services_by_name["OffsetService"],
+    service=requests.DESCRIPTOR.services_by_name["OffsetService"],
     servicer=OffsetService,
 )

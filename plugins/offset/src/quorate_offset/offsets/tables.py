@@ -7,8 +7,9 @@ from quorate.plugin import Column, Extension, Invalid, Table, keys
 from quorate_offset.families import OFFSETS
 from quorate_offset.names import check_name
 from quorate_offset.offsets.validation import LONGEST_METADATA
-from quorate_offset.v1.commands_pb2 import CommitOffsetsCommand, GroupCommit, OffsetCommit
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
 from quorate_offset.v1.rows_pb2 import Offset
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
 
 _LARGEST_PARTITION: Final = (1 << 32) - 1
 
@@ -53,7 +54,7 @@ TABLE: Final = Table(
         Column(name="metadata", type="string", nullable=True),
     ),
     key=("tenant", "group", "topic", "partition"),
-    write=CommitOffsetsCommand,
+    write=CommitOffsetsRequest,
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,

@@ -6,27 +6,15 @@ What is wrong with one item of a batch is found by the handler, so that the othe
 from collections.abc import Sequence
 from typing import Final
 
-from google.protobuf.message import DecodeError
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_longest, check_page_size
 
 from quorate_offset.names import LONGEST_NAME, check_name, name_fault
-from quorate_offset.v1.commands_pb2 import (
-    CommitMode,
-    CommitOffsetsCommand,
-    DeleteOffsetsCommand,
-    FenceGroupsCommand,
-    OffsetCommit,
-    PartitionOffset,
-    ResetOffsetsCommand,
-)
-from quorate_offset.v1.queries_pb2 import GroupName, TopicPartition
-from quorate_offset.v1.service_pb2 import (
-    CommitOffsetRequest,
-    FenceGroupRequest,
-    FetchGroupsRequest,
-    FetchOffsetsRequest,
-    LagRequest,
-    ListChangesRequest,
+from quorate_offset.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    service_pb2 as requests,
+    subscription_group_service_pb2 as groups_pb2,
 )
 
 #: Offsets of one commit or read; partitions of one reset.
@@ -38,11 +26,11 @@ MOST_CHANGES: Final = 10_000
 LONGEST_METADATA: Final = 4_096
 #: What `OffsetCommit.expected_offset` says of a partition that must have none.
 NONE: Final = -1
-MODES: Final = frozenset(CommitMode.values())
+MODES: Final = frozenset(pb.CommitMode.values())
 _LARGEST_REVISION: Final = 2**63 - 1
 
 
-def check_commit(request: CommitOffsetRequest) -> None:
+def check_commit(request: requests.CommitOffsetRequest) -> None:
     """Refuse to commit for no group, what is no offset, or in no way that is known."""
     check_group(request.tenant, request.group)
     if request.mode not in MODES:
@@ -52,7 +40,7 @@ def check_commit(request: CommitOffsetRequest) -> None:
         raise Invalid(f"commit.{field}", fault)
 
 
-def commit_fault(commit: OffsetCommit) -> tuple[str, str]:
+def commit_fault(commit: pb.OffsetCommit) -> tuple[str, str]:
     """Return the field of an offset that is wrong, and why; empty: nothing is."""
     if fault := name_fault(commit.topic):
         return "topic", fault
@@ -65,39 +53,29 @@ def commit_fault(commit: OffsetCommit) -> tuple[str, str]:
     return "", ""
 
 
-def check_fence(request: FenceGroupRequest) -> None:
+def check_fence(request: requests.FenceGroupRequest) -> None:
     """Refuse to fence no group, or off nobody."""
     check_group(request.tenant, request.group)
     if not request.generation:
         raise Invalid("generation", "must be at least 1")
 
 
-def check_commits(command: CommitOffsetsCommand) -> None:
+def check_commits(command: requests.CommitOffsetsRequest) -> None:
     """Refuse a batch of too many offsets."""
     offsets = sum(len(group.commits) for group in command.groups)
     if offsets > MOST_OFFSETS:
         raise Invalid("groups", f"{offsets} offsets, and {MOST_OFFSETS} are the most in one call")
 
 
-def check_fences(command: FenceGroupsCommand) -> None:
-    """Refuse an empty batch, and one of too many groups."""
-    check_count("fences", command.fences, MOST_GROUPS)
-
-
-def check_resets(command: ResetOffsetsCommand) -> None:
-    """Refuse an empty batch, and one of too many groups or offsets."""
-    check_count("resets", command.resets, MOST_GROUPS)
+def check_resets(command: pb.SetOffsets) -> None:
+    """Refuse a batch of too many groups or offsets."""
+    check_count("resets", command.resets)
     listed = sum(len(reset.to_offsets.offsets) for reset in command.resets)
     if listed > MOST_OFFSETS:
         raise Invalid("resets", f"{listed} offsets, and {MOST_OFFSETS} are the most in one call")
 
 
-def check_deletions(command: DeleteOffsetsCommand) -> None:
-    """Refuse an empty batch, and one of too many groups."""
-    check_count("deletions", command.deletions, MOST_GROUPS)
-
-
-def check_fetch(request: FetchOffsetsRequest) -> None:
+def check_fetch(request: requests.FetchOffsetsRequest) -> None:
     """Refuse a read of no group, or of what no group has."""
     check_group(request.tenant, request.group)
     if request.partitions and request.topic:
@@ -107,14 +85,14 @@ def check_fetch(request: FetchOffsetsRequest) -> None:
     _check_partitions("partitions", request.partitions)
 
 
-def check_fetch_groups(request: FetchGroupsRequest) -> None:
+def check_fetch_groups(request: requests.FetchGroupsRequest) -> None:
     """Refuse to read too many groups at once, or one that cannot be there."""
-    check_count("groups", request.groups, MOST_GROUPS)
+    check_count("groups", request.groups)
     for position, each in enumerate(request.groups):
         check_group(each.tenant, each.group, f"groups[{position}].")
 
 
-def check_lag(request: LagRequest) -> None:
+def check_lag(request: requests.LagRequest) -> None:
     """Refuse ends of no group, of no partition, or that are none."""
     check_group(request.tenant, request.group)
     _check_partitions("ends", request.ends)
@@ -123,7 +101,7 @@ def check_lag(request: LagRequest) -> None:
             raise Invalid(f"ends[{position}].offset", f"must not be negative, and is {end.offset}")
 
 
-def check_changes(request: ListChangesRequest) -> None:
+def check_changes(request: requests.ListChangesRequest) -> None:
     """Refuse a token that names a shard twice, or a revision that none has."""
     shards = {each.shard for each in request.since}
     if len(shards) != len(request.since):
@@ -140,37 +118,29 @@ def check_group(tenant: str, group: str, path: str = "") -> None:
     check_name(f"{path}group", group)
 
 
-def check_page(tenant: str, prefix: str, size: int) -> None:
+def check_states(request: requests.ListGroupStatesRequest) -> None:
     """Refuse a filter that no group passes, and a page that is too large."""
-    for field, name in (("tenant", tenant), ("prefix", prefix)):
-        if len(name) > LONGEST_NAME:
-            raise Invalid(field, f"must have at most {LONGEST_NAME} characters, not {len(name)}")
-    if prefix and not tenant:
+    check_longest("tenant", request.tenant, LONGEST_NAME)
+    check_listed(request)
+    if request.prefix and not request.tenant:
         raise Invalid("prefix", "needs a tenant")
-    if size > LARGEST_PAGE:
-        raise Invalid("page_size", f"must be at most {LARGEST_PAGE}, not {size}")
+    check_page_size("page_size", request.page_size)
 
 
-def check_count(field: str, items: Sequence[object], most: int) -> None:
-    """Refuse a batch of too many items."""
-    if len(items) > most:
-        raise Invalid(field, f"{len(items)} items, and {most} are the most in one call")
+def check_listed(request: requests.ListGroupStatesRequest | groups_pb2.ListGroupsRequest) -> None:
+    """Refuse a prefix of what no group can be called."""
+    check_longest("prefix", request.prefix, LONGEST_NAME)
 
 
-def after_token(token: bytes) -> GroupName:
-    """Return the group behind which a page begins; refuse what no page gave."""
-    if not token:
-        return GroupName()
-    try:
-        after = GroupName.FromString(token)
-    except DecodeError as error:
-        raise Invalid("page_token", "was not given by a page before") from error
-    if not after.tenant or not after.group:
-        raise Invalid("page_token", "was not given by a page before")
-    return after
+def check_count(field: str, items: Sequence[object]) -> None:
+    """Refuse a batch of too many groups."""
+    if len(items) > MOST_GROUPS:
+        raise Invalid(field, f"{len(items)} items, and {MOST_GROUPS} are the most in one call")
 
 
-def _check_partitions(field: str, named: Sequence[TopicPartition | PartitionOffset]) -> None:
+def _check_partitions(
+    field: str, named: Sequence[asked.TopicPartition | pb.PartitionOffset]
+) -> None:
     if len(named) > MOST_OFFSETS:
         raise Invalid(field, f"{len(named)} partitions, and {MOST_OFFSETS} are the most")
     for position, each in enumerate(named):

@@ -1,29 +1,14 @@
-"""The handlers of subscription groups: pure functions of a transaction and a command."""
+"""The verbs of subscription groups: what is written for each item, or why it is refused."""
 
 from collections.abc import Sequence, Sized
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, answer_each
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.plugin import Rejected, Txn
 
 from quorate_offset.families import SUBSCRIPTION_GROUPS, group_key
 from quorate_offset.names import accept_name, accept_tenant
 from quorate_offset.offsets.apply import delete_group
-from quorate_offset.v1.commands_pb2 import (
-    AttributeChange,
-    DeleteSubscriptionGroupsCommand,
-    ForbiddenChange,
-    PutSubscriptionGroupReply,
-    PutSubscriptionGroupsCommand,
-    SubscriptionGroupChange,
-    SubscriptionGroupDeletion,
-)
-from quorate_offset.v1.rows_pb2 import (
-    Attribute,
-    ForbiddenTopic,
-    Subscription,
-    SubscriptionGroup,
-)
+from quorate_offset.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 LONGEST_TEXT: Final = 4_096
 #: Subscriptions, attributes or forbidden topics of one group.
@@ -46,19 +31,9 @@ _NUMBERS: Final = (
 )
 
 
-def put_groups(txn: Txn, command: PutSubscriptionGroupsCommand) -> BatchReply:
-    """Make or change many groups; one that is unchanged or refused stops none of the others."""
-    return answer_each(txn, command.groups, _put)
-
-
-def delete_groups(txn: Txn, command: DeleteSubscriptionGroupsCommand) -> BatchReply:
-    """Delete many groups."""
-    return answer_each(txn, command.deletions, _delete)
-
-
-def new_group(tenant: str, group: str, at_ms: int) -> SubscriptionGroup:
+def new_group(tenant: str, group: str, at_ms: int) -> rows.SubscriptionGroup:
     """Return a group as it is when nothing is said of it."""
-    return SubscriptionGroup(
+    return rows.SubscriptionGroup(
         tenant=tenant,
         group=group,
         consume_enable=True,
@@ -73,7 +48,8 @@ def new_group(tenant: str, group: str, at_ms: int) -> SubscriptionGroup:
     )
 
 
-def _put(txn: Txn, change: SubscriptionGroupChange) -> PutSubscriptionGroupReply:
+def put(txn: Txn, change: pb.SubscriptionGroupChange) -> pb.PutSubscriptionGroupReply:
+    """Make or change a group; one that stays as it was is not written."""
     accept_tenant(txn, change.tenant)
     accept_name("group", change.group)
     key = group_key(change.tenant, change.group)
@@ -81,7 +57,7 @@ def _put(txn: Txn, change: SubscriptionGroupChange) -> PutSubscriptionGroupReply
     if stored is None:
         group = new_group(change.tenant, change.group, txn.proposed_at_ms)
     else:
-        group = SubscriptionGroup.FromString(stored)
+        group = rows.SubscriptionGroup.FromString(stored)
     before = group.SerializeToString(deterministic=True)
     for field in (*_SWITCHES, *_NUMBERS):
         if change.HasField(field):
@@ -91,13 +67,14 @@ def _put(txn: Txn, change: SubscriptionGroupChange) -> PutSubscriptionGroupReply
     _change_attributes(group, change.attributes)
     _change_forbidden(group, change.forbidden)
     if stored is not None and group.SerializeToString(deterministic=True) == before:
-        return PutSubscriptionGroupReply(group=group, unchanged=True)
+        return pb.PutSubscriptionGroupReply(group=group, unchanged=True)
     group.updated_at_ms = txn.proposed_at_ms
     txn.put(SUBSCRIPTION_GROUPS, key, group.SerializeToString(deterministic=True))
-    return PutSubscriptionGroupReply(group=group)
+    return pb.PutSubscriptionGroupReply(group=group)
 
 
-def _delete(txn: Txn, deletion: SubscriptionGroupDeletion) -> None:
+def delete(txn: Txn, deletion: pb.SubscriptionGroupDeletion) -> None:
+    """Delete a group, and its offsets if that is wanted."""
     accept_name("tenant", deletion.tenant)
     accept_name("group", deletion.group)
     key = group_key(deletion.tenant, deletion.group)
@@ -113,8 +90,8 @@ def _delete(txn: Txn, deletion: SubscriptionGroupDeletion) -> None:
         delete_group(txn, key)
 
 
-def _subscribe(group: SubscriptionGroup, subscriptions: Sequence[Subscription]) -> None:
-    by_topic: dict[str, Subscription] = {}
+def _subscribe(group: rows.SubscriptionGroup, subscriptions: Sequence[rows.Subscription]) -> None:
+    by_topic: dict[str, rows.Subscription] = {}
     for each in subscriptions:
         accept_name("subscriptions.topic", each.topic)
         _accept_text("subscriptions.expression_type", each.expression_type)
@@ -127,7 +104,9 @@ def _subscribe(group: SubscriptionGroup, subscriptions: Sequence[Subscription]) 
     group.subscriptions.extend(by_topic[topic] for topic in sorted(by_topic))
 
 
-def _change_attributes(group: SubscriptionGroup, changes: Sequence[AttributeChange]) -> None:
+def _change_attributes(
+    group: rows.SubscriptionGroup, changes: Sequence[pb.AttributeChange]
+) -> None:
     """Set what a `+` names, and remove what a `-` names; all or nothing."""
     attributes = {each.name: each.value for each in group.attributes}
     named: set[str] = set()
@@ -152,11 +131,11 @@ def _change_attributes(group: SubscriptionGroup, changes: Sequence[AttributeChan
     _accept_count("attributes", attributes)
     del group.attributes[:]
     group.attributes.extend(
-        Attribute(name=name, value=attributes[name]) for name in sorted(attributes)
+        rows.Attribute(name=name, value=attributes[name]) for name in sorted(attributes)
     )
 
 
-def _change_forbidden(group: SubscriptionGroup, changes: Sequence[ForbiddenChange]) -> None:
+def _change_forbidden(group: rows.SubscriptionGroup, changes: Sequence[pb.ForbiddenChange]) -> None:
     """Set and clear bits of topics; a topic without bits is none that is forbidden."""
     bits = {each.topic: each.bits for each in group.forbidden}
     named: set[str] = set()
@@ -175,7 +154,9 @@ def _change_forbidden(group: SubscriptionGroup, changes: Sequence[ForbiddenChang
     kept = {topic: value for topic, value in bits.items() if value}
     _accept_count("forbidden", kept)
     del group.forbidden[:]
-    group.forbidden.extend(ForbiddenTopic(topic=topic, bits=kept[topic]) for topic in sorted(kept))
+    group.forbidden.extend(
+        rows.ForbiddenTopic(topic=topic, bits=kept[topic]) for topic in sorted(kept)
+    )
 
 
 def _accept_text(field: str, text: str) -> None:

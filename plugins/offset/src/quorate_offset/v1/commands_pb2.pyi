@@ -16,12 +16,6 @@ COMMIT_MODE_UNSPECIFIED: CommitMode
 COMMIT_MODE_UNCONDITIONAL: CommitMode
 COMMIT_MODE_MONOTONIC: CommitMode
 
-class CommitOffsetsCommand(_message.Message):
-    __slots__ = ("groups",)
-    GROUPS_FIELD_NUMBER: _ClassVar[int]
-    groups: _containers.RepeatedCompositeFieldContainer[GroupCommit]
-    def __init__(self, groups: _Optional[_Iterable[_Union[GroupCommit, _Mapping]]] = ...) -> None: ...
-
 class GroupCommit(_message.Message):
     __slots__ = ("tenant", "group", "commits", "mode", "generation")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -66,12 +60,6 @@ class CommitRefusal(_message.Message):
     message: str
     def __init__(self, commit: _Optional[int] = ..., code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
-class FenceGroupsCommand(_message.Message):
-    __slots__ = ("fences",)
-    FENCES_FIELD_NUMBER: _ClassVar[int]
-    fences: _containers.RepeatedCompositeFieldContainer[GroupFence]
-    def __init__(self, fences: _Optional[_Iterable[_Union[GroupFence, _Mapping]]] = ...) -> None: ...
-
 class GroupFence(_message.Message):
     __slots__ = ("tenant", "group", "generation")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -82,7 +70,7 @@ class GroupFence(_message.Message):
     generation: int
     def __init__(self, tenant: _Optional[str] = ..., group: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
 
-class ResetOffsetsCommand(_message.Message):
+class SetOffsets(_message.Message):
     __slots__ = ("resets",)
     RESETS_FIELD_NUMBER: _ClassVar[int]
     resets: _containers.RepeatedCompositeFieldContainer[OffsetReset]
@@ -128,12 +116,6 @@ class PartitionOffset(_message.Message):
     offset: int
     def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
 
-class DeleteOffsetsCommand(_message.Message):
-    __slots__ = ("deletions",)
-    DELETIONS_FIELD_NUMBER: _ClassVar[int]
-    deletions: _containers.RepeatedCompositeFieldContainer[OffsetDeletion]
-    def __init__(self, deletions: _Optional[_Iterable[_Union[OffsetDeletion, _Mapping]]] = ...) -> None: ...
-
 class OffsetDeletion(_message.Message):
     __slots__ = ("tenant", "group", "topic", "partition")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -151,12 +133,6 @@ class OffsetsChanged(_message.Message):
     OFFSETS_FIELD_NUMBER: _ClassVar[int]
     offsets: int
     def __init__(self, offsets: _Optional[int] = ...) -> None: ...
-
-class PutSubscriptionGroupsCommand(_message.Message):
-    __slots__ = ("groups",)
-    GROUPS_FIELD_NUMBER: _ClassVar[int]
-    groups: _containers.RepeatedCompositeFieldContainer[SubscriptionGroupChange]
-    def __init__(self, groups: _Optional[_Iterable[_Union[SubscriptionGroupChange, _Mapping]]] = ...) -> None: ...
 
 class SubscriptionGroupChange(_message.Message):
     __slots__ = ("tenant", "group", "consume_enable", "consume_from_min_enable", "consume_broadcast_enable", "consume_message_orderly", "retry_queue_nums", "retry_max_times", "broker_id", "which_broker_when_consume_slowly", "notify_consumer_ids_changed_enable", "group_sys_flag", "consume_timeout_minutes", "subscriptions", "attributes", "forbidden")
@@ -226,12 +202,6 @@ class PutSubscriptionGroupReply(_message.Message):
     unchanged: bool
     def __init__(self, group: _Optional[_Union[_rows_pb2.SubscriptionGroup, _Mapping]] = ..., unchanged: bool = ...) -> None: ...
 
-class DeleteSubscriptionGroupsCommand(_message.Message):
-    __slots__ = ("deletions",)
-    DELETIONS_FIELD_NUMBER: _ClassVar[int]
-    deletions: _containers.RepeatedCompositeFieldContainer[SubscriptionGroupDeletion]
-    def __init__(self, deletions: _Optional[_Iterable[_Union[SubscriptionGroupDeletion, _Mapping]]] = ...) -> None: ...
-
 class SubscriptionGroupDeletion(_message.Message):
     __slots__ = ("tenant", "group", "offsets", "missing_ok")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -244,7 +214,7 @@ class SubscriptionGroupDeletion(_message.Message):
     missing_ok: bool
     def __init__(self, tenant: _Optional[str] = ..., group: _Optional[str] = ..., offsets: bool = ..., missing_ok: bool = ...) -> None: ...
 
-class ExpireGroupsCommand(_message.Message):
+class ExpireGroups(_message.Message):
     __slots__ = ("groups",)
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     groups: _containers.RepeatedCompositeFieldContainer[GroupExpiry]

@@ -173,37 +173,3 @@ class IdleGroup(_message.Message):
     group: str
     revision: int
     def __init__(self, shard: _Optional[int] = ..., tenant: _Optional[str] = ..., group: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
-
-class GetSubscriptionGroupQuery(_message.Message):
-    __slots__ = ("tenant", "group")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    GROUP_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    group: str
-    def __init__(self, tenant: _Optional[str] = ..., group: _Optional[str] = ...) -> None: ...
-
-class ListSubscriptionGroupsQuery(_message.Message):
-    __slots__ = ("tenant", "prefix", "after", "limit")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    PREFIX_FIELD_NUMBER: _ClassVar[int]
-    AFTER_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    prefix: str
-    after: GroupName
-    limit: int
-    def __init__(self, tenant: _Optional[str] = ..., prefix: _Optional[str] = ..., after: _Optional[_Union[GroupName, _Mapping]] = ..., limit: _Optional[int] = ...) -> None: ...
-
-class GetKnownTenantQuery(_message.Message):
-    __slots__ = ("tenant",)
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    def __init__(self, tenant: _Optional[str] = ...) -> None: ...
-
-class KnownTenant(_message.Message):
-    __slots__ = ("shard", "deleting_id")
-    SHARD_FIELD_NUMBER: _ClassVar[int]
-    DELETING_ID_FIELD_NUMBER: _ClassVar[int]
-    shard: int
-    deleting_id: int
-    def __init__(self, shard: _Optional[int] = ..., deleting_id: _Optional[int] = ...) -> None: ...

@@ -1,4 +1,4 @@
-"""The handlers: pure functions of a transaction and a command."""
+"""The verbs of coordinators: a key is given to a live broker, moved when that is gone, released."""
 
 from functools import partial
 
@@ -18,18 +18,12 @@ from quorate.v1.coordinator_pb2 import (
     Coordinator,
     MoveCoordinators,
     ReleaseCoordinator,
-    ReleaseCoordinators,
 )
 
 
 def assign_each(txn: Txn, command: AssignCoordinators) -> BatchReply:
     """Give each key a coordinator that has none."""
     return answer_each(txn, command.coordinators, partial(_assign, live=LiveBrokers(txn)))
-
-
-def release_each(txn: Txn, command: ReleaseCoordinators) -> BatchReply:
-    """Forget each key."""
-    return answer_each(txn, command.coordinators, _release)
 
 
 def move_each(txn: Txn, command: MoveCoordinators) -> BatchReply:
@@ -71,7 +65,8 @@ def _assign(txn: Txn, wanted: AssignCoordinator, live: LiveBrokers) -> Coordinat
     return row
 
 
-def _release(txn: Txn, named: ReleaseCoordinator) -> None:
+def release(txn: Txn, named: ReleaseCoordinator) -> None:
+    """Forget a key."""
     key = row_key(named)
     value = txn.get(COORDINATORS, key)
     if value is None:

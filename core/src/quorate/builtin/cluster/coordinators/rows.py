@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol, Self
 
-from quorate.builtin.cluster.families import GROUP
-from quorate.plugin import ColumnFamily, keys
+from quorate.plugin import keys
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.coordinator_pb2 import Coordinator
 
@@ -108,10 +107,3 @@ class Assignment(NamedTuple):
 def row_key(named: Named) -> bytes:
     """Return the key of a row: those of a role lie together, by key."""
     return keys.pack(named.role, named.key)
-
-
-FAMILIES: Final = (
-    # No shard key: they lie with the brokers, and are assigned to none that is not there.
-    ColumnFamily(name=COORDINATORS, group=GROUP, row=Coordinator),
-    ColumnFamily(name=ASSIGNMENTS, group=GROUP),
-)

@@ -3,14 +3,12 @@
 from typing import Final
 
 from quorate.builtin.cluster.coordinators.rows import Candidates
-from quorate.builtin.cluster.validation import check_text, check_wanted
+from quorate.builtin.cluster.validation import check_labels, check_text, check_wanted
 from quorate.plugin import Invalid
 from quorate.v1.coordinator_pb2 import (
     AssignCoordinator,
     AssignCoordinators,
     ListCoordinatorsRequest,
-    ReleaseCoordinator,
-    ReleaseCoordinators,
 )
 
 #: Each may have to be weighed against every live broker.
@@ -23,11 +21,10 @@ LONGEST_TOKEN: Final = 4_096
 
 def check_assignment(wanted: AssignCoordinator, path: str = "") -> None:
     """Refuse what names no key or no role, or more labels than fit."""
-    _check_names(wanted, path)
+    check_text(f"{path}role", wanted.role)
+    check_key(f"{path}key", wanted.key)
     check_wanted(f"{path}cluster_name", wanted.cluster_name)
-    for label, value in wanted.labels.items():
-        check_text(f"{path}labels", label)
-        check_wanted(f"{path}labels[{label}]", value)
+    check_labels(f"{path}labels", wanted.labels)
     size = len(Candidates.of(wanted).packed())
     if size > LARGEST_CANDIDATES:
         raise Invalid(
@@ -36,22 +33,11 @@ def check_assignment(wanted: AssignCoordinator, path: str = "") -> None:
         )
 
 
-def check_release(named: ReleaseCoordinator, path: str = "") -> None:
-    """Refuse what names no key or no role."""
-    _check_names(named, path)
-
-
 def check_assignments(command: AssignCoordinators) -> None:
     """Refuse a batch that is too long, or has a wrong item, and say which one it is."""
     check_count(command)
     for position, wanted in enumerate(command.coordinators):
         check_assignment(wanted, f"coordinators[{position}].")
-
-
-def check_releases(command: ReleaseCoordinators) -> None:
-    """Refuse a batch with a wrong item, and say which one it is."""
-    for position, named in enumerate(command.coordinators):
-        check_release(named, f"coordinators[{position}].")
 
 
 def check_count(command: AssignCoordinators) -> None:
@@ -69,12 +55,12 @@ def check_list(request: ListCoordinatorsRequest) -> None:
         raise Invalid("page_token", "is none that a page was answered with")
 
 
-def _check_names(named: AssignCoordinator | ReleaseCoordinator, path: str) -> None:
-    check_text(f"{path}role", named.role)
-    if not named.key:
-        raise Invalid(f"{path}key", "must not be empty")
-    if not named.key.isprintable():
-        raise Invalid(f"{path}key", "must not hold control characters or line breaks")
-    size = len(named.key.encode())
+def check_key(field: str, key: str) -> None:
+    """Refuse what cannot be coordinated."""
+    if not key:
+        raise Invalid(field, "must not be empty")
+    if not key.isprintable():
+        raise Invalid(field, "must not hold control characters or line breaks")
+    size = len(key.encode())
     if size > LONGEST_KEY:
-        raise Invalid(f"{path}key", f"must have at most {LONGEST_KEY} bytes, not {size}")
+        raise Invalid(field, f"must have at most {LONGEST_KEY} bytes, not {size}")

@@ -22,7 +22,7 @@ from quorate.v1.cluster_pb2 import Broker
 
 from quorate_connector.client.working.assigned import FENCED
 from quorate_connector.client.working.held import HeldTask, Prepare
-from quorate_connector.tasks.families import ASSIGNMENTS
+from quorate_connector.families import ASSIGNMENTS
 from quorate_connector.v1.tasks_pb2 import ReportTasks, Task, TaskReport
 
 #: Heartbeats in the time for which a worker is held to be alive.

@@ -1,0 +1,126 @@
+"""Brokers: who is registered and lives, and the one read that is not derived."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from quorate.builtin.cluster import apply, validation
+from quorate.builtin.cluster.families import BROKERS, GROUP, LIVENESS, broker_key, life_key
+from quorate.plugin import (
+    NodeApi,
+    Query,
+    Reader,
+    Resource,
+    Timer,
+    Verb,
+    constant_key,
+    keys,
+    read_range,
+)
+from quorate.plugin.checking import LARGEST_PAGE, PAGE
+from quorate.v1 import cluster_pb2 as pb
+
+#: Brokers that a list yields at most: a largest page, and one that tells that there are more.
+LONGEST_LIST: Final = LARGEST_PAGE + 1
+
+
+def list_brokers(reader: Reader, query: pb.ListBrokers) -> Iterator[pb.Broker]:
+    """Yield the brokers that fit, as many as are wanted."""
+    wanted = min(query.limit or LONGEST_LIST, LONGEST_LIST)
+    start, end = keys.prefix()
+    if query.after_name:
+        start = keys.behind(broker_key(query.after_name))
+    brokers = (pb.Broker.FromString(row.value) for row in read_range(reader, BROKERS, start, end))
+    yield from islice((broker for broker in brokers if _fits(broker, query)), wanted)
+
+
+def _fits(broker: pb.Broker, query: pb.ListBrokers) -> bool:
+    return (
+        query.cluster_name in ("", broker.cluster_name)
+        and (not query.role or query.role in broker.roles)
+        and all(broker.labels.get(label) == value for label, value in query.labels.items())
+    )
+
+
+class BrokerPages:
+    """Lists brokers by their roles and labels, in pages that begin after a name."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def List(self, request: pb.ListBrokersRequest, context: object) -> pb.ListBrokersResponse:
+        """List a page of the brokers that fit."""
+        validation.check_list(request)
+        size = min(request.page_size or PAGE, LARGEST_PAGE)
+        query = pb.ListBrokers(
+            cluster_name=request.cluster_name,
+            role=request.role,
+            labels=request.labels,
+            after_name=request.page_token,
+            limit=size + 1,
+        )
+        answers = self._node.query(
+            query,
+            pb.Broker,
+            consistency="stale" if request.stale else "linearizable",
+            min_revision=request.min_revision,
+        )
+        found = [broker async for broker in answers]
+        page = found[:size]
+        more = len(found) > size
+        return pb.ListBrokersResponse(brokers=page, next_page_token=page[-1].name if more else "")
+
+
+LIST: Final = Query(message=pb.ListBrokers, group=GROUP, run=list_brokers, shard_key=constant_key)
+
+#: A new leader hears heartbeats for a whole TTL before anybody's life has ended.
+LIFE: Final = Timer(
+    name=LIVENESS, group=GROUP, due=lambda due: pb.ExpireBrokers(keys=due), liveness=True
+)
+
+#: There are few, and all of them lie in one shard.
+BROKER: Final = Resource(
+    family=BROKERS,
+    row=pb.Broker,
+    service=pb.DESCRIPTOR.services_by_name["ClusterService"],
+    servicer=BrokerPages,
+    key=("name",),
+    check_key={"name": validation.check_text},
+    mirrored=True,
+    cli=False,
+    table=False,
+    verbs={
+        "Register": Verb(
+            apply=apply.register,
+            check=validation.check_registration,
+            examples=(
+                pb.RegisterBroker(name="broker-2", cluster_name="south", ttl_ms=30_000),
+                pb.RegisterBroker(
+                    name="broker-1",
+                    cluster_name="north",
+                    roles=["mqtt", "engine"],
+                    labels={"zone": "a", "rack": "7"},
+                    addresses={"mqtt": "127.0.0.1:1883", "grpc": "127.0.0.1:9981"},
+                ),
+            ),
+        ),
+        "Heartbeat": Verb(
+            apply=apply.take_heartbeat,
+            check=validation.check_epoch,
+            examples=(
+                pb.SendHeartbeat(name="broker-1", epoch=2),
+                pb.SendHeartbeat(name="broker-2", epoch=3),
+            ),
+        ),
+        "Unregister": Verb(
+            apply=apply.unregister,
+            check=validation.check_epoch,
+            examples=(pb.UnregisterBroker(name="broker-2", epoch=1),),
+        ),
+        "Expire": Verb(
+            apply_all=apply.expire,
+            message=pb.ExpireBrokers,
+            examples=(life_key("broker-1", 4), life_key("broker-2", 3)),
+        ),
+    },
+)

@@ -1,0 +1,97 @@
+"""Deletes the rows of a plugin that no node serves any more, shard by shard, through their logs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from quorate.apply.control import METADATA
+from quorate.groups.groups import Groups
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import UnreadableError
+from quorate.plugin import Rejected, Stub
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.admin_service import SERVICE
+from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.v1 import admin_pb2, control_pb2
+
+#: A node that does not answer within this time is not running.
+_ANSWER_S: Final = 2.0
+
+
+class Purging:
+    """Implements `quorate.rpc.admin_service.Purge`.
+
+    A purge that was interrupted is finished by another one: each deletes what is there.
+    """
+
+    def __init__(
+        self, catalog: Catalog, shards: NodeShards, groups: Groups, channels: NodeChannels
+    ) -> None:
+        self._catalog: Final = catalog
+        self._shards: Final = shards
+        self._groups: Final = groups
+        self._channels: Final = channels
+
+    async def __call__(
+        self, plugin: str, *, count_only: bool
+    ) -> AsyncIterator[admin_pb2.PurgedRows]:
+        """Yield what was deleted, or counted, step by step.
+
+        Raises `Rejected` while a node that runs serves the plugin, `NotProposedError`,
+        `UnreadableError` and `OutcomeUnknownError`.
+        """
+        served = self._catalog.declared.get(plugin)
+        if served is not None and served.plugin.built_in:
+            raise Rejected("PLUGIN_SERVED", f"{plugin} is built in: every node serves it")
+        metadata = self._shards.get(METADATA)
+        if metadata is None or metadata.configuration is None:
+            raise UnreadableError("this node does not belong to its cluster; ask another node")
+        members = {member.peer.node for member in metadata.configuration.members}
+        serving = await self._serving(plugin, members - {self._shards.me.node})
+        if serving:
+            raise Rejected(
+                "PLUGIN_SERVED",
+                f"plugin {plugin} is served by {', '.join(serving)}; take it out of"
+                " [plugins] enabled, name it in [plugins] retired on every node, and restart them;"
+                " nothing was deleted",
+            )
+        for shard in self._shards.slot_map.all():
+            async for rows in self._purge(shard, plugin, count_only=count_only):
+                yield rows
+
+    async def _serving(self, plugin: str, others: Iterable[str]) -> list[str]:
+        """Return the nodes that run and serve a plugin."""
+        names = sorted(others)
+        asked = await asyncio.gather(*(self._serves(plugin, node) for node in names))
+        serving = [node for node, serves in zip(names, asked, strict=True) if serves]
+        if plugin in self._catalog.declared:
+            serving.append(self._shards.me.node)
+        return sorted(serving)
+
+    async def _serves(self, plugin: str, node: str) -> bool:
+        try:
+            way = await self._channels.way(node, _ANSWER_S)
+            status = await Stub(way.channel, SERVICE).Status(
+                admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S
+            )
+        except (NoWayError, grpc.aio.AioRpcError):
+            return False
+        return any(each.name == plugin for each in status.plugins)
+
+    async def _purge(
+        self, shard: ShardId, plugin: str, *, count_only: bool
+    ) -> AsyncIterator[admin_pb2.PurgedRows]:
+        step = control_pb2.PurgePlugin(plugin=plugin, count_only=count_only)
+        while True:
+            answer = await self._groups.propose_control(shard, step)
+            found = control_pb2.PurgePluginReply.FromString(answer.reply)
+            if not found.family:
+                return
+            yield admin_pb2.PurgedRows(shard=str(shard), family=found.family, rows=found.rows)
+            step.after_family, step.after_key = found.family, found.last_key

@@ -1,0 +1,371 @@
+"""The command group `quorate connector`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from google.protobuf.field_mask_pb2 import FieldMask
+from quorate.plugin import Console
+from quorate.plugin.console import first_rows, time_text
+
+from quorate_connector.client import SyncConnectors
+from quorate_connector.definition_file import read
+from quorate_connector.v1 import connectors_pb2 as pb, tasks_pb2
+
+#: The largest page: each costs a call.
+_PAGE: Final = 1_000
+#: The largest number of a task or a version: the fields have 32 bits.
+_LARGEST: Final = (1 << 32) - 1
+#: A day: a task that has not stopped by then never does.
+_LONGEST_S: Final = 86_400
+_STATES: Final = {
+    name.removeprefix("TASK_STATE_").lower(): name for name in tasks_pb2.TaskState.keys()[1:]
+}
+
+R = TypeVar("R", bound=Callable[..., None])
+
+_file = click.option(
+    "-f",
+    "--file",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="The definition, in TOML.",
+)
+_discard = click.option(
+    "--discard-progress",
+    is_flag=True,
+    help="Have tasks that go, or that get another type, forget how far they have come.",
+)
+_limit = click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="Show at most as many.",
+)
+
+
+def _named(run: R) -> R:
+    """Give a command the arguments that name a connector."""
+    return click.argument("tenant")(click.argument("name")(run))
+
+
+@click.group()
+def connector() -> None:
+    """Define connectors, see what becomes of their tasks, and drain workers."""
+
+
+@connector.command()
+@_file
+@click.option(
+    "--replace", is_flag=True, help="Replace the connector of that name, if there is one."
+)
+@click.pass_obj
+def create(console: Console, path: Path, replace: bool) -> None:
+    """Make a connector as a file defines it; its tasks begin at once."""
+    wanted = read(path)
+    connectors = _connectors(console)
+    if replace:
+        request = pb.PutConnectorRequest(**wanted.named, target=wanted.first_target)
+        _show(console, connectors.put(request))
+    else:
+        creation = pb.CreateConnectorRequest(**wanted.named, target=wanted.first_target)
+        _show(console, connectors.create(creation))
+
+
+@connector.command()
+@_file
+@click.option(
+    "--expected-version",
+    type=click.IntRange(1, _LARGEST),
+    help="Refuse when another version is the newest.",
+)
+@_discard
+@click.pass_obj
+def update(
+    console: Console, path: Path, expected_version: int | None, discard_progress: bool
+) -> None:
+    """Give a connector the definition of a file; its tasks begin again with it."""
+    request = pb.UpdateConnectorRequest(
+        **read(path).named,
+        expected_version=expected_version or 0,
+        discard_progress=discard_progress,
+        update_mask=FieldMask(paths=["definition"]),
+    )
+    _show(console, _connectors(console).update(request))
+
+
+@connector.command("roll-back")
+@_named
+@click.argument("version", type=click.IntRange(1, _LARGEST))
+@_discard
+@click.pass_obj
+def roll_back(
+    console: Console, tenant: str, name: str, version: int, discard_progress: bool
+) -> None:
+    """Give the connector NAME of TENANT the definition of an earlier VERSION again."""
+    connectors = _connectors(console)
+    _show(console, connectors.roll_back(tenant, name, version, discard_progress=discard_progress))
+
+
+@connector.command("list")
+@click.argument("tenant", default="")
+@click.option("--prefix", default="", help="Only connectors whose names begin with this.")
+@click.option("--type", "kind", default="", help="Only connectors of this type.")
+@_limit
+@click.pass_obj
+def list_connectors(console: Console, tenant: str, prefix: str, kind: str, limit: int) -> None:
+    """List the connectors of TENANT, or of all tenants."""
+    request = pb.ListConnectorsRequest(
+        tenant=tenant, name_prefix=prefix, type=kind, page_size=min(limit, _PAGE)
+    )
+    console.print(map(_row, first_rows(_connectors(console).list(request), limit)))
+
+
+@connector.command()
+@_named
+@click.pass_obj
+def show(console: Console, tenant: str, name: str) -> None:
+    """Show the definition of the connector NAME of TENANT."""
+    found = _connectors(console).get(tenant, name)
+    if found is None:
+        raise click.UsageError(
+            f"there is no connector {name} of tenant {tenant}; see quorate connector list"
+        )
+    more = {
+        "failures_max": found.definition.failures_max,
+        "backoff_ms": found.definition.backoff_ms,
+        "config": found.definition.config,
+        "created_at": time_text(found.created_at_ms),
+    }
+    console.print([{**_row(found), **more}])
+
+
+@connector.command()
+@_named
+@click.pass_obj
+def versions(console: Console, tenant: str, name: str) -> None:
+    """List the versions that are kept of the connector NAME of TENANT, the newest first."""
+    console.print(
+        {
+            "version": each.version,
+            "type": each.definition.type,
+            "tasks_max": each.definition.tasks_max,
+            "labels": _labels(each.definition.labels),
+            "config": each.definition.config,
+            "created_at": time_text(each.created_at_ms),
+        }
+        for each in _connectors(console).versions(tenant, name)
+    )
+
+
+@connector.command()
+@_named
+@click.option("--yes", is_flag=True, help="Do not ask whether progress may be lost.")
+@click.option("--missing-ok", is_flag=True, help="A connector that is not there is no failure.")
+@click.pass_obj
+def delete(console: Console, tenant: str, name: str, yes: bool, missing_ok: bool) -> None:
+    """Delete the connector NAME of TENANT with its versions, tasks, progress and history."""
+    if not yes:
+        click.confirm(
+            f"How far the tasks of {name} of {tenant} have come is lost. Go on?",
+            abort=True,
+            err=True,
+        )
+    _connectors(console).delete(tenant, name, missing_ok=missing_ok)
+
+
+def _aiming(name: str, aim: Callable[[SyncConnectors, str, str], pb.Connector], help: str) -> None:
+    """Add a command that says what the tasks of a connector are to do."""
+
+    @connector.command(name, help=help)
+    @_named
+    @click.pass_obj
+    def run(console: Console, tenant: str, name: str) -> None:
+        _show(console, aim(_connectors(console), tenant, name))
+
+
+_aiming(
+    "pause",
+    lambda connectors, *named: connectors.pause(*named),
+    "Have the tasks of the connector NAME of TENANT do nothing; they keep their workers.",
+)
+_aiming(
+    "resume",
+    lambda connectors, *named: connectors.resume(*named),
+    "Have the tasks of the connector NAME of TENANT run, also after it was stopped.",
+)
+_aiming(
+    "stop",
+    lambda connectors, *named: connectors.stop(*named),
+    "Take the tasks of the connector NAME of TENANT from their workers.",
+)
+
+
+@connector.command()
+@_named
+@click.argument("tasks", type=click.IntRange(0, _LARGEST), nargs=-1)
+@click.pass_obj
+def restart(console: Console, tenant: str, name: str, tasks: tuple[int, ...]) -> None:
+    """Start TASKS of the connector NAME of TENANT again, or all; also those that have failed."""
+    _show(console, _connectors(console).restart(tenant, name, tasks))
+
+
+@connector.command()
+@click.pass_obj
+def types(console: Console) -> None:
+    """List the types that can be used, with the fields of their configuration."""
+    console.print(
+        {
+            "type": each.name,
+            "fields": list(schema["properties"]),
+            "required": schema.get("required", []),
+        }
+        for each in _connectors(console).types()
+        for schema in [json.loads(each.json_schema)]
+    )
+
+
+@connector.command()
+@click.argument("tenant", default="")
+@click.argument("name", default="")
+@click.option("--worker", default="", help="Only tasks that this worker has.")
+@click.option("--state", type=click.Choice(list(_STATES)), help="Only tasks in this state.")
+@_limit
+@click.pass_obj
+def status(
+    console: Console, tenant: str, name: str, worker: str, state: str | None, limit: int
+) -> None:
+    """List the tasks of the connector NAME of TENANT, of all connectors of TENANT, or of all."""
+    request = tasks_pb2.ListTasksRequest(
+        tenant=tenant,
+        connector=name,
+        worker=worker,
+        state=None if state is None else _STATES[state],
+        page_size=min(limit, _PAGE),
+    )
+    console.print(
+        {
+            "tenant": task.id.tenant,
+            "connector": task.id.connector,
+            "task": task.id.number,
+            "state": _state(task.state),
+            "target": _target(task.target),
+            "version": task.version,
+            "worker": task.worker,
+            "epoch": task.epoch,
+            "failures": task.failures,
+            "reason": task.reason,
+            "changed_at": time_text(task.changed_at_ms),
+        }
+        for task in first_rows(_connectors(console).tasks.list(request), limit)
+    )
+
+
+@connector.command()
+@_named
+@click.argument("task", type=click.IntRange(0, _LARGEST), default=0)
+@click.pass_obj
+def history(console: Console, tenant: str, name: str, task: int) -> None:
+    """List what became of a TASK of the connector NAME of TENANT, the newest first."""
+    console.print(
+        {
+            "at": time_text(each.at_ms),
+            "from": _state(getattr(each, "from")),
+            "to": _state(each.to),
+            "worker": each.worker,
+            "epoch": each.epoch,
+            "reason": each.reason,
+        }
+        for each in _connectors(console).tasks.history(tenant, name, task)
+    )
+
+
+@connector.command("workers")
+@click.pass_obj
+def list_workers(console: Console) -> None:
+    """List workers, and how many tasks each has."""
+    console.print(
+        {**_worker(each.worker), "registered": each.registered, "tasks": each.tasks}
+        for each in _connectors(console).workers.list()
+    )
+
+
+@connector.command()
+@click.argument("worker")
+@click.option(
+    "--release-timeout",
+    type=click.FloatRange(0, _LONGEST_S, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long each task has to stop in order.",
+)
+@click.pass_obj
+def drain(console: Console, worker: str, release_timeout: float) -> None:
+    """Move the tasks of WORKER to others, and give it no new ones."""
+    timeout_ms = max(1, round(release_timeout * 1_000))
+    drained = _connectors(console).workers.drain(worker, release_timeout_ms=timeout_ms)
+    console.print([_worker(drained)])
+
+
+@connector.command()
+@click.argument("worker")
+@click.pass_obj
+def undrain(console: Console, worker: str) -> None:
+    """Let WORKER have tasks again."""
+    console.print([_worker(_connectors(console).workers.undrain(worker))])
+
+
+def _connectors(console: Console) -> SyncConnectors:
+    return SyncConnectors(console.client())
+
+
+def _show(console: Console, shown: pb.Connector) -> None:
+    console.print([_row(shown)])
+
+
+def _row(shown: pb.Connector) -> Mapping[str, object]:
+    definition = shown.definition
+    return {
+        "tenant": shown.tenant,
+        "name": shown.name,
+        "type": definition.type,
+        "version": shown.version,
+        "target": _target(shown.target),
+        "tasks_max": definition.tasks_max,
+        "labels": _labels(definition.labels),
+        "updated_at": time_text(shown.updated_at_ms),
+    }
+
+
+def _worker(worker: tasks_pb2.Worker) -> Mapping[str, object]:
+    return {
+        "worker": worker.name,
+        "epoch": worker.epoch,
+        "draining": worker.draining,
+        "silent": worker.silent,
+    }
+
+
+def _labels(labels: Iterable[pb.Label]) -> list[str]:
+    """Return the labels that a worker must have."""
+    return [f"{label.name}={label.value}" for label in labels]
+
+
+def _target(target: int) -> str:
+    return _word(pb.Target, target).removeprefix("target_")
+
+
+def _state(state: int) -> str:
+    return _word(tasks_pb2.TaskState, state).removeprefix("task_state_")
+
+
+def _word(enum: Any, value: int) -> str:
+    """Return the name of a value; of one that is unknown here its number."""
+    return str(enum.Name(value)).lower() if value in enum.values() else str(value)

@@ -1,0 +1,100 @@
+"""How many tasks are in each state, wait, are with each registration, and are to leave it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from struct import Struct
+from typing import Final
+
+from quorate.plugin import Reader, Txn, keys, read_range
+
+from quorate_connector.families import TALLIES
+
+#: By key: what a command has changed of the numbers, and not written yet.
+Changes = Counter[bytes]
+
+_STATE: Final = "state"
+_WAITING: Final = "waiting"
+_HELD: Final = "held"
+_LEAVING: Final = "leaving"
+_COUNT: Final = Struct(">Q")
+
+
+@lru_cache(maxsize=4_096)
+def of_state(state: int) -> bytes:
+    """Return the key under which the tasks of a state are counted."""
+    return keys.pack(_STATE, state)
+
+
+@lru_cache(maxsize=4_096)
+def of_waiting(kind: bytes) -> bytes:
+    """Return the key under which the tasks of a kind are counted that wait for a worker."""
+    return keys.pack(_WAITING, kind)
+
+
+@lru_cache(maxsize=4_096)
+def of_held(worker: str, worker_epoch: int, kind: bytes) -> bytes:
+    """Return the key under which the tasks of a kind are counted that a registration has."""
+    return keys.pack(_HELD, worker, worker_epoch, kind)
+
+
+def of_leaving(worker: str, worker_epoch: int) -> bytes:
+    """Return the key under which the tasks are counted that a registration is to let go of."""
+    return keys.pack(_LEAVING, worker, worker_epoch)
+
+
+def read(reader: Reader, key: bytes) -> int:
+    """Return how many tasks are counted under a key."""
+    value = reader.get(TALLIES, key)
+    return 0 if value is None else int(_COUNT.unpack(value)[0])
+
+
+@contextmanager
+def counting(txn: Txn) -> Iterator[Changes]:
+    """Collect what is to be counted more, or with negative numbers fewer; write it at the end."""
+    changes = Changes()
+    yield changes
+    _write(txn, changes)
+
+
+def states(reader: Reader) -> Iterator[tuple[int, int]]:
+    """Yield the states that tasks are in, with their number."""
+    for (_, state), count in _walk(reader, _STATE):
+        assert isinstance(state, int)
+        yield state, count
+
+
+def waiting(reader: Reader) -> Iterator[tuple[bytes, int]]:
+    """Yield the kinds of tasks that wait, with their number."""
+    for (_, kind), count in _walk(reader, _WAITING):
+        assert isinstance(kind, bytes)
+        yield kind, count
+
+
+def held(reader: Reader) -> Iterator[tuple[str, int, bytes, int]]:
+    """Yield worker, epoch, kind and number of the tasks that registrations have, in this order."""
+    for (_, worker, worker_epoch, kind), count in _walk(reader, _HELD):
+        assert isinstance(worker, str)
+        assert isinstance(worker_epoch, int)
+        assert isinstance(kind, bytes)
+        yield worker, worker_epoch, kind, count
+
+
+def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
+    """Tell whether a registration has any task."""
+    return any(reader.scan(TALLIES, *keys.prefix(_HELD, worker, worker_epoch), limit=1))
+
+
+def _walk(reader: Reader, group: str) -> Iterator[tuple[tuple[keys.Part, ...], int]]:
+    for row in read_range(reader, TALLIES, *keys.prefix(group)):
+        yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
+
+
+def _write(txn: Txn, changes: Changes) -> None:
+    for key, more in changes.items():
+        count = read(txn, key) + more
+        if count:
+            txn.put(TALLIES, key, _COUNT.pack(count))
+        else:
+            txn.delete(TALLIES, key)

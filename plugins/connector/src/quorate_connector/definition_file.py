@@ -1,0 +1,73 @@
+"""A file in TOML that defines a connector."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from quorate_connector.types.faults import faults_of
+from quorate_connector.v1.connectors_pb2 import (
+    TARGET_PAUSED,
+    TARGET_RUNNING,
+    TARGET_STOPPED,
+    Definition,
+    Label,
+    Target,
+)
+
+TARGETS = {"running": TARGET_RUNNING, "paused": TARGET_PAUSED, "stopped": TARGET_STOPPED}
+
+
+class DefinitionFile(BaseModel):
+    """What such a file says; the service judges the rest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    tenant: str
+    name: str
+    type: str
+    tasks_max: int = Field(0, ge=0, lt=1 << 32)
+    failures_max: int = Field(0, ge=0, lt=1 << 32)
+    backoff_ms: int = Field(0, ge=0, lt=1 << 63)
+    #: Only of a connector that is created.
+    target: Literal["running", "paused", "stopped"] = "running"
+    labels: dict[str, str] = {}
+    config: dict[str, JsonValue] = {}
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Return what a request says of a connector: its tenant, its name and its definition."""
+        return {"tenant": self.tenant, "name": self.name, "definition": self.definition}
+
+    @property
+    def definition(self) -> Definition:
+        """Return the definition, which the service completes."""
+        return Definition(
+            type=self.type,
+            config=json.dumps(self.config).encode(),
+            tasks_max=self.tasks_max,
+            labels=[Label(name=name, value=value) for name, value in self.labels.items()],
+            failures_max=self.failures_max,
+            backoff_ms=self.backoff_ms,
+        )
+
+    @property
+    def first_target(self) -> Target:
+        """Return what the tasks are to do at first."""
+        return TARGETS[self.target]
+
+
+def read(path: Path) -> DefinitionFile:
+    """Return what a file says; tells the user what is wrong with it, and repeats no value."""
+    try:
+        return DefinitionFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise click.UsageError(f"{path} cannot be read: {error}") from None
+    except ValidationError as error:
+        faults = "; ".join(f"{field} {words}" for field, words in faults_of(error))
+    raise click.UsageError(f"{path} does not define a connector: {faults}")

@@ -1,0 +1,199 @@
+"""What is wrong with a request or command whatever the rows say; it is refused before it is logged.
+
+The resources check the names of connectors, which are their keys.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quorate.plugin import Invalid, Updates
+from quorate.plugin.checking import (
+    check_bytes,
+    check_choice,
+    check_count,
+    check_each,
+    check_name,
+    check_text,
+)
+
+from quorate_connector.types.checking import LARGEST_CONFIG
+from quorate_connector.v1 import connectors_pb2 as pb, tasks_pb2
+
+#: Connectors in one call.
+MOST_CONNECTORS: Final = 1_000
+#: What is deleted or changed with one command: each connector may have a thousand tasks.
+AT_A_TIME: Final = 10
+MOST_TASKS: Final = 1_000
+MOST_LABELS: Final = 16
+#: Of a name or a value, in bytes.
+LONGEST_LABEL: Final = 128
+MOST_FAILURES: Final = 1_000
+LONGEST_BACKOFF_MS: Final = 300_000
+#: What stands for a number that is not given.
+TASKS: Final = 1
+FAILURES: Final = 10
+BACKOFF_MS: Final = 1_000
+
+#: Of a worker, in bytes.
+LONGEST_IDENTITY: Final = 512
+#: Of a cursor, in bytes.
+LARGEST_CURSOR: Final = 65_536
+#: Of a command; longer lists are sent in several.
+MOST_REPORTS: Final = 1_000
+#: No deadline of a worker or a release is later.
+LONGEST_MS: Final = 3_600_000
+
+UPDATES: Final = Updates(
+    fixed=frozenset({"tenant", "name", "expected_version", "discard_progress"})
+)
+
+_REPORTED: Final = (
+    tasks_pb2.TASK_STATE_RUNNING,
+    tasks_pb2.TASK_STATE_PAUSED,
+    tasks_pb2.TASK_STATE_FAILED,
+    tasks_pb2.TASK_STATE_STOPPED,
+)
+
+
+def completed(definition: pb.Definition) -> pb.Definition:
+    """Return a definition with the numbers that are not given."""
+    complete = pb.Definition()
+    complete.CopyFrom(definition)
+    complete.tasks_max = complete.tasks_max or TASKS
+    complete.failures_max = complete.failures_max or FAILURES
+    complete.backoff_ms = complete.backoff_ms or BACKOFF_MS
+    return complete
+
+
+def check_named(named: Any, path: str = "") -> None:
+    """Refuse what names no connector; `path` is where it stands in a batch."""
+    check_name(f"{path}tenant", named.tenant)
+    check_name(f"{path}name", named.name)
+
+
+def check_definition(
+    item: pb.CreateConnectorRequest | pb.PutConnectorRequest | pb.UpdateConnectorRequest,
+    path: str = "",
+) -> None:
+    """Refuse a connector that cannot be made, or cannot become so."""
+    check_named(item, path)
+    _check_definition(item.definition, f"{path}definition.")
+    if not isinstance(item, pb.UpdateConnectorRequest) and item.target:
+        check_choice(f"{path}target", item.target, pb.Target)
+
+
+def check_roll_back(item: pb.RollBackConnectorRequest, path: str = "") -> None:
+    """Refuse to go back to nothing."""
+    check_named(item, path)
+    if item.version == 0:
+        raise Invalid(f"{path}version", "must be one of the versions that are kept")
+
+
+def check_deletions(command: pb.DeleteConnectorsRequest) -> None:
+    """Refuse more deletions than can be carried out at once, and a wrong one."""
+    check_count("connectors", command.connectors, AT_A_TIME)
+    check_each("connectors", command.connectors, check_named)
+
+
+def check_target(item: pb.SetConnectorTarget, path: str) -> None:
+    """Refuse a target that is none."""
+    check_choice(f"{path}target", item.target, pb.Target)
+
+
+def check_restart(item: pb.RestartTasks, path: str) -> None:
+    """Refuse to start again what no connector can have."""
+    check_count(f"{path}tasks", item.tasks, MOST_TASKS)
+
+
+def check_listed_connectors(request: pb.ListConnectorsRequest) -> None:
+    """Refuse a list of what no connector can be called."""
+    for field in ("name_prefix", "type"):
+        if getattr(request, field):
+            check_name(field, getattr(request, field))
+
+
+def check_listed_tasks(request: tasks_pb2.ListTasksRequest) -> None:
+    """Refuse a list of what no worker can have."""
+    if request.worker:
+        check_identity("worker", request.worker)
+
+
+def check_task(task: tasks_pb2.TaskId, path: str = "task.") -> None:
+    """Refuse what can be no task."""
+    check_name(f"{path}tenant", task.tenant)
+    check_name(f"{path}connector", task.connector)
+
+
+def check_reports(command: tasks_pb2.ReportTasks) -> None:
+    """Refuse a report of nobody, and one that says what no worker can say."""
+    check_identity("worker", command.worker)
+    _check_epoch("worker_epoch", command.worker_epoch)
+    _check_time("timeout_ms", command.timeout_ms)
+    check_count("reports", command.reports, MOST_REPORTS)
+    for position, report in enumerate(command.reports):
+        path = f"reports[{position}]."
+        check_task(report.task, f"{path}task.")
+        _check_epoch(f"{path}epoch", report.epoch)
+        if report.state not in _REPORTED:
+            raise Invalid(f"{path}state", "must be running, paused, failed or stopped")
+
+
+def check_cursor(item: tasks_pb2.StoreCursor, path: str) -> None:
+    """Refuse a cursor of nothing, and one that is too large."""
+    check_task(item.task, f"{path}task.")
+    _check_epoch(f"{path}worker_epoch", item.worker_epoch)
+    _check_epoch(f"{path}epoch", item.epoch)
+    check_bytes(f"{path}value", item.value, LARGEST_CURSOR)
+
+
+def check_drain(item: tasks_pb2.DrainWorker, path: str) -> None:
+    """Refuse to drain nobody, or to wait for ever."""
+    check_identity(f"{path}worker", item.worker)
+    _check_time(f"{path}release_timeout_ms", item.release_timeout_ms)
+
+
+def check_undrain(item: tasks_pb2.UndrainWorker, path: str) -> None:
+    """Refuse to undrain nobody."""
+    check_identity(f"{path}worker", item.worker)
+
+
+def check_identity(field: str, identity: str) -> None:
+    """Refuse what no worker can be called."""
+    check_text(field, identity, LONGEST_IDENTITY)
+
+
+def _check_definition(definition: pb.Definition, path: str) -> None:
+    if not definition.type:
+        raise Invalid(f"{path}type", "must not be empty")
+    check_bytes(f"{path}config", definition.config, LARGEST_CONFIG)
+    _check_range(f"{path}tasks_max", definition.tasks_max, MOST_TASKS)
+    _check_range(f"{path}failures_max", definition.failures_max, MOST_FAILURES)
+    _check_range(f"{path}backoff_ms", definition.backoff_ms, LONGEST_BACKOFF_MS)
+    _check_labels(f"{path}labels", definition.labels)
+
+
+def _check_range(field: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise Invalid(field, f"must be from 1 to {most}, not {value}")
+
+
+def _check_labels(field: str, labels: Sequence[pb.Label]) -> None:
+    check_count(field, labels, MOST_LABELS)
+    seen = set()
+    for position, label in enumerate(labels):
+        check_text(f"{field}[{position}].name", label.name, LONGEST_LABEL)
+        if label.value:
+            check_text(f"{field}[{position}].value", label.value, LONGEST_LABEL)
+        if label.name in seen:
+            raise Invalid(f"{field}[{position}].name", "stands there twice")
+        seen.add(label.name)
+
+
+def _check_epoch(field: str, epoch: int) -> None:
+    if epoch == 0:
+        raise Invalid(field, "must be the epoch that the row has")
+
+
+def _check_time(field: str, time_ms: int) -> None:
+    if time_ms > LONGEST_MS:
+        raise Invalid(field, f"must be at most {LONGEST_MS}, not {time_ms}")

@@ -1,0 +1,226 @@
+"""What the plugin keeps: subscription groups, which are plain, and offsets, which are not."""
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
+from quorate.plugin.resource import TENANTS
+
+from quorate_offset.expiry import apply as expiry
+from quorate_offset.families import GROUP, SUBSCRIPTION_GROUPS, group_key
+from quorate_offset.names import check_name
+from quorate_offset.offsets import apply as offsets, queries, validation
+from quorate_offset.subscriptions import apply as subscriptions
+from quorate_offset.subscriptions.service import Changes
+from quorate_offset.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    service_pb2,
+    subscription_group_service_pb2 as groups_pb2,
+)
+from quorate_offset.v1.rows_pb2 import Subscription, SubscriptionGroup
+
+_BILLING: Final[dict[str, Any]] = {"tenant": "acme", "group": "billing"}
+_AUDIT: Final[dict[str, Any]] = {"tenant": "acme", "group": "audit"}
+_TAGGED: Final = Subscription(topic="orders", expression_type="TAG", expression="*", version=1)
+
+#: Its handlers find what is wrong with an item, so that the others of a batch go through.
+SUBSCRIPTION_GROUP: Final = Resource(
+    family=SUBSCRIPTION_GROUPS,
+    group=GROUP,
+    row=SubscriptionGroup,
+    service=groups_pb2.DESCRIPTOR.services_by_name["SubscriptionGroupService"],
+    servicer=Changes,
+    key=("tenant", "group"),
+    shard_by=("tenant", "group"),
+    tenant="tenant",
+    # They go together with the offsets.
+    cascade=False,
+    check_key={"tenant": check_name, "group": check_name},
+    check_list=validation.check_listed,
+    cli=False,
+    verbs={
+        "Change": Verb(
+            apply=subscriptions.put,
+            repeats=True,
+            message=groups_pb2.PutGroupsRequest,
+            validate=lambda command: validation.check_count("groups", command.groups),
+            public=True,
+            examples=(
+                pb.SubscriptionGroupChange(
+                    **_BILLING,
+                    retry_max_times=3,
+                    subscriptions=pb.SubscriptionList(subscriptions=[_TAGGED]),
+                    attributes=[pb.AttributeChange(name="+team", value="blue")],
+                    forbidden=[pb.ForbiddenChange(topic="secrets", set=5)],
+                ),
+                pb.SubscriptionGroupChange(**_AUDIT, consume_enable=False),
+            ),
+        ),
+        "Delete": Verb(
+            apply=subscriptions.delete,
+            repeats=True,
+            message=groups_pb2.DeleteGroupsRequest,
+            validate=lambda command: validation.check_count("deletions", command.deletions),
+            public=True,
+            examples=(pb.SubscriptionGroupDeletion(**_AUDIT, offsets=True),),
+        ),
+    },
+)
+
+
+def shard_of(item: Any) -> bytes:
+    """Return the shard key of whatever names a group."""
+    return group_key(item.tenant, item.group)
+
+
+def _items(message: Any, field: str, key: Any = None) -> Items[Any, Any]:
+    return Items(
+        get=attrgetter(field),
+        shard_key=shard_of,
+        make=lambda _, items: message(**{field: items}),
+        key=key,
+    )
+
+
+def _at(
+    partition: int, offset: int, expected_offset: int | None = None, metadata: str = ""
+) -> pb.OffsetCommit:
+    return pb.OffsetCommit(
+        topic="orders",
+        partition=partition,
+        offset=offset,
+        expected_offset=expected_offset,
+        metadata=metadata,
+    )
+
+
+_COMMIT: Final = service_pb2.CommitOffsetsRequest
+_FENCE: Final = service_pb2.FenceGroupsRequest
+_DELETE: Final = service_pb2.DeleteOffsetsRequest
+
+COMMANDS: Final[Sequence[Command[Any]]] = (
+    Command(
+        message=_COMMIT,
+        group=GROUP,
+        items=_items(_COMMIT, "groups"),
+        validate=validation.check_commits,
+        public=True,
+        examples=(
+            _COMMIT(
+                groups=[
+                    pb.GroupCommit(**_BILLING, commits=[_at(0, 100), _at(1, 7, -1, "node-1")]),
+                    pb.GroupCommit(**_AUDIT, commits=[_at(9, 3)]),
+                ]
+            ),
+            _COMMIT(
+                groups=[
+                    pb.GroupCommit(
+                        **_BILLING,
+                        commits=[_at(0, 99), _at(1, 8, 7)],
+                        mode=pb.COMMIT_MODE_MONOTONIC,
+                        generation=4,
+                    )
+                ]
+            ),
+        ),
+    ),
+    Command(
+        message=_FENCE,
+        group=GROUP,
+        items=_items(_FENCE, "fences"),
+        validate=lambda command: validation.check_count("fences", command.fences),
+        public=True,
+        examples=(_FENCE(fences=[pb.GroupFence(**_BILLING, generation=3)]),),
+    ),
+    Command(
+        message=pb.SetOffsets,
+        group=GROUP,
+        items=_items(pb.SetOffsets, "resets"),
+        validate=validation.check_resets,
+        public=True,
+        examples=(
+            pb.SetOffsets(
+                resets=[
+                    pb.OffsetReset(
+                        **_BILLING,
+                        to_offset=pb.ResetToOffset(offset=50, topic="orders"),
+                        generation=5,
+                    ),
+                    pb.OffsetReset(
+                        **_AUDIT,
+                        to_offsets=pb.OffsetList(
+                            offsets=[pb.PartitionOffset(topic="orders", partition=9, offset=1)]
+                        ),
+                    ),
+                ]
+            ),
+        ),
+    ),
+    Command(
+        message=_DELETE,
+        group=GROUP,
+        items=_items(_DELETE, "deletions"),
+        validate=lambda command: validation.check_count("deletions", command.deletions),
+        public=True,
+        examples=(
+            _DELETE(
+                deletions=[
+                    pb.OffsetDeletion(**_BILLING, topic="orders", partition=1),
+                    pb.OffsetDeletion(**_AUDIT),
+                ]
+            ),
+        ),
+    ),
+    Command(
+        message=pb.ExpireGroups,
+        group=GROUP,
+        items=_items(pb.ExpireGroups, "groups", key=shard_of),
+        examples=(pb.ExpireGroups(groups=[pb.GroupExpiry(**_AUDIT, revision=1 << 20)]),),
+    ),
+)
+
+#: What makes something new reads whether its tenant is there.
+ROUTES: Final[Sequence[DataRoute[Any]]] = (
+    DataRoute(message=_COMMIT, apply=offsets.commit_offsets, reads=(TENANTS,)),
+    DataRoute(message=_FENCE, apply=offsets.fence_groups, reads=(TENANTS,)),
+    DataRoute(message=pb.SetOffsets, apply=offsets.reset_offsets, reads=(TENANTS,)),
+    DataRoute(message=_DELETE, apply=offsets.delete_offsets),
+    DataRoute(message=pb.ExpireGroups, apply=expiry.expire_groups),
+)
+
+QUERIES: Final[Sequence[Query[Any]]] = (
+    Query(message=asked.FetchGroupQuery, group=GROUP, run=queries.fetch_group, shard_key=shard_of),
+    Query(
+        message=asked.FetchGroupsQuery,
+        group=GROUP,
+        run=queries.fetch_groups,
+        items=_items(asked.FetchGroupsQuery, "groups"),
+        order=shard_of,
+    ),
+    Query(
+        message=asked.GetGroupStateQuery,
+        group=GROUP,
+        run=queries.get_group_state,
+        shard_key=shard_of,
+    ),
+    Query(
+        message=asked.ListGroupStatesQuery,
+        group=GROUP,
+        run=queries.list_group_states,
+        order=shard_of,
+    ),
+    Query(
+        message=asked.ListChangesQuery,
+        group=GROUP,
+        run=queries.list_changes,
+        order=queries.changes_order,
+    ),
+    Query(
+        message=asked.ListIdleGroupsQuery,
+        group=GROUP,
+        run=queries.list_idle_groups,
+        order=queries.idle_order,
+    ),
+)

@@ -1,0 +1,44 @@
+"""The plugin's part in the deletion of a tenant: its groups are deleted, of both kinds."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from google.protobuf.message import Message
+from quorate.plugin import Holding, NodeApi
+from quorate.plugin.resource import Derived, holding_of, tenant_deletion
+
+from quorate_offset.families import GROUP, group_key, group_of
+from quorate_offset.resources import SUBSCRIPTION_GROUP
+from quorate_offset.v1.commands_pb2 import OffsetDeletion
+from quorate_offset.v1.queries_pb2 import GroupName, GroupState, ListGroupStatesQuery
+from quorate_offset.v1.service_pb2 import DeleteOffsetsRequest
+
+#: Groups of one command: each may have many offsets.
+TOGETHER: Final = 100
+
+
+async def _consumed(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
+    """Yield the keys of the groups of a tenant that hold something, page by page."""
+    after = None
+    while True:
+        query = ListGroupStatesQuery(tenant=tenant, after=after, limit=TOGETHER)
+        found = [each async for each in node.query(query, GroupState)][:TOGETHER]
+        if found:
+            yield [group_key(tenant, each.group) for each in found]
+        if len(found) < TOGETHER:
+            return
+        after = GroupName(tenant=tenant, group=found[-1].group)
+
+
+def _erase(_: NodeApi, keys: Sequence[bytes]) -> Message:
+    named = map(group_of, keys)
+    deletions = [OffsetDeletion(tenant=tenant, group=group) for tenant, group in named]
+    return DeleteOffsetsRequest(deletions=deletions)
+
+
+DELETION: Final[Derived] = tenant_deletion(
+    "offset",
+    (),
+    (Holding(keys_of=_consumed, erase=_erase), holding_of(SUBSCRIPTION_GROUP)),
+    group=GROUP,
+)

@@ -1,1 +1,0 @@
-"""Tenants: the plugin's part in their deletion."""
