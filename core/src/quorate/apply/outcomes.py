@@ -12,6 +12,8 @@ SESSION_SEALED: Final = "SESSION_SEALED"
 OTHER_COMMAND: Final = "OTHER_COMMAND"
 #: What a command would write or answer is over a bound: the same again is refused again.
 TOO_LARGE: Final = "TOO_LARGE"
+#: A command took so long to evaluate that the leader was replaced meanwhile: so it would be again.
+TOO_SLOW: Final = "TOO_SLOW"
 #: No plugin that is enabled on the leader declares the command.
 UNKNOWN_COMMAND: Final = "UNKNOWN_COMMAND"
 #: The refusal would rest on a copy that may be old: nothing of the command was carried out, nor of

@@ -263,8 +263,7 @@ class Records(Generic[R]):
     def _parts(self, key: Any) -> tuple[Any, ...]:
         names = self._resource.key
         if isinstance(key, Message):
-            found = attrgetter(*names)(key)
-            return found if len(names) > 1 else (found,)
+            return tuple(attrgetter(name)(key) for name in names)
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(names):
             raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
@@ -280,7 +279,7 @@ class Records(Generic[R]):
     ) -> Any:
         if many and not items:
             return BatchReply()
-        parts = [write.of(part, like) for part in _cut(items)]
+        parts = [write.of(part, like) for part in _parts(items)]
         by_hand = write.spec.by_hand
         single = next((name for name, holder in write.singles.items() if not holder), None)
         if by_hand and single is not None and not many:
@@ -387,7 +386,14 @@ class SyncRecords(Blocking[Records[R]], Generic[R]):
     watch = iterating(Records.watch)
 
 
-def _cut(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def _set_stale(request: Any, stale: bool) -> None:
+    if stale:
+        if "stale" not in request.DESCRIPTOR.fields_by_name:
+            raise InvalidError("stale", "there is no such read")
+        request.stale = True
+
+
+def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Yield the items in parts that a shard takes at once."""
     first = size = 0
     for position, item in enumerate(items):
@@ -397,13 +403,6 @@ def _cut(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
             yield items[first:position]
             first, size = position, more
     yield items[first:]
-
-
-def _set_stale(request: Any, stale: bool) -> None:
-    if stale:
-        if "stale" not in request.DESCRIPTOR.fields_by_name:
-            raise InvalidError("stale", "there is no such read")
-        request.stale = True
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

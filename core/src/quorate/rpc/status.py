@@ -14,7 +14,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
-from quorate.apply.outcomes import TOO_LARGE, UNKNOWN_COMMAND
+from quorate.apply.outcomes import TOO_LARGE, TOO_SLOW, UNKNOWN_COMMAND
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import (
@@ -54,7 +54,11 @@ M = TypeVar("M", bound=Message)
 _CANONICAL: Final = frozenset(code_pb2.Code.keys()) - {"OK"}
 
 #: The canonical codes of what core refuses in the place of a handler.
-_OF_CORE: Final = {TOO_LARGE: "INVALID_ARGUMENT", UNKNOWN_COMMAND: "UNIMPLEMENTED"}
+_OF_CORE: Final = {
+    TOO_LARGE: "INVALID_ARGUMENT",
+    TOO_SLOW: "FAILED_PRECONDITION",
+    UNKNOWN_COMMAND: "UNIMPLEMENTED",
+}
 
 Retry = Literal["safe", "session", ""]
 

@@ -8,7 +8,9 @@ import pytest
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.proposals import Fate
+from quorate.groups.refusals import NotProposedError
 from quorate.groups.shard.writes import Flight, Flights, Stage, Write
+from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.testing.sim.loop import Clock, VirtualLoop
 from quorate.testing.sim.world import World
@@ -35,14 +37,14 @@ def write_begun(at: float) -> Write:
 def test_the_slowest_stage_is_named(times: tuple[float, float, float, float], stage: Stage) -> None:
     proposed, synced, committed, ended = times
     write = write_begun(0.0)
-    flight = Flight(1, [write], [()], 1, proposed)
+    flight = Flight(1, [write], [()], 1, proposed, 0.0)
     flight.synced_at, flight.committed_at = synced, committed
 
     assert flight.slowest(write, ended) is stage
 
 
 def test_a_flight_goes_through_its_stages() -> None:
-    flight = Flight(1, [write_begun(0.0)], [()], 1, 1.0)
+    flight = Flight(1, [write_begun(0.0)], [()], 1, 1.0, 0.0)
     stages = [flight.stage]
     flight.synced_at = 2.0
     stages.append(flight.stage)
@@ -57,7 +59,13 @@ def test_slow_writes_of_an_entry_are_warned_about_together(
 ) -> None:
     ended: list[Write] = []
     flights = Flights(
-        ShardId("toy", 0), lambda: 5.0, 1.0, ended.append, max_entries=4, max_bytes=100
+        ShardId("toy", 0),
+        lambda: 5.0,
+        1.0,
+        ended.append,
+        patience_s=1.0,
+        max_entries=4,
+        max_bytes=100,
     )
     writes = [write_begun(at) for at in (1.0, 2.0, 4.5)]
     outcomes = [(Outcome(number),) for number in range(3)]
@@ -73,7 +81,13 @@ def test_slow_writes_of_an_entry_are_warned_about_together(
 
 def test_the_pipeline_is_full_by_entries_or_bytes_until_they_are_committed() -> None:
     flights = Flights(
-        ShardId("toy", 0), lambda: 0.0, 1.0, lambda _: None, max_entries=2, max_bytes=100
+        ShardId("toy", 0),
+        lambda: 0.0,
+        1.0,
+        lambda _: None,
+        patience_s=1.0,
+        max_entries=2,
+        max_bytes=100,
     )
     states = [(flights.idle, flights.full)]
     flights.begin(1, [write_begun(0.0)], [()], 9)
@@ -87,3 +101,24 @@ def test_the_pipeline_is_full_by_entries_or_bytes_until_they_are_committed() -> 
     states.append((flights.idle, flights.full))
 
     assert states == [(True, False), (False, False), (False, True), (False, False), (True, False)]
+
+
+@pytest.mark.parametrize(("evaluated_s", "code"), [(0.9, None), (3.0, "TOO_SLOW")])
+def test_what_unseated_its_leader_is_not_tried_again(evaluated_s: float, code: str | None) -> None:
+    flights = Flights(
+        ShardId("toy", 0),
+        lambda: 0.0,
+        1.0,
+        lambda _: None,
+        patience_s=1.0,
+        max_entries=2,
+        max_bytes=100,
+    )
+    first, last = [write_begun(0.0), write_begun(0.0)]
+    flight = flights.begin(1, [first, last], [(), ()], 9, evaluated_s)
+    flights.settle(flight, Fate.DISCARDED)
+
+    assert isinstance(first.future.exception(), NotProposedError)
+    refusal = last.future.exception()
+    assert getattr(refusal, "code", None) == (code or NotProposedError.code)
+    assert isinstance(refusal, Rejected if code else NotProposedError)

@@ -272,7 +272,7 @@ def status(
 @click.argument("task", type=click.IntRange(0, _LARGEST), default=0)
 @click.pass_obj
 def history(console: Console, tenant: str, name: str, task: int) -> None:
-    """List what became of a TASK of the connector NAME of TENANT, the newest first."""
+    """List what happened to a TASK of the connector NAME of TENANT, the newest first."""
     console.print(
         {
             "at": time_text(each.at_ms),

@@ -47,7 +47,7 @@ UIDS: Final = "connector.uids"
 #: The sequence of the epochs of all tasks.
 EPOCHS: Final = "connector.task_epochs"
 
-#: The brokers of the built-in domain `cluster`, copied here: whoever reads them says so.
+#: The brokers of the built-in domain `cluster`, copied here: what reads them names the family.
 BROKERS: Final = "cluster.brokers"
 
 

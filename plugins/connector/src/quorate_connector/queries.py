@@ -23,7 +23,7 @@ def list_versions(reader: Reader, query: asked.ListVersionsQuery) -> Iterator[Ve
 
 
 def list_history(reader: Reader, query: asked.ListHistoryQuery) -> Iterator[pb.Transition]:
-    """Yield what became of a task, the newest first."""
+    """Yield what happened to a task, the newest first."""
     key = key_of(query.task)
     for row in reader.scan(HISTORY, key, key + b"\xff", limit=KEPT, reverse=True):
         yield pb.Transition.FromString(row.value)

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 from hypothesis import given, strategies as st
 from quorate_connector.families import labels_of, of_labels
-from quorate_connector.scheduling.plan import Fleet, Move, Seat, even_out, place
+from quorate_connector.scheduling.plan import Fleet, Move, WorkerSlot, even_out, place
 from quorate_connector.v1.scheduling_pb2 import Placeable
 from quorate_connector.v1.tasks_pb2 import TaskId
 
@@ -15,7 +15,8 @@ BOTH = of_labels([("zone", "north"), ("disk", "fast")])
 def fleet(**workers: bytes) -> Fleet:
     """Return workers with the labels of a kind each."""
     return Fleet(
-        Seat(worker=name, worker_epoch=1, labels=labels_of(kind)) for name, kind in workers.items()
+        WorkerSlot(worker=name, worker_epoch=1, labels=labels_of(kind))
+        for name, kind in workers.items()
     )
 
 
@@ -30,7 +31,7 @@ def waiting(*preferred: str, kind: bytes = b"") -> dict[bytes, list[Placeable]]:
 def placed(
     fleet: Fleet, loads: Mapping[str, int], tasks: dict[bytes, list[Placeable]]
 ) -> list[str]:
-    found = {task.task.number: seat.worker for task, seat in place(fleet, Counter(loads), tasks)}
+    found = {task.task.number: slot.worker for task, slot in place(fleet, Counter(loads), tasks)}
     return [found[number] for number in sorted(found)]
 
 
@@ -71,7 +72,7 @@ def test_labels_must_be_there_all_of_them() -> None:
 def test_who_can_have_few_kinds_is_filled_with_those_first() -> None:
     tasks = waiting("", "", kind=b"") | waiting("", "", kind=FAST)
 
-    found = Counter(seat.worker for _, seat in place(fleet(a=FAST, b=b""), Counter(), tasks))
+    found = Counter(slot.worker for _, slot in place(fleet(a=FAST, b=b""), Counter(), tasks))
 
     assert found == {"a": 2, "b": 2}
 
@@ -123,9 +124,9 @@ def test_whatever_waits_is_placed_and_soon_even(
     there = fleet(**dict(zip("abcdef", workers, strict=False)))
     tasks = {kind: waiting(*preferred, kind=kind)[kind] for kind, preferred in kinds.items()}
     shares = {worker: Counter[bytes]() for worker in there.eligible(b"")}
-    for task, seat in place(there, Counter(), tasks):
-        assert labels_of(task.kind) <= seat.labels
-        shares[seat.worker][task.kind] += 1
+    for task, slot in place(there, Counter(), tasks):
+        assert labels_of(task.kind) <= slot.labels
+        shares[slot.worker][task.kind] += 1
     for kind, preferred in kinds.items():
         held = sum(share[kind] for share in shares.values())
         assert held == (len(preferred) if there.eligible(kind) else 0)
@@ -137,9 +138,9 @@ def test_whatever_waits_is_placed_and_soon_even(
         [move] = moves
         shares[move.worker][move.kind] -= 1
         loads = Counter({worker: share.total() for worker, share in shares.items()})
-        [(_, seat)] = place(there, loads, waiting("", kind=move.kind))
-        assert seat.worker != move.worker
-        shares[seat.worker][move.kind] += 1
+        [(_, slot)] = place(there, loads, waiting("", kind=move.kind))
+        assert slot.worker != move.worker
+        shares[slot.worker][move.kind] += 1
     else:
         raise AssertionError(f"it never comes to rest: {shares}")
 

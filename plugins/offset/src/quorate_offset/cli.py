@@ -36,7 +36,7 @@ def offset() -> None:
     type=click.IntRange(1),
     default=1_000,
     show_default=True,
-    help="Show at most so many groups.",
+    help="Show at most as many groups.",
 )
 @_stale
 @click.pass_obj
@@ -156,7 +156,7 @@ def delete(
     required=True,
     callback=lambda _ctx, _parameter, values: dict(map(_end, values)),
     metavar="TOPIC/PARTITION=OFFSET",
-    help="Where a partition ends: the offset behind its last record. May be given often.",
+    help="Where a partition ends: the offset after its last record. May be given often.",
 )
 @_stale
 @click.pass_obj

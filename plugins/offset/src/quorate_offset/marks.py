@@ -38,7 +38,7 @@ def generation_and_revision(mark: bytes) -> tuple[int, int]:
 
 
 def changes(reader: Reader, *, after: int, limit: int) -> Iterator[tuple[int, bytes]]:
-    """Yield revision and key of the groups that changed behind a revision, in their order."""
+    """Yield revision and key of the groups that changed after a revision, in their order."""
     for row in reader.scan(CHANGES, change_key(after + 1, b""), b"\xff", limit=limit):
         yield change_of(row.key)
 

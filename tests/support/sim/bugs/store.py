@@ -268,18 +268,22 @@ def overlay_forgotten_in_flight(self: Evaluator, evaluation: Evaluation) -> None
 
 
 @bug(Proposer, "_log", "evaluation", _HANDOVERS)
-def answered_before_commit(self: Proposer, evaluation: Evaluation, writes: Sequence[Write]) -> None:
+def answered_before_commit(
+    self: Proposer, evaluation: Evaluation, writes: Sequence[Write], took_s: float
+) -> None:
     """A write is answered once its entry is stored."""
-    _log_entry(self, evaluation, writes)
+    _log_entry(self, evaluation, writes, took_s)
     for write, outcomes in zip(writes, evaluation.outcomes, strict=True):
         if not write.future.done():
             write.future.set_result(outcomes)
 
 
 @bug(Proposer, "_log", "evaluation", _HANDOVERS)
-def refusal_told_at_once(self: Proposer, evaluation: Evaluation, writes: Sequence[Write]) -> None:
+def refusal_told_at_once(
+    self: Proposer, evaluation: Evaluation, writes: Sequence[Write], took_s: float
+) -> None:
     """A refusal speaks of the newest state, and waits for its entry as well."""
-    _log_entry(self, evaluation, writes)
+    _log_entry(self, evaluation, writes, took_s)
     for write, outcomes in zip(writes, evaluation.outcomes, strict=True):
         if not write.future.done() and all(each.refusal is not None for each in outcomes):
             write.future.set_result(outcomes)

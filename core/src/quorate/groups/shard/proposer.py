@@ -93,6 +93,7 @@ class Proposer:
             clock,
             settings.slow_write_s,
             self._ended,
+            patience_s=settings.timing.election_min_s,
             max_entries=settings.window_entries,
             max_bytes=settings.window_bytes,
         )
@@ -288,13 +289,14 @@ class Proposer:
             # It was let in while there was room.
             self._end_all(ready, shortage)
             return ()
+        began = self._clock()
         evaluation = self._evaluate(ready)
         if evaluation is None:
             why = f"the rows of shard {self._shard} cannot be read here: try another node"
             self._end_all(ready, NotProposedError(f"{ready[0].name} was not proposed: {why}"))
             return ()
         taken = len(evaluation.outcomes)
-        self._log(evaluation, ready[:taken])
+        self._log(evaluation, ready[:taken], self._clock() - began)
         return ready[taken:]
 
     def _evaluate(self, writes: Sequence[Write]) -> Evaluation | None:
@@ -314,7 +316,7 @@ class Proposer:
         )
         return found[0] if found else None
 
-    def _log(self, evaluation: Evaluation, writes: Sequence[Write]) -> None:
+    def _log(self, evaluation: Evaluation, writes: Sequence[Write], took_s: float) -> None:
         payload = evaluation.payload
         proposed: list[Proposed] = []
         try:
@@ -334,7 +336,9 @@ class Proposer:
         self._evaluator.logged(evaluation)
         self.tally.entry_commands.observe(sum([write.count for write in writes]))
         self.tally.entry_bytes.observe(len(payload))
-        flight = self._flights.begin(proposed[0].index, writes, evaluation.outcomes, len(payload))
+        flight = self._flights.begin(
+            proposed[0].index, writes, evaluation.outcomes, len(payload), took_s
+        )
         self.proposals.add(proposed[0], partial(self._flights.settle, flight))
 
     def _end_all(self, writes: Sequence[Write], error: Exception) -> None:

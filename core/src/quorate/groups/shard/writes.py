@@ -7,9 +7,10 @@ from enum import Enum
 from typing import Final
 
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.outcomes import Outcome
+from quorate.apply.outcomes import TOO_SLOW, Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ class Flight:
 
     __slots__ = (
         "committed_at",
+        "evaluated_s",
         "index",
         "outcomes",
         "proposed_at",
@@ -93,8 +95,11 @@ class Flight:
         outcomes: Sequence[Outcomes],
         size: int,
         now: float,
+        evaluated_s: float,
     ) -> None:
         self.index: Final = index
+        #: How long their evaluation took; the last one took most of it where it is long.
+        self.evaluated_s: Final = evaluated_s
         self.writes: Final = writes
         #: Of each write; they count once the entry is stored.
         self.outcomes: Final = outcomes
@@ -133,10 +138,13 @@ class Flights:
         slow_s: float,
         ended: Callable[[Write], None],
         *,
+        patience_s: float,
         max_entries: int,
         max_bytes: int,
     ) -> None:
         self._shard: Final = shard
+        #: Without a word of their leader for that long, others elect another one.
+        self._patience_s: Final = patience_s
         self._clock: Final = clock
         self._slow_s: Final = slow_s
         self._ended: Final = ended
@@ -164,10 +172,15 @@ class Flights:
         return self._uncommitted >= self._max_entries or self._uncommitted_bytes >= self._max_bytes
 
     def begin(
-        self, index: int, writes: Sequence[Write], outcomes: Sequence[Outcomes], size: int
+        self,
+        index: int,
+        writes: Sequence[Write],
+        outcomes: Sequence[Outcomes],
+        size: int,
+        evaluated_s: float = 0.0,
     ) -> Flight:
         """Follow an entry of `size` bytes that was proposed."""
-        flight = Flight(index, writes, outcomes, size, self._clock())
+        flight = Flight(index, writes, outcomes, size, self._clock(), evaluated_s)
         self._flights[flight] = None
         self._uncommitted += 1
         self._uncommitted_bytes += flight.size
@@ -202,12 +215,7 @@ class Flights:
         for write in flight.writes:
             self._ended(write)
             if fate is Fate.DISCARDED:
-                write.fail(
-                    NotProposedError(
-                        f"shard {self._shard} lost its leader before {write.name} was agreed upon;"
-                        " another entry stands in its place: try again"
-                    )
-                )
+                write.fail(self._discarded(flight, write))
             else:
                 write.fail(
                     OutcomeUnknownError(
@@ -216,6 +224,19 @@ class Flights:
                         " applied it: read whether it happened, or repeat it with its session"
                     )
                 )
+
+    def _discarded(self, flight: Flight, write: Write) -> Exception:
+        if flight.evaluated_s >= self._patience_s and write is flight.writes[-1]:
+            return Rejected(
+                TOO_SLOW,
+                f"{write.name} was not carried out: its evaluation took {flight.evaluated_s:.1f} s,"
+                f" and shard {self._shard} elected another leader meanwhile, as it would again; do"
+                " less in one command, or repair its handler",
+            )
+        return NotProposedError(
+            f"shard {self._shard} lost its leader before {write.name} was agreed upon; another"
+            " entry stands in its place: try again"
+        )
 
     def _landed(self, flight: Flight) -> None:
         self._uncommitted -= 1

@@ -136,8 +136,7 @@ class Binding:
         """What has the fields of the key: a row, or what is answered in its place."""
         resource = self.resource
         known = resource.row.DESCRIPTOR.fields_by_name
-        whole = all(name.partition(".")[0] in known for name in resource.key)
-        if resource.answer is None or whole:
+        if resource.answer is None or all(name in known for name in resource.key):
             return resource.row
         return resource.answer
 
@@ -294,14 +293,12 @@ class _Binder:
         )
 
     def _check_fields(self) -> None:
-        resource, known = self._resource, self._row.fields_by_name
-        # Rows need not repeat what their keys say.
-        beside: set[str] = set()
+        resource, known = self._resource, dict(self._row.fields_by_name)
         if resource.answer is not None:
-            beside |= set(resource.answer.DESCRIPTOR.fields_by_name)
+            known |= resource.answer.DESCRIPTOR.fields_by_name
         for method in self._methods.values():
             if self._verb(method.name) == "Get":
-                beside |= set(method.input_type.fields_by_name)
+                known |= method.input_type.fields_by_name
         if not resource.key:
             self._problem("has no key", "name the fields of the row that make it up")
         for what, names in (
@@ -311,8 +308,8 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                valid = FieldMask(paths=[name]).IsValidForDescriptor(self._row)
-                if not valid and name not in beside:
+                in_row = FieldMask(paths=[name]).IsValidForDescriptor(self._row)
+                if not in_row and name not in known:
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         f"use one of {', '.join(known)}",

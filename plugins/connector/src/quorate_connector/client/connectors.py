@@ -24,7 +24,7 @@ class Connectors:
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
         self._records: Final[Records[pb.Connector]] = Records(q, CONNECTOR)
-        #: What became of the tasks, and how far they have come.
+        #: What happened to the tasks, and how far they have come.
         self.tasks: Final = Tasks(q)
         #: Who runs the tasks.
         self.workers: Final = Workers(q)
@@ -152,7 +152,7 @@ class SyncConnectors(Blocking[Connectors]):
     def __init__(self, q: Client) -> None:
         connectors = Connectors(q.asynchronous)
         super().__init__(q.thread, connectors)
-        #: What became of the tasks, and how far they have come.
+        #: What happened to the tasks, and how far they have come.
         self.tasks: Final = SyncTasks(q.thread, connectors.tasks)
         #: Who runs the tasks.
         self.workers: Final = SyncWorkers(q.thread, connectors.workers)

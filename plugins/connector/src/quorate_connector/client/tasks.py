@@ -1,4 +1,4 @@
-"""Tasks and workers: what became of the tasks, how far they have come, and who runs them."""
+"""Tasks and workers: what happened to the tasks, how far they have come, and who runs them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tasks:
             yield task
 
     async def history(self, tenant: str, connector: str, number: int) -> Sequence[pb.Transition]:
-        """Return what became of a task, the newest first; at most 100."""
+        """Return what happened to a task, the newest first; at most 100."""
         request = pb.ListHistoryRequest(task=_id(tenant, connector, number))
         return (await _read(self._q, "ListHistory", request, pb.ListHistoryResponse)).transitions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from asyncio import gather
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -24,7 +25,7 @@ M = TypeVar("M", pb.CreateConnectorRequest, pb.PutConnectorRequest, pb.UpdateCon
 
 #: Updates that are made anew because the connector has changed between the read and the write.
 _ATTEMPTS: Final = 5
-#: The weight of a part of a batch: it makes so many tasks, or holds 128 KiB.
+#: The weight of a part of a batch: it makes this many tasks, or holds 128 KiB.
 _HEAVIEST: Final = 1_000
 _BYTES: Final = 128
 
@@ -115,7 +116,11 @@ class Definitions:
         from quorate_connector.resources import CONNECTOR
 
         keys = [connector_key(each.tenant, each.name) for each in named]
-        return await read_rows(self._node, CONNECTOR, keys)
+        # A few at a time: each may have a configuration of 64 KiB.
+        few = validation.AT_A_TIME
+        parts = (keys[first : first + few] for first in range(0, len(keys), few))
+        found = await gather(*(read_rows(self._node, CONNECTOR, part) for part in parts))
+        return [connector for part in found for connector in part]
 
     async def _versions(
         self, named: pb.ListVersionsRequest | pb.RollBackConnectorRequest, version: int = 0

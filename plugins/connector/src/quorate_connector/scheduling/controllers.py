@@ -18,7 +18,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector import families
 from quorate_connector.config import ConnectorConfig
 from quorate_connector.metrics import ASSIGNED, RECLAIMED, RELEASED, TASKS, WORKERS as AVAILABLE
-from quorate_connector.scheduling.plan import Fleet, Move, Seat, even_out, place
+from quorate_connector.scheduling.plan import Fleet, Move, WorkerSlot, even_out, place
 from quorate_connector.scheduling.queries import MOST
 from quorate_connector.v1 import scheduling_pb2 as asked, tasks_pb2 as pb
 
@@ -40,7 +40,7 @@ async def schedule(node: NodeApi, shard: ShardRef) -> None:
     holdings = [holding for holding in survey.holdings if not holding.lost]
     await run.drain([each for each in holdings if each.draining and each.leaving < _total(each)])
     fleet = Fleet(
-        Seat(
+        WorkerSlot(
             worker=each.worker,
             worker_epoch=each.worker_epoch,
             labels=frozenset(each.labels),
@@ -107,11 +107,11 @@ class _Run:
             pb.Assignment(
                 task=task.task,
                 expected_epoch=task.epoch,
-                worker=seat.worker,
-                worker_epoch=seat.worker_epoch,
+                worker=slot.worker,
+                worker_epoch=slot.worker_epoch,
                 timeout_ms=round(self.config.worker_timeout_s * 1_000),
             )
-            for task, seat in place(fleet, loads, waiting)
+            for task, slot in place(fleet, loads, waiting)
         ]
         await self._carry_out(ASSIGNED, placed, lambda part: pb.AssignTasks(assignments=part))
         return bool(placed)
@@ -129,15 +129,15 @@ class _Run:
                 reason="other workers have fewer tasks",
             )
             for worker in sorted({move.worker for move in moves})
-            for each in await self._of_kinds(fleet.seat(worker), moves)
+            for each in await self._of_kinds(fleet.slot(worker), moves)
         ]
         await self._carry_out(RELEASED, releases, lambda part: pb.ReleaseTasks(releases=part))
 
-    async def _of_kinds(self, seat: Seat, moves: Iterable[Move]) -> list[asked.Placeable]:
+    async def _of_kinds(self, slot: WorkerSlot, moves: Iterable[Move]) -> list[asked.Placeable]:
         """Return as many tasks of each kind as are to leave a worker."""
-        wanted = Counter(move.kind for move in moves if move.worker == seat.worker)
+        wanted = Counter(move.kind for move in moves if move.worker == slot.worker)
         found = []
-        async for task in self._held(seat):
+        async for task in self._held(slot):
             if wanted[task.kind]:
                 wanted[task.kind] -= 1
                 found.append(task)
@@ -168,7 +168,7 @@ class _Run:
                 each.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    def _held(self, by: asked.Holding | Seat) -> AsyncIterator[asked.Placeable]:
+    def _held(self, by: asked.Holding | WorkerSlot) -> AsyncIterator[asked.Placeable]:
         return self._found(
             lambda after: asked.FindHeldQuery(
                 worker=by.worker, worker_epoch=by.worker_epoch, after=after, limit=MOST

@@ -16,7 +16,7 @@ from quorate_connector.v1.scheduling_pb2 import Placeable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class WorkerSlot:
     """A registration of a worker that can be given tasks."""
 
     worker: str
@@ -36,27 +36,27 @@ class Move:
 class Fleet:
     """The workers that can be given tasks."""
 
-    def __init__(self, seats: Iterable[Seat]) -> None:
-        self._seats: Final = {seat.worker: seat for seat in seats}
+    def __init__(self, slots: Iterable[WorkerSlot]) -> None:
+        self._slots: Final = {slot.worker: slot for slot in slots}
         self._eligible: Final[dict[bytes, Sequence[str]]] = {}
 
-    def seat(self, worker: str) -> Seat:
+    def slot(self, worker: str) -> WorkerSlot:
         """Return the registration of a worker."""
-        return self._seats[worker]
+        return self._slots[worker]
 
     def eligible(self, kind: bytes) -> Sequence[str]:
         """Return the workers that can have tasks of a kind, by name."""
         found = self._eligible.get(kind)
         if found is None:
             wanted = labels_of(kind)
-            found = [name for name in sorted(self._seats) if wanted <= self._seats[name].labels]
+            found = [name for name in sorted(self._slots) if wanted <= self._slots[name].labels]
             self._eligible[kind] = found
         return found
 
 
 def place(
     fleet: Fleet, loads: Counter[str], waiting: Mapping[bytes, Sequence[Placeable]]
-) -> Iterator[tuple[Placeable, Seat]]:
+) -> Iterator[tuple[Placeable, WorkerSlot]]:
     """Give each task that waits, by kind, to a worker, if there is one for it.
 
     `loads` is changed as if it had happened. Kinds with the least choice come first. Workers become
@@ -66,11 +66,11 @@ def place(
         workers = fleet.eligible(kind)
         if workers:
             for task, worker in _place(workers, loads, waiting[kind]):
-                yield task, fleet.seat(worker)
+                yield task, fleet.slot(worker)
 
 
 def even_out(fleet: Fleet, shares: Mapping[str, Counter[bytes]], most: int) -> Sequence[Move]:
-    """Return what is to leave which workers, at most so many tasks.
+    """Return what is to leave which workers, at most `most` tasks.
 
     `shares` tells of every worker how many tasks of each kind it has, and is not changed. A task
     moves only between two workers that can have it, and of which one has two more at least.
@@ -98,33 +98,33 @@ def even_out(fleet: Fleet, shares: Mapping[str, Counter[bytes]], most: int) -> S
 def _place(
     workers: Sequence[str], loads: Counter[str], waiting: Sequence[Placeable]
 ) -> Iterator[tuple[Placeable, str]]:
-    room = _room(workers, loads, waiting)
+    quotas = _quotas(workers, loads, waiting)
     others = []
     for task in waiting:
-        if room[task.preferred_worker]:
-            room[task.preferred_worker] -= 1
+        if quotas[task.preferred_worker]:
+            quotas[task.preferred_worker] -= 1
             yield task, task.preferred_worker
         else:
             others.append(task)
-    free = (worker for worker in workers for _ in range(room[worker]))
+    free = (worker for worker in workers for _ in range(quotas[worker]))
     yield from zip(others, free, strict=True)
 
 
-def _room(
+def _quotas(
     workers: Sequence[str], loads: Counter[str], waiting: Sequence[Placeable]
 ) -> Counter[str]:
     """Return how many tasks each worker gets; of even ones, those that more tasks prefer first."""
     wanted = Counter(task.preferred_worker for task in waiting)
-    room: Counter[str] = Counter()
+    quotas: Counter[str] = Counter()
     emptiest = [(loads[worker], -wanted[worker], worker) for worker in workers]
     heapify(emptiest)
     for _ in waiting:
         load, unmet, worker = emptiest[0]
-        room[worker] += 1
+        quotas[worker] += 1
         heapreplace(emptiest, (load + 1, min(unmet + 1, 0), worker))
-    for worker, more in room.items():
+    for worker, more in quotas.items():
         loads[worker] += more
-    return room
+    return quotas
 
 
 def _gap(

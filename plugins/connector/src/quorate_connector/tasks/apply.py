@@ -84,7 +84,7 @@ def _check_version(kept: pb.Cursor, command: pb.StoreCursor) -> None:
 
 
 def _held(txn: Txn, named: pb.TaskId, worker_epoch: int, epoch: int) -> tuple[bytes, pb.Task]:
-    """Return a task; refuse whoever does not have it under that epoch."""
+    """Return a task; refuse a worker that does not have it under that epoch."""
     key = key_of(named)
     value = txn.get(TASKS, key)
     if value is None:

@@ -18,7 +18,7 @@ class TaskReads:
     async def ListHistory(
         self, request: pb.ListHistoryRequest, context: object
     ) -> pb.ListHistoryResponse:
-        """Read what became of one task."""
+        """Read what happened to one task."""
         check_task(request.task)
         found = self._node.query(asked.ListHistoryQuery(task=request.task), pb.Transition)
         return pb.ListHistoryResponse(transitions=[each async for each in found])

@@ -14,7 +14,7 @@ from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED
 
 #: Of a reason, in bytes.
 LONGEST_REASON: Final = 4_096
-#: So many transitions of a task are kept.
+#: The transitions of a task that are kept.
 KEPT: Final = 100
 #: A task that has run for so long does not pay for failures before.
 SOUND_MS: Final = 600_000

@@ -98,7 +98,7 @@ def raise_first(refusals: Iterable[ItemRefusal | OffsetRefusal]) -> None:
 
 
 def answer(pieces: Sequence[Piece], reply: BatchReply) -> CommitOffsetsResponse:
-    """Return what became of each offset, by the positions of the groups that were cut."""
+    """Return what happened to each offset, by the positions of the groups that were cut."""
     response = CommitOffsetsResponse(revisions=reply.revisions)
     refused = {refusal.item: refusal for refusal in refusals_of(reply)}
     for item, piece in enumerate(pieces):

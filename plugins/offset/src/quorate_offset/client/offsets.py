@@ -398,7 +398,7 @@ class Offsets:
     async def changes_since(
         self, token: Mapping[int, int] | None = None, *, timeout_s: float | None = None
     ) -> AsyncGenerator[asked.ShardChanges, None]:
-        """Yield the groups that changed behind a token, until there are no more; None: all groups.
+        """Yield the groups that changed after a token, until there are no more; None: all groups.
 
         The token is what the reader has seen: the revision by shard. It moves on with
         `token[changes.shard] = changes.revision` once the changes were taken. A shard that cannot

@@ -64,7 +64,7 @@ def list_group_states(reader: Reader, query: pb.ListGroupStatesQuery) -> Iterato
 
 
 def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.ShardChanges]:
-    """Yield, in one answer, the groups of this shard that changed behind the token."""
+    """Yield, in one answer, the groups of this shard that changed after the token."""
     since = next((each.revision for each in query.since if each.shard == reader.shard), 0)
     # Ahead of the shard is who knows a history that was undone: a backup was restored.
     resync = 0 < since < read_floor(reader) or since > reader.revision

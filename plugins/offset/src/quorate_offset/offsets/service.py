@@ -242,7 +242,7 @@ class OffsetService:
     async def ListChanges(
         self, request: requests.ListChangesRequest, context: object
     ) -> AsyncIterator[asked.ShardChanges]:
-        """List what has changed behind a token, in one answer a shard."""
+        """List what has changed after a token, in one answer a shard."""
         validation.check_changes(request)
         query = asked.ListChangesQuery(since=request.since, limit=request.limit)
         since = {each.shard: each.revision for each in request.since}

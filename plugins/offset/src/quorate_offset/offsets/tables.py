@@ -1,4 +1,4 @@
-"""Offsets as rows of a table, for whoever loads or reads many of them."""
+"""Offsets as rows of a table, to load or read many of them."""
 
 from typing import Final
 

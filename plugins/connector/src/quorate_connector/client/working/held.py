@@ -31,7 +31,7 @@ class Work(Protocol):
         """What must not be shown of an error of it."""
 
 
-#: Gets a task ready; `fenced` is for whoever hears that another worker has it.
+#: Gets a task ready; `fenced` is called by what hears that another worker has it.
 Prepare = Callable[[Task, Callable[[], None]], Awaitable[Work]]
 #: Begins a coroutine, and keeps it alive.
 Begin = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
@@ -61,9 +61,9 @@ class HeldTask:
         changed: Callable[[], None],
         turn: asyncio.Lock,
     ) -> None:
-        #: As the cluster has told it last.
+        #: As the cluster last gave it.
         self.row = row
-        #: When the cluster has last agreed to what it was told, on the loop's clock.
+        #: When the cluster has last agreed to a report, on the loop's clock.
         self.agreed_at = 0.0
         self._prepare: Final = prepare
         self._begin: Final = begin
@@ -86,13 +86,13 @@ class HeldTask:
         """Whether its code may be running."""
         return self._running is not None
 
-    def told(self, row: Task) -> None:
-        """Take note of a newer row of the same epoch."""
+    def update(self, row: Task) -> None:
+        """Go on with a newer row of the same epoch."""
         self.row = row
         self._settle()
 
     def lease(self, holds: bool) -> None:
-        """Take note that the lease of the worker begins or has ended."""
+        """Record that the lease of the worker begins or has ended."""
         self._leased = holds
         if not holds:
             # Nothing that the cluster has agreed to counts any more.
@@ -113,12 +113,12 @@ class HeldTask:
         row = self.row
         return TaskReport(task=row.id, epoch=row.epoch, state=state, reason=self._failure)
 
-    def is_news(self, report: TaskReport) -> bool:
+    def is_unsettled(self, report: TaskReport) -> bool:
         """Tell whether the cluster has not agreed to a report yet."""
         return report.state != self._agreed
 
     def agree(self, state: TaskState, at: float) -> None:
-        """Take note that the cluster has agreed to a report of that state, which left at a time."""
+        """Record that the cluster has agreed to a report of that state, which left at a time."""
         self._agreed, self.agreed_at = state, at
         if state == TASK_STATE_RUNNING:
             self._may_run.set()

@@ -1,7 +1,7 @@
 """Secrets: read where their references say, by the worker and nobody else, if it allows that.
 
-Whoever may define a connector says where its messages go, and could have any secret sent there: the
-worker says which ones are for connectors.
+A user who may define a connector says where its messages go, and could have any secret sent there:
+the worker says which ones are for connectors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a worker does under one registration: follows its tasks, and tells what became of them."""
+"""What a worker does under one registration: follows its tasks, and tells what happened to them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Shift:
         #: One run of a task at a time, by the key of its row.
         self._turns: Final[WeakValueDictionary[bytes, asyncio.Lock]] = WeakValueDictionary()
         self._lease_end: asyncio.TimerHandle | None = None
-        self._news: Final = asyncio.Event()
+        self._changed: Final = asyncio.Event()
 
     @property
     def running(self) -> list[Task]:
@@ -71,20 +71,20 @@ class Shift:
                 self._see(change)
 
     async def report(self) -> None:
-        """Tell the cluster what became of the tasks, and that this worker lives, without an end."""
+        """Report what happened to the tasks, and that this worker lives, without an end."""
         beat_at = 0.0
         while True:
             now = self._loop.time()
-            self._news.clear()
+            self._changed.clear()
             reports = self._due(now)
             if reports or now >= beat_at:
-                if not await self._tell(reports):
+                if not await self._report(reports):
                     await asyncio.sleep(min(_PAUSE_S, self._beat_s))
                     continue
                 beat_at = now + self._beat_s
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(beat_at):
-                    await self._news.wait()
+                    await self._changed.wait()
 
     async def end(self) -> None:
         """Stop all tasks, and wait until they have ended."""
@@ -114,12 +114,12 @@ class Shift:
         held = self._held.get(key)
         if held is not None and held.row.epoch >= row.epoch:
             if held.row.epoch == row.epoch:
-                held.told(row)
+                held.update(row)
             return
         self._lose(key)
         turn = self._turns.setdefault(key, asyncio.Lock())
         held = HeldTask(
-            row, prepare=self._prepare, begin=self._begin, changed=self._news.set, turn=turn
+            row, prepare=self._prepare, begin=self._begin, changed=self._changed.set, turn=turn
         )
         self._held[key] = held
         held.lease(self._lease_end is not None)
@@ -136,7 +136,7 @@ class Shift:
         return task
 
     def _due(self, now: float) -> list[tuple[HeldTask, TaskReport]]:
-        """Return what is to be reported: news, and again what was agreed to a while ago.
+        """Return what is to be reported: what is new, and again what was agreed to a while ago.
 
         Without the second a worker whose watch has come to a halt would never hear that a task was
         taken from it.
@@ -145,10 +145,10 @@ class Shift:
             (held, report)
             for held in self._held.values()
             if (report := held.report()) is not None
-            and (held.is_news(report) or now - held.agreed_at >= self._timeout_s)
+            and (held.is_unsettled(report) or now - held.agreed_at >= self._timeout_s)
         ]
 
-    async def _tell(self, reports: list[tuple[HeldTask, TaskReport]]) -> bool:
+    async def _report(self, reports: list[tuple[HeldTask, TaskReport]]) -> bool:
         """Report, or just say that this worker lives; tell whether that was settled."""
         settled = True
         for part in _parts(reports):
