@@ -132,21 +132,24 @@ def _check_network(field: str, text: str) -> None:
         raise Invalid(field, reason) from None
 
 
-def _check_acl_list(request: acl.ListAclRulesRequest) -> None:
+def check_acl_list(request: acl.ListAclRulesRequest) -> None:
+    """Refuse to look for a subject that no rule can have."""
     if request.subject_kind:
         check_choice("subject_kind", request.subject_kind, acl.AclSubject)
     if request.subject:
         check_identity("subject", request.subject)
 
 
-def _check_blacklist_list(request: blacklist.ListBlacklistEntriesRequest) -> None:
+def check_blacklist_list(request: blacklist.ListBlacklistEntriesRequest) -> None:
+    """Refuse to look for a subject that no entry can have."""
     if request.kind:
         check_choice("kind", request.kind, blacklist.BlacklistKind)
     if request.subject:
         check_identity("subject", request.subject)
 
 
-def _check_rewrite_list(request: rewrite.ListRewriteRulesRequest) -> None:
+def check_rewrite_list(request: rewrite.ListRewriteRulesRequest) -> None:
+    """Refuse to look for an action that no rule can have."""
     if request.action:
         check_choice("action", request.action, rewrite.RewriteAction)
 
@@ -161,7 +164,7 @@ ACL_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_acl_rule,
-    keep=_check_acl_list,
+    check_list=check_acl_list,
     examples=(
         acl.AclRule(
             tenant="acme",
@@ -194,7 +197,7 @@ BLACKLIST_ENTRY: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_entry,
-    keep=_check_blacklist_list,
+    check_list=check_blacklist_list,
     changed=keep_deadline,
     verbs={
         "End": Verb(
@@ -229,7 +232,7 @@ REWRITE_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_rewrite_rule,
-    keep=_check_rewrite_list,
+    check_list=check_rewrite_list,
     examples=(
         rewrite.RewriteRule(
             tenant="acme",

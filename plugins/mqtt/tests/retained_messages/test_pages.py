@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, keys
 from quorate.plugin.resource import holding_of, reading
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
@@ -92,6 +92,7 @@ def test_a_token_of_another_tenant_gives_nothing_of_that(page: List) -> None:
     _, token = page(page_size=5)
 
     assert page("globex", page_token=token) == (["x"], b"")
+    assert page(page_token=keys.pack("hooli", "a")) == ([], b"")
     with pytest.raises(Invalid, match="page_token"):
         page(page_token=bytes([0xFF]) * 100)
 

@@ -336,11 +336,6 @@ class _Binder:
             if name.endswith(noun) and name != noun:
                 name = name.removesuffix(noun)
                 break
-        for verb in _READS:
-            # The end of a noun will do: `ListMembers` lists rows of SharedGroupMember.
-            rest = name.removeprefix(verb)
-            if rest != name and rest and plural(self._row.name).endswith(rest):
-                return verb
         return _ALIASES.get(name, name)
 
     def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:

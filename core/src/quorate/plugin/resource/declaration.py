@@ -108,8 +108,7 @@ class Resource(Generic[R]):
     #: Called before a row is written or deleted, with the row before and after, or None. It may
     #: complete the row, write what goes with it, and refuse by `Rejected` before it writes.
     changed: Callable[[Txn, R | None, R | None], None] | None = None
-    #: A request's further conditions: refuses by `Invalid` what no list can be asked for, and
-    #: returns what says whether a row is wanted, or None: then all are.
+    #: A request's further conditions: returns what says whether a row is wanted, or None.
     keep: Callable[[Any], Callable[[R], bool] | None] | None = None
     #: Rows for the conformance kit and the reference, of different keys.
     examples: tuple[R, ...] = ()
