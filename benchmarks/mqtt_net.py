@@ -99,7 +99,7 @@ class Net:
         """Create topics."""
 
         async def ask(some: Sequence[str]) -> BatchReply:
-            return await self.mqtt.topics.create_many(
+            return await self.mqtt.topics.create(
                 Topic(tenant=TENANT, name=name, partitions=1, replication=1) for name in some
             )
 

@@ -33,9 +33,7 @@ from quorate.testing.cluster import Cluster
 from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_DISCONNECTED,
     DisconnectSession,
-    ListSessionsRequest,
 )
-from quorate_mqtt.v1.topics_pb2 import ListTopicsRequest
 
 #: It is told how far something has come when this part of it is done.
 STEPS: Final = 10
@@ -285,7 +283,7 @@ async def counted_sessions(net: Net) -> int:
 async def listed_topics(net: Net) -> int:
     """Count the topics that the list yields."""
     count = 0
-    async for _ in net.mqtt.topics.list(ListTopicsRequest(tenant=TENANT, page_size=PAGE)):
+    async for _ in net.mqtt.topics.list(tenant=TENANT, page_size=PAGE):
         count += 1
     return count
 
@@ -385,14 +383,14 @@ async def all_expired(net: Net, took: Sequence[float]) -> None:
 
 async def waiting(net: Net, at: str) -> str | None:
     """Return a client from this one on whose session waits for its end."""
-    request = ListSessionsRequest(
+    waiting = net.mqtt.sessions.list(
         tenant=LEAVING,
         state=CONNECTION_STATE_DISCONNECTED,
         page_size=1,
         # The page goes on behind this key, and a text without its last letter is before the text.
         page_token=keys.pack(LEAVING, at[:-1]) if at else b"",
     )
-    async with aclosing(net.mqtt.sessions.list(request)) as found:
+    async with aclosing(waiting) as found:
         session = await anext(found, None)
     return None if session is None else session.client_id
 
@@ -400,7 +398,7 @@ async def waiting(net: Net, at: str) -> str | None:
 async def listed_sessions(net: Net, tenant: str) -> int:
     """Count the sessions of a tenant that the list yields."""
     count = 0
-    async for _ in net.mqtt.sessions.list(ListSessionsRequest(tenant=tenant, page_size=PAGE)):
+    async for _ in net.mqtt.sessions.list(tenant=tenant, page_size=PAGE):
         count += 1
     return count
 

@@ -65,7 +65,6 @@ from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 from quorate.v1.tenant_pb2 import Tenant
 from quorate_mqtt.v1.sessions_pb2 import (
-    ConnectSession,
     ConnectSessions,
     UpdateSession,
     UpdateSessions,
@@ -160,7 +159,7 @@ def applied(directory: Path | None, kind: str, requests: int) -> Cost:
             elif kind == "single":
                 commands.append(
                     [
-                        ConnectSession(broker=BROKERS[0], broker_epoch=1, connection=each)
+                        ConnectSessions(broker=BROKERS[0], broker_epoch=1, connections=[each])
                         for each in connects.connections
                     ]
                 )

@@ -40,7 +40,10 @@ MOST_LINES: Final = 14
 #: The headings, and the modules whose names stand below them.
 PARTS: Final = (
     ("What a plugin declares", ("declarations", "markers")),
-    ("Resources", ("resource/declaration", "resource/rows", "resource/tenants")),
+    (
+        "Resources",
+        ("resource/declaration", "resource/rows", "resource/tenants", "resource/handlers"),
+    ),
     ("What handlers and queries hold", ("transaction",)),
     ("What servicers and controllers hold", ("node",)),
     ("How to refuse", ("outcomes",)),

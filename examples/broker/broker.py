@@ -19,7 +19,6 @@ from quorate.plugin import keys
 from quorate.v1.cluster_pb2 import Broker as BrokerRow
 from quorate_mqtt.client import Access, AccessCache, Action, Mqtt
 from quorate_mqtt.topic_filters import group_of, matches, unshared
-from quorate_mqtt.v1.retained_messages_pb2 import ListRetainedMessagesRequest
 from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import (
     JoinSharedGroup,
@@ -27,7 +26,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     SharedGroup,
     SharedGroupMember,
 )
-from quorate_mqtt.v1.subscriptions_pb2 import ListSubscriptionsRequest, SetSubscription
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
 from quorate_mqtt.v1.wills_pb2 import Will
 
 TENANT: Final = "home"
@@ -180,9 +179,7 @@ class Broker:
         self._clients[client_id] = connection
         if earlier is not None:
             earlier.close()
-        kept = self._mqtt.subscriptions.list(
-            ListSubscriptionsRequest(tenant=TENANT, client_id=client_id)
-        )
+        kept = self._mqtt.subscriptions.list(tenant=TENANT, client_id=client_id)
         async for subscription in kept:
             connection.filters.add(subscription.filter)
             await self._join(client_id, subscription.filter)
@@ -202,8 +199,8 @@ class Broker:
         connection.filters.add(topic_filter)
         await self._join(connection.client_id, topic_filter)
         if not group_of(topic_filter):
-            request = ListRetainedMessagesRequest(tenant=TENANT, topic_filter=topic_filter)
-            async for message in self._mqtt.retained_messages.list(request):
+            kept = self._mqtt.retained_messages.list(tenant=TENANT, topic_filter=topic_filter)
+            async for message in kept:
                 connection.say({"topic": message.topic, "payload": message.payload.decode()})
         return {"filter": topic_filter}
 

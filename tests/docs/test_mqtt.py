@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quorate.cli.records import group_of
 from quorate.client import AsyncClient, Client, connect
+from quorate.plugin.checking import LONGEST_NAME
 from quorate.testing.cluster import Cluster
+from quorate.testing.installed import catalog_of
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_mqtt import plugin
 from quorate_mqtt.cli import mqtt as command
 from quorate_mqtt.client import Mqtt, SyncMqtt
-from quorate_mqtt.names import LONGEST_IDENTITY, LONGEST_NAME, LONGEST_TOPIC
+from quorate_mqtt.names import LONGEST_IDENTITY, LONGEST_TOPIC
+from quorate_mqtt.resources import RESOURCES
 from quorate_mqtt.session_shares.families import LIMIT as SESSIONS
-from quorate_mqtt.topics.families import LIMIT as TOPICS
+from quorate_mqtt.topics.resource import LIMIT as TOPICS
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
-from quorate_mqtt.v1.wills_pb2 import ListWillDeliveriesRequest, Will
+from quorate_mqtt.v1.wills_pb2 import Will
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "mqtt.md"
@@ -123,20 +126,20 @@ async def test_a_will_is_published_and_acknowledged(cluster: Cluster) -> None:
         generation = await connected(q, "bell", epoch, Will(topic="bells", payload=b"lost"))
         await Mqtt(q).sessions.disconnect("acme", "bell", generation)
         assert await published.get() == ("bells", b"lost")
-        waiting = ListWillDeliveriesRequest(tenant="acme")
-        while [each async for each in Mqtt(q).wills.deliveries(waiting)]:
+        while [each async for each in Mqtt(q).wills.deliveries(tenant="acme")]:
             await asyncio.sleep(0.01)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
 
 
 def test_the_families_and_services_are_those_that_are_told() -> None:
+    declared = catalog_of(["cluster", "mqtt", "tenant"]).declared["mqtt"]
     rows = {
         (family.name, family.row.DESCRIPTOR.name)
-        for family in plugin.quorate_column_families()
+        for family in declared.families
         if family.row is not None
     }
-    services = {each.full_name.rpartition(".")[2] for each in plugin.quorate_grpc_services()}
+    services = {each.full_name.rpartition(".")[2] for each in declared.services}
 
     assert set(re.findall(r"`(mqtt\.\w+)`, `(\w+)` \|", TEXT)) == rows
     assert set(re.findall(r"`(\w+Service)`", TEXT)) == services
@@ -186,6 +189,7 @@ def public(kind: type) -> set[str]:
 
 
 def test_the_command_line_has_what_is_told() -> None:
+    whole: Any = group_of("mqtt", [each for each in RESOURCES if each.cli], command)
     [told] = re.findall(r"^`quorate mqtt` has (.+?)\. `quorate", TEXT, re.MULTILINE | re.DOTALL)
 
-    assert re.findall(r"`([\w-]+)`", told) == sorted(command.commands)
+    assert re.findall(r"`([\w-]+)`", told) == sorted(whole.commands)

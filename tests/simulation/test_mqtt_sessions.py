@@ -29,11 +29,10 @@ from quorate_mqtt.duties.queries import find_duties
 from quorate_mqtt.session_shares.families import TALLIES
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.connecting import Arrivals
-from quorate_mqtt.sessions.families import CONNECTIONS, SESSIONS
+from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.rows import kept_of
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties, HandOverDuties
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
@@ -49,7 +48,6 @@ from quorate_mqtt.v1.sessions_pb2 import (
 )
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription, SetSubscriptions
 from quorate_mqtt.v1.wills_pb2 import Will, WillDelivery
-from quorate_mqtt.wills.families import DELIVERIES, WILLS, delivery_key
 
 TENANT: Final = "acme"
 BROKERS: Final = {"north": 1, "south": 2}
@@ -223,7 +221,7 @@ def load(seed: int) -> list[Message]:
         if rng.random() < 0.3:
             log.append(DisconnectOrphans(keys=[client_shard(TENANT, each) for each in CLIENTS]))
             at_all = [
-                Duty(broker_epoch=1, family=DELIVERIES, key=delivery_key(TENANT, each, 1))
+                Duty(broker_epoch=1, family=DELIVERIES, key=keys.pack(TENANT, each, 1))
                 for each in CLIENTS
             ]
             log.append(HandOverDuties(duties=at_all))
@@ -332,7 +330,7 @@ def test_what_sessions_promise_holds_in_fifty_seeds(catalog: Catalog) -> None:
 
 
 def keep_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "delete_all", lambda txn, client: None)
+    monkeypatch.setattr(ending, "delete_subscriptions", lambda txn, client: None)
 
 
 def forget_who_left(monkeypatch: pytest.MonkeyPatch) -> None:

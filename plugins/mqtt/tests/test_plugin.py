@@ -11,7 +11,7 @@ FAMILIES = {
     "mqtt.blacklist_entries",
     "mqtt.retained_messages",
     "mqtt.rewrite_rules",
-    "mqtt.topic_counts",
+    "mqtt.topics_of_tenants",
     "mqtt.topic_deletions",
     "mqtt.topics",
     "mqtt.user_credentials",
@@ -19,21 +19,21 @@ FAMILIES = {
 }
 
 
-def test_the_names_that_are_kept_for_ever() -> None:
-    families = {family.name for family in plugin.quorate_column_families()}
+def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
+    families = {family.name for family in catalog.declared["mqtt"].families}
 
     assert [group.name for group in plugin.quorate_raft_groups()] == ["mqtt"]
     assert families >= FAMILIES
 
 
-def test_every_family_of_rows_can_be_watched_but_hashes_and_counts() -> None:
+def test_every_family_of_rows_can_be_watched_but_hashes_and_counts(catalog: Catalog) -> None:
     private = {
         family.name
-        for family in plugin.quorate_column_families()
+        for family in catalog.declared["mqtt"].families
         if family.name in FAMILIES and family.row is None
     }
 
-    assert private == {"mqtt.user_credentials", "mqtt.topic_counts"}
+    assert private == {"mqtt.user_credentials", "mqtt.topics_of_tenants"}
 
 
 def test_no_stored_row_has_a_map(catalog: Catalog) -> None:
@@ -49,14 +49,17 @@ def test_other_plugins_take_part_through_the_extension_points(catalog: Catalog) 
     assert "mqtt" in catalog.extensions["tenant.cascades"]
 
 
-def test_what_timers_controllers_and_services_alone_propose_is_not_public() -> None:
-    public = {command.message.__name__ for command in plugin.quorate_commands() if command.public}
+def test_what_timers_controllers_and_services_alone_propose_is_not_public(
+    catalog: Catalog,
+) -> None:
+    public = {
+        command.message.__name__ for command in catalog.declared["mqtt"].commands if command.public
+    }
 
     assert not public & {
-        "CreateUsersCommand",
-        "UpdateUsersCommand",
-        "MarkTopicsCommand",
-        "FinishTopicsCommand",
-        "EndBlacklistEntriesCommand",
-        "ExpireRetainedMessagesCommand",
+        "CreateUsers",
+        "UpdateUsers",
+        "FinishTopics",
+        "EndBlacklistEntries",
+        "ExpireRetainedMessages",
     }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from quorate_mqtt.client import SyncMqtt
+from quorate_mqtt.v1.topics_pb2 import GrowTopicRequest
 from quorate_offset.client import SyncOffsets
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def test_topics(
     load("mqtt.topics", TOPICS, rows, "topics")
 
     assert by_key(mine().collect(), 2) == by_key(rows, 2)
-    SyncMqtt(client).topics.grow(rows[8][0], rows[8][1], 99)
+    growth = GrowTopicRequest(tenant=rows[8][0], name=rows[8][1], partitions=99)
+    SyncMqtt(client).topics.do("Grow", growth)
     expected = by_key(rows, 2) | by_key([(*rows[8][:2], 99, *rows[8][3:])], 2)
     assert by_key(mine().collect(), 2) == expected
     one = mine().where("tenant = 'acme' and name = 'spark/8'")

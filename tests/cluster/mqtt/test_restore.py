@@ -13,7 +13,7 @@ from quorate.testing.cluster import Cluster
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_mqtt.v1.topics_pb2 import CreateTopicsCommand, Topic
+from quorate_mqtt.v1.topics_pb2 import CreateTopics, Topic
 
 TENANT = "acme"
 
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 def give(client: Client, name: str) -> Given:
     broker = client.execute(RegisterBroker(name=name, cluster_name="c", roles=["mqtt"]), Broker)
     wanted = Topic(tenant=TENANT, name=name, partitions=1, replication=1)
-    [made] = client.execute(CreateTopicsCommand(topics=[wanted]), BatchReply).replies
+    [made] = client.execute(CreateTopics(topics=[wanted]), BatchReply).replies
     topic = Topic.FromString(made)
     return Given(broker.epoch, topic.id, client.kv.put(name, b"").revision)
 

@@ -16,7 +16,7 @@ from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, KeyedSession, SessionConnect
-from quorate_mqtt.v1.wills_pb2 import KeyedWillDelivery, ListWillDeliveriesRequest, Will
+from quorate_mqtt.v1.wills_pb2 import KeyedWillDelivery, Will
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
@@ -63,7 +63,7 @@ async def test_a_will_outlives_everybody(tmp_path: Path, dies: str) -> None:
             assert published.delivery.will == WILL
             assert published.delivery.due_at_ms >= left.disconnected_at_ms + DELAY_S * 1_000
             # What is acknowledged is nobody's to publish any more.
-            waiting = mqtt.wills.deliveries(ListWillDeliveriesRequest(tenant="home"))
+            waiting = mqtt.wills.deliveries(tenant="home")
             assert [each async for each in waiting] == []
             assert await mqtt.wills.get("home", "lamp") is None
 

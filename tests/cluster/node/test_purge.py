@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
@@ -48,8 +49,8 @@ def fetched(client: Client) -> list[int]:
     return [each.offset for group in found.groups for each in group.offsets]
 
 
-def purge(cluster: Cluster) -> subprocess.CompletedProcess[str]:
-    command = ("plugin", "purge", "offset", "--yes", "--endpoints", cluster.endpoints)
+def purge(endpoints: str) -> subprocess.CompletedProcess[str]:
+    command = ("plugin", "purge", "offset", "--yes", "--endpoints", endpoints)
     return subprocess.run(
         [sys.executable, "-m", "quorate.cli", *command],
         capture_output=True,
@@ -88,6 +89,17 @@ def level(*nodes: NodeProcess) -> bool | None:
     return (None not in reports and len(applied) == 1) or None
 
 
+@contextmanager
+def used(directory: Path) -> Iterator[Cluster]:
+    """Run a cluster that keeps one offset."""
+    with Cluster(directory, plugins=["offset"], settings={"timing": TIMING}) as cluster:
+        cluster.ready()
+        with Client(cluster.endpoints) as client:
+            client.execute(CreateTenant(name="acme"), Tenant)
+            until(lambda: not commit(client, 7).refusals or None)
+        yield cluster
+
+
 def rows(node: NodeProcess, shard: str) -> dict[str, dict[bytes, bytes]]:
     """Return what a node that was stopped holds of a shard, but for how far it has come."""
     data = ShardData.open(DiskHome(node.directory / "shards" / shard), ())
@@ -99,15 +111,11 @@ def rows(node: NodeProcess, shard: str) -> dict[str, dict[bytes, bytes]]:
 
 
 def test_a_retired_plugin_is_purged_from_every_replica(tmp_path: Path) -> None:
-    with Cluster(tmp_path, plugins=["offset"], settings={"timing": TIMING}) as cluster:
-        cluster.ready()
+    with used(tmp_path) as cluster:
         first, second, third = cluster.nodes.values()
-        with Client(cluster.endpoints) as client:
-            client.execute(CreateTenant(name="acme"), Tenant)
-            until(lambda: not commit(client, 7).refusals or None)
         for node, serving in ((first, "node2, node3;"), (second, "node3;")):
             retire(node)
-            done = purge(cluster)
+            done = purge(cluster.endpoints)
             assert done.returncode != 0
             assert f"plugin offset is served by {serving}" in done.stderr
             assert "nothing was deleted" in done.stderr
@@ -115,11 +123,11 @@ def test_a_retired_plugin_is_purged_from_every_replica(tmp_path: Path) -> None:
         until(lambda: level(first, second, third))
         third.kill()
 
-        done = purge(cluster)
+        done = purge(cluster.endpoints)
         assert done.returncode == 0, done.stderr
         [shown] = SHOWN.findall(PAGE.read_text())
         assert done.stdout == shown
-        assert "deleted 0 rows of offset" in purge(cluster).stdout
+        assert "deleted 0 rows of offset" in purge(cluster.endpoints).stdout
 
         # Nobody needs to name it any more, and who was down hears of it.
         until(lambda: level(first, second))
@@ -146,3 +154,31 @@ def test_a_retired_plugin_is_purged_from_every_replica(tmp_path: Path) -> None:
             assert fetched(client) == []
             until(lambda: not commit(client, 9).refusals or None)
             assert fetched(client) == [9]
+
+
+def test_a_purge_goes_on_where_its_node_was_killed(tmp_path: Path) -> None:
+    with used(tmp_path) as cluster:
+        first, *others = cluster.nodes.values()
+        for node in cluster.nodes.values():
+            assert node.stop() == 0
+            configure(node, retired=["offset"])
+        first.failpoint = "purge.step"
+        for node in cluster.nodes.values():
+            node.start()
+        cluster.ready()
+
+        assert purge(first.address).returncode != 0
+        first.wait()
+        done = purge(",".join(node.address for node in others))
+        assert done.returncode == 0, done.stderr
+        assert "deleted 2 rows of offset in 2 families; nothing is left" in done.stdout
+
+        first.failpoint = ""
+        first.start()
+        cluster.ready()
+        until(lambda: level(first, *others))
+        for node in cluster.nodes.values():
+            node.stop()
+        held = [rows(node, "offset/0") for node in cluster.nodes.values()]
+        assert held[0] == held[1] == held[2]
+        assert not [family for family in held[0] if family.startswith("offset.")]

@@ -13,11 +13,11 @@ from quorate_mqtt.v1.acl_rules_pb2 import (
     ACL_SUBJECT_USER,
     AclRule,
     AclRuleRequest,
-    CreateAclRulesCommand,
-    DeleteAclRulesCommand,
+    CreateAclRules,
+    DeleteAclRules,
     ListAclRulesRequest,
-    PutAclRulesCommand,
-    UpdateAclRulesCommand,
+    PutAclRules,
+    UpdateAclRules,
 )
 from quorate_mqtt.v1.authorisation_pb2 import (
     ACCESS_ACTION_CONNECT,
@@ -27,40 +27,40 @@ from quorate_mqtt.v1.authorisation_pb2 import (
 from quorate_mqtt.v1.auto_subscriptions_pb2 import (
     AutoSubscription,
     AutoSubscriptionRequest,
-    CreateAutoSubscriptionsCommand,
-    DeleteAutoSubscriptionsCommand,
+    CreateAutoSubscriptions,
+    DeleteAutoSubscriptions,
     ListAutoSubscriptionsRequest,
-    PutAutoSubscriptionsCommand,
-    UpdateAutoSubscriptionsCommand,
+    PutAutoSubscriptions,
+    UpdateAutoSubscriptions,
 )
 from quorate_mqtt.v1.blacklist_pb2 import (
     BLACKLIST_KIND_USER,
     BlacklistEntry,
     BlacklistEntryRequest,
-    CreateBlacklistEntriesCommand,
-    DeleteBlacklistEntriesCommand,
+    CreateBlacklistEntries,
+    DeleteBlacklistEntries,
     ListBlacklistEntriesRequest,
-    PutBlacklistEntriesCommand,
-    UpdateBlacklistEntriesCommand,
+    PutBlacklistEntries,
+    UpdateBlacklistEntries,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
+    DeleteRetainedMessages,
     GetRetainedMessagesRequest,
     ListRetainedMessagesRequest,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedName,
 )
 from quorate_mqtt.v1.rewrite_rules_pb2 import (
     REWRITE_ACTION_ALL,
-    CreateRewriteRulesCommand,
-    DeleteRewriteRulesCommand,
+    CreateRewriteRules,
+    DeleteRewriteRules,
     ListRewriteRulesRequest,
-    PutRewriteRulesCommand,
+    PutRewriteRules,
     RewriteRule,
     RewriteRuleRequest,
-    UpdateRewriteRulesCommand,
+    UpdateRewriteRules,
 )
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSession,
@@ -106,25 +106,26 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
 )
 from quorate_mqtt.v1.topics_pb2 import (
     CreateTopicRequest,
-    CreateTopicsCommand,
-    DeleteTopicsRequest,
+    CreateTopics,
+    DeleteTopic,
+    DeleteTopics,
     GetTopicsRequest,
     GrowTopicRequest,
-    GrowTopicsCommand,
+    GrowTopics,
     ListTopicsRequest,
-    PutTopicsCommand,
+    PutTopics,
     Topic,
     TopicConfig,
     TopicName,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 from quorate_mqtt.v1.users_pb2 import (
     AuthenticateRequest,
     AuthenticateUsersRequest,
     CreateUserRequest,
     CreateUsersRequest,
-    DeleteUsersCommand,
+    DeleteUsers,
     ListUsersRequest,
     UpdateUserRequest,
     UpdateUsersRequest,
@@ -262,12 +263,12 @@ ACL_RULE: Final = AclRule(
     permission=ACL_PERMISSION_ALLOW,
 )
 ACL_RULES: Final = {
-    **named(DeleteAclRulesCommand),
+    **named(DeleteAclRules),
     **written(
         AclRuleRequest,
-        CreateAclRulesCommand,
-        UpdateAclRulesCommand,
-        PutAclRulesCommand,
+        CreateAclRules,
+        UpdateAclRules,
+        PutAclRules,
         "rules",
         ACL_RULE,
         subject_kind=77,
@@ -282,12 +283,12 @@ ACL_RULES: Final = {
 
 AUTO_SUBSCRIPTION: Final = AutoSubscription(tenant="t", name="n", topic="o")
 AUTO_SUBSCRIPTIONS: Final = {
-    **named(DeleteAutoSubscriptionsCommand),
+    **named(DeleteAutoSubscriptions),
     **written(
         AutoSubscriptionRequest,
-        CreateAutoSubscriptionsCommand,
-        UpdateAutoSubscriptionsCommand,
-        PutAutoSubscriptionsCommand,
+        CreateAutoSubscriptions,
+        UpdateAutoSubscriptions,
+        PutAutoSubscriptions,
         "subscriptions",
         AUTO_SUBSCRIPTION,
         topic="a+",
@@ -299,12 +300,12 @@ AUTO_SUBSCRIPTIONS: Final = {
 
 ENTRY: Final = BlacklistEntry(tenant="t", name="n", kind=BLACKLIST_KIND_USER, subject="u")
 BLACKLIST: Final = {
-    **named(DeleteBlacklistEntriesCommand),
+    **named(DeleteBlacklistEntries),
     **written(
         BlacklistEntryRequest,
-        CreateBlacklistEntriesCommand,
-        UpdateBlacklistEntriesCommand,
-        PutBlacklistEntriesCommand,
+        CreateBlacklistEntries,
+        UpdateBlacklistEntries,
+        PutBlacklistEntries,
         "entries",
         ENTRY,
         kind=77,
@@ -322,12 +323,12 @@ REWRITE_RULE: Final = RewriteRule(
     expression="o",
 )
 REWRITE_RULES: Final = {
-    **named(DeleteRewriteRulesCommand),
+    **named(DeleteRewriteRules),
     **written(
         RewriteRuleRequest,
-        CreateRewriteRulesCommand,
-        UpdateRewriteRulesCommand,
-        PutRewriteRulesCommand,
+        CreateRewriteRules,
+        UpdateRewriteRules,
+        PutRewriteRules,
         "rules",
         REWRITE_RULE,
         action=77,
@@ -342,7 +343,7 @@ LOGIN: Final = AuthenticateRequest(tenant="t", name="u", password=b"p")
 USER: Final = CreateUserRequest(tenant="t", name="u", password=b"p")
 CHANGED_USER: Final = UpdateUserRequest(tenant="t", name="u")
 USERS: Final = {
-    **named(DeleteUsersCommand),
+    **named(DeleteUsers),
     "Create": Row(
         empty="tenant",
         large=(
@@ -429,8 +430,8 @@ TOPICS: Final = {
     ),
     "CreateBatch": Row(
         empty=None,
-        large=((CreateTopicsCommand(topics=[TOPIC] * MANY), "topics"),),
-        wrong=((CreateTopicsCommand(topics=[Topic()]), InPlace("topics[0].tenant")),),
+        large=((CreateTopics(topics=[TOPIC] * MANY), "topics"),),
+        wrong=((CreateTopics(topics=[Topic()]), InPlace("topics[0].tenant")),),
     ),
     "Put": Row(
         empty="topic.tenant",
@@ -454,8 +455,8 @@ TOPICS: Final = {
     ),
     "PutBatch": Row(
         empty=None,
-        large=((PutTopicsCommand(topics=[TOPIC] * MANY), "topics"),),
-        wrong=((PutTopicsCommand(topics=[Topic()]), InPlace("topics[0].tenant")),),
+        large=((PutTopics(topics=[TOPIC] * MANY), "topics"),),
+        wrong=((PutTopics(topics=[Topic()]), InPlace("topics[0].tenant")),),
     ),
     "Update": Row(
         empty="tenant",
@@ -470,8 +471,8 @@ TOPICS: Final = {
     ),
     "UpdateBatch": Row(
         empty=None,
-        large=((UpdateTopicsCommand(topics=[CHANGED_TOPIC] * MANY), "topics"),),
-        wrong=((UpdateTopicsCommand(topics=[UpdateTopicRequest()]), InPlace("topics[0].tenant")),),
+        large=((UpdateTopics(topics=[CHANGED_TOPIC] * MANY), "topics"),),
+        wrong=((UpdateTopics(topics=[UpdateTopicRequest()]), InPlace("topics[0].tenant")),),
     ),
     "Grow": Row(
         empty="tenant",
@@ -480,18 +481,18 @@ TOPICS: Final = {
     ),
     "GrowBatch": Row(
         empty=None,
-        large=((GrowTopicsCommand(topics=[GROWN] * MANY), "topics"),),
-        wrong=((GrowTopicsCommand(topics=[GrowTopicRequest()]), InPlace("topics[0].tenant")),),
+        large=((GrowTopics(topics=[GROWN] * MANY), "topics"),),
+        wrong=((GrowTopics(topics=[GrowTopicRequest()]), InPlace("topics[0].tenant")),),
     ),
     "Delete": Row(
         empty="tenant",
-        large=((TopicName(tenant="t", name=TEXT), "name"),),
-        wrong=((TopicName(tenant="t", name="#"), "name"),),
+        large=((DeleteTopic(tenant="t", name=TEXT), "name"),),
+        wrong=((DeleteTopic(tenant="t", name="#"), "name"),),
     ),
     "DeleteBatch": Row(
         empty=None,
-        large=((DeleteTopicsRequest(topics=[TOPIC_NAME] * MANY), "topics"),),
-        wrong=((DeleteTopicsRequest(topics=[TopicName()]), InPlace("topics[0].tenant")),),
+        large=((DeleteTopics(topics=[DeleteTopic(tenant="t", name="o")] * MANY), "topics"),),
+        wrong=((DeleteTopics(topics=[DeleteTopic()]), InPlace("topics[0].tenant")),),
     ),
     "Get": Row(
         empty="tenant",
@@ -523,10 +524,10 @@ RETAINED_MESSAGES: Final = {
     ),
     "PutBatch": Row(
         empty=None,
-        large=((PutRetainedMessagesCommand(messages=[MESSAGE] * MANY), "messages"),),
+        large=((PutRetainedMessages(messages=[MESSAGE] * MANY), "messages"),),
         wrong=(
             (
-                PutRetainedMessagesCommand(messages=[like(MESSAGE, topic="#")]),
+                PutRetainedMessages(messages=[like(MESSAGE, topic="#")]),
                 InPlace("messages[0].topic"),
             ),
         ),
@@ -538,10 +539,8 @@ RETAINED_MESSAGES: Final = {
     ),
     "DeleteBatch": Row(
         empty=None,
-        large=((DeleteRetainedMessagesCommand(names=[RETAINED] * MANY), "names"),),
-        wrong=(
-            (DeleteRetainedMessagesCommand(names=[RetainedName()]), InPlace("names[0].tenant")),
-        ),
+        large=((DeleteRetainedMessages(names=[RETAINED] * MANY), "names"),),
+        wrong=((DeleteRetainedMessages(names=[RetainedName()]), InPlace("names[0].tenant")),),
     ),
     "Get": Row(
         empty="tenant",
@@ -572,13 +571,13 @@ SESSION_LIST: Final = Row(
     empty=None,
     large=(
         (ListSessionsRequest(tenant=TEXT), "tenant"),
-        (ListSessionsRequest(tenant="t", client_prefix=TEXT), "client_prefix"),
+        (ListSessionsRequest(tenant="t", prefix=TEXT), "prefix"),
         (ListSessionsRequest(broker=TEXT), "broker"),
         (ListSessionsRequest(page_size=1_001), "page_size"),
         (ListSessionsRequest(page_token=TOKEN), "page_token"),
     ),
     wrong=(
-        (ListSessionsRequest(client_prefix="c"), "client_prefix"),
+        (ListSessionsRequest(prefix="c"), "prefix"),
         (like(ListSessionsRequest(), state=77), "state"),
     ),
 )

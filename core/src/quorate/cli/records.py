@@ -45,8 +45,8 @@ def group_of(
 ) -> click.Command:
     """Return the group of a plugin with a group for each resource, unless it has one by then.
 
-    What a plugin brings itself stays. The commands of a resource that is named like its plugin
-    stand in the plugin's group, too.
+    What a plugin brings itself stays, and is completed where it is the group of a resource. The
+    commands of a resource that is named like its plugin stand in the plugin's group, too.
     """
     group = click.Group(plugin, help=f"See and change what {plugin} keeps.")
     if into is not None:
@@ -55,14 +55,16 @@ def group_of(
         group = into
     for resource in resources:
         noun = resource.family.partition(".")[2].replace("_", "-")
-        own = click.Group(noun, help=_help(resource))
+        own = group.commands.get(noun) or click.Group(noun, help=_help(resource))
+        if not isinstance(own, click.Group):
+            continue
         named_alike = noun in (plugin, f"{plugin}s")
         for command in _commands(bind(resource)):
-            own.add_command(command)
+            if command.name not in own.commands:
+                own.add_command(command)
             if named_alike and command.name not in group.commands:
                 group.add_command(command)
-        if noun not in group.commands:
-            group.add_command(own)
+        group.add_command(own)
     return group
 
 
@@ -81,13 +83,20 @@ def _commands(binding: Binding) -> Iterator[click.Command]:
             continue
         if verb == "Delete":
             yield _delete(binding)
-        elif write.item is not None:
+        elif write.item is not None and not _says_more(write):
             yield _change(binding, write)
+
+
+def _says_more(write: Write) -> bool:
+    """Tell whether a command says more than its items: options could not."""
+    names = {each.name for each in write.command.DESCRIPTOR.fields}
+    return bool(names - {write.field, UPDATE_MASK, MISSING_OK})
 
 
 def _list(binding: Binding) -> click.Command:
     [read, *_] = binding.reads["List"]
-    leading = binding.resource.key[:-1]
+    known = read.request.DESCRIPTOR.fields_by_name
+    leading = [name for name in binding.resource.key[:-1] if name in known]
     fields = [
         each
         for each in read.request.DESCRIPTOR.fields
@@ -315,6 +324,8 @@ def _word(enum: Any, number: int) -> str:
 
 
 def _type(field: Any) -> click.ParamType[Any]:
+    if field is None:
+        return click.STRING
     if field.enum_type is not None:
         return click.Choice(list(words_of(field.enum_type)))
     if field.cpp_type in _RANGES:
@@ -339,9 +350,10 @@ def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
 
 
 def _key_arguments(binding: Binding) -> list[click.Parameter]:
-    fields = binding.resource.row.DESCRIPTOR.fields_by_name
+    fields = dict(binding.resource.row.DESCRIPTOR.fields_by_name)
+    fields |= binding.keyed.DESCRIPTOR.fields_by_name
     return [
-        click.Argument([name], metavar=name.upper(), type=_type(fields[name]))
+        click.Argument([name], metavar=name.upper(), type=_type(fields.get(name)))
         for name in binding.resource.key
     ]
 

@@ -37,8 +37,9 @@ R = TypeVar("R", bound=Message)
 
 #: One part of a key, or all of them in their order.
 Key = str | int | tuple[str | int, ...]
-#: The most items of one command.
+#: The most items, and bytes of them, of one command.
 _AT_ONCE: Final = 1_000
+_BYTES_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +138,16 @@ class Records(Generic[R]):
         /,
         *,
         mask: FieldMask | None = None,
+        like: Message | None = None,
         timeout_s: float | None = None,
     ) -> Any:
-        """Carry out any verb of the resource with one item or many."""
+        """Carry out any verb of the resource with one item or many.
+
+        `like` is a command with what it says beside its items.
+        """
         write = self._write(verb)
         one = isinstance(items, Message | str | bytes)
         given = [self._item(write, each, mask) for each in ([items] if one else items)]
-        like = None
         if mask is not None and write.masked:
             like = write.command(update_mask=mask)
         return await self._send(write, given, like, not one, timeout_s)
@@ -249,17 +253,21 @@ class Records(Generic[R]):
 
     def _named(self, kind: type[Message] | None, key: Any) -> Any:
         """Return what names a row by its key, or by the row itself."""
-        names = self._resource.key
-        if isinstance(key, Message):
-            key = attrgetter(*names)(key) if len(names) > 1 else getattr(key, names[0])
-        parts = key if isinstance(key, tuple) else (key,)
-        if len(parts) != len(names):
-            raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
+        parts = self._parts(key)
         if kind is None:
             return parts[0]
         holder = self._binding.holder_in(kind.DESCRIPTOR)
         fields: dict[str, Any] = dict(zip(self._binding.parts, parts, strict=True))
         return kind(**{holder: fields} if holder else fields)
+
+    def _parts(self, key: Any) -> tuple[Any, ...]:
+        names = self._resource.key
+        if isinstance(key, Message):
+            return tuple(attrgetter(name)(key) for name in names)
+        parts = key if isinstance(key, tuple) else (key,)
+        if len(parts) != len(names):
+            raise InvalidError("key", f"is {', '.join(names)}, not {len(parts)} parts")
+        return parts
 
     async def _send(
         self,
@@ -269,10 +277,9 @@ class Records(Generic[R]):
         many: bool,
         timeout_s: float | None,
     ) -> Any:
-        parts = [
-            write.of(items[first : first + _AT_ONCE], like)
-            for first in range(0, len(items) or 1, _AT_ONCE)
-        ]
+        if many and not items:
+            return BatchReply()
+        parts = [write.of(part, like) for part in _parts(items)]
         by_hand = write.spec.by_hand
         single = next((name for name, holder in write.singles.items() if not holder), None)
         if by_hand and single is not None and not many:
@@ -300,7 +307,8 @@ class Records(Generic[R]):
             return reply
         for refusal in reply.refusals:
             raise RejectedError(refusal.code, refusal.message)
-        return self._answer.FromString(reply.replies[0]) if any(reply.replies) else None
+        answered = write.spec.reply or self._answer
+        return answered.FromString(reply.replies[0]) if any(reply.replies) else None
 
     async def _get_one(self, read: Read, key: Any, stale: bool, timeout_s: float | None) -> Any:
         request = self._named(read.request, key)
@@ -318,9 +326,7 @@ class Records(Generic[R]):
         if not self._resource.shard_by:
             shard_key = self._resource.shard_key
         elif key is not None:
-            shard_key = self._binding.shard_of(
-                self._binding.key_of(self._named(self._resource.row, key))
-            )
+            shard_key = self._binding.shard_of(keys.pack(*self._parts(key)))
         return await self._q.call(
             self._service + read.method,
             request,
@@ -350,10 +356,10 @@ class Records(Generic[R]):
         row_of = self._row_of
         by_key = {self._binding.key_of(row_of(each)): each for each in rows}
         for each in wanted:
-            yield by_key.get(self._binding.key_of(self._named(self._resource.row, each)))
+            yield by_key.get(keys.pack(*self._parts(each)))
 
     def _row_of(self, answer: Any) -> Any:
-        if self._resource.answer is None:
+        if self._binding.keyed is self._answer:
             return answer
         kind = self._resource.row.DESCRIPTOR
         return next(value for field, value in answer.ListFields() if field.message_type is kind)
@@ -385,6 +391,18 @@ def _set_stale(request: Any, stale: bool) -> None:
         if "stale" not in request.DESCRIPTOR.fields_by_name:
             raise InvalidError("stale", "there is no such read")
         request.stale = True
+
+
+def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield the items in parts that a shard takes at once."""
+    first = size = 0
+    for position, item in enumerate(items):
+        more = item.ByteSize() if isinstance(item, Message) else len(item)
+        size += more
+        if position > first and (position - first == _AT_ONCE or size > _BYTES_AT_ONCE):
+            yield items[first:position]
+            first, size = position, more
+    yield items[first:]
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

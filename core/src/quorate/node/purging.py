@@ -13,6 +13,7 @@ from quorate.apply.control import METADATA
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
+from quorate.observe.failpoints import failpoint
 from quorate.plugin import Rejected, Stub
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -93,5 +94,7 @@ class Purging:
             found = control_pb2.PurgePluginReply.FromString(answer.reply)
             if not found.family:
                 return
+            if not count_only:
+                failpoint("purge.step")
             yield admin_pb2.PurgedRows(shard=str(shard), family=found.family, rows=found.rows)
             step.after_family, step.after_key = found.family, found.last_key

@@ -57,6 +57,7 @@ from quorate.plugin.resource import (
     Verb,
     find_row,
     get_row,
+    remove_row,
     write_row,
 )
 from quorate.plugin.services import Stub, generic_handler
@@ -134,6 +135,7 @@ __all__ = [
     "read_range",
     "read_spliced",
     "read_values",
+    "remove_row",
     "sift",
     "still_due",
     "updated",

@@ -231,24 +231,26 @@ def test_bad_input_is_refused_with_its_field_and_not_logged(
     assert node.proposals == []
 
 
-def test_every_method_has_its_bad_input() -> None:
-    # What is wrong in a batch is refused in its place.
-    batches = {RegisterBrokers, UnregisterBrokers, SendHeartbeats}
-    assert {type(request) for request, _ in BAD} | batches == set(METHODS)
-
-
 LARGE = broker("ben", labels={f"l{n}": "v" * 200 for n in range(50)})
+IN_PLACE: list[tuple[Message, str]] = [
+    (RegisterBrokers(brokers=[broker("ada"), RegisterBroker()]), "brokers[1].name"),
+    (RegisterBrokers(brokers=[broker("ada"), LARGE]), "brokers[1]"),
+    (UnregisterBrokers(brokers=[UnregisterBroker(name="ada")]), "brokers[0].epoch"),
+    (SendHeartbeats(heartbeats=[SendHeartbeat(name=LONG, epoch=1)]), "heartbeats[0].name"),
+]
 
 
-@pytest.mark.parametrize(
-    ("request_", "field"),
-    [
-        (RegisterBrokers(brokers=[broker("ada"), RegisterBroker()]), "brokers[1].name"),
-        (RegisterBrokers(brokers=[broker("ada"), LARGE]), "brokers[1]"),
-        (UnregisterBrokers(brokers=[UnregisterBroker(name="ada")]), "brokers[0].epoch"),
-        (SendHeartbeats(heartbeats=[SendHeartbeat(name=LONG, epoch=1)]), "heartbeats[0].name"),
-    ],
-)
+def test_every_method_has_its_bad_input() -> None:
+    assert {type(request) for request, _ in (*BAD, *IN_PLACE)} == set(METHODS)
+
+
+@pytest.mark.parametrize("empty", [RegisterBrokers(), UnregisterBrokers(), SendHeartbeats()])
+def test_a_batch_of_nothing_changes_nothing(service: Any, node: MemoryNode, empty: Message) -> None:
+    assert not call(service, empty).refusals
+    assert node.events == []
+
+
+@pytest.mark.parametrize(("request_", "field"), IN_PLACE)
 def test_what_is_wrong_with_an_item_is_said_in_its_place(
     service: Any, request_: Any, field: str
 ) -> None:

@@ -4,11 +4,13 @@ A copy may lag behind, and never goes back: a registration that it has shown, an
 ended.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from quorate.plugin import Reader, Rejected, keys, read_range
+from google.protobuf.message import Message
+from quorate.plugin import Reader, Rejected, Txn, answer_each, keys, read_range
+from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
 #: The mirrored family: whoever reads it names it in the `reads` of its route.
@@ -71,3 +73,15 @@ class Roster:
         if self._brokers is None:
             self._brokers = list(registered(self._reader))
         return self._brokers
+
+
+def with_roster(
+    field: str, apply: Callable[[Txn, Any, Roster], Message | None]
+) -> Callable[[Txn, Any], BatchReply]:
+    """Return what carries out the items of a command with one roster for all of them."""
+
+    def apply_all(txn: Txn, command: Any) -> BatchReply:
+        roster = Roster(txn)
+        return answer_each(txn, getattr(command, field), lambda txn, item: apply(txn, item, roster))
+
+    return apply_all

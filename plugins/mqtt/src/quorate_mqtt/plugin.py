@@ -5,11 +5,9 @@ from importlib import import_module
 from typing import Any
 
 from quorate.plugin import (
-    Cache,
     CliCommand,
     ColumnFamily,
     Command,
-    ConfigSection,
     Controller,
     DataRoute,
     Extension,
@@ -18,12 +16,28 @@ from quorate.plugin import (
     Metric,
     Query,
     RaftGroup,
+    Resource,
     Timer,
     hookimpl,
 )
 
-from quorate_mqtt.resources import RESOURCES
+from quorate_mqtt import resources
+from quorate_mqtt.activity import collecting, counts
+from quorate_mqtt.authorisation.service import AUTHORISATION, DECISIONS
+from quorate_mqtt.duties import controllers as duties, index
+from quorate_mqtt.retained_messages import RETAINED_EXPIRY
+from quorate_mqtt.rules import BLACKLIST_END
+from quorate_mqtt.session_shares import controllers as shares
+from quorate_mqtt.session_shares.families import FAMILIES as SHARES
+from quorate_mqtt.sessions import controllers as sessions
+from quorate_mqtt.sessions.families import CONNECTION_COUNTS
 from quorate_mqtt.shards import GROUP
+from quorate_mqtt.shared_groups.leading import LEADERSHIPS
+from quorate_mqtt.topics import deletion
+from quorate_mqtt.topics.resource import DELETIONS, FINALIZERS
+from quorate_mqtt.users.resource import CREDENTIALS
+from quorate_mqtt.users.service import LOGINS
+from quorate_mqtt.wills.resource import WILL_DELAY
 
 
 @hookimpl
@@ -33,47 +47,60 @@ def quorate_raft_groups() -> Sequence[RaftGroup]:
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return [family for resource in RESOURCES for family in resource.families]
+    return [
+        CREDENTIALS,
+        DELETIONS,
+        LEADERSHIPS,
+        CONNECTION_COUNTS,
+        index.FAMILY,
+        counts.FAMILY,
+        *SHARES,
+    ]
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return resources.RESOURCES
 
 
 @hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return [command for resource in RESOURCES for command in resource.commands]
+    return resources.COMMANDS
 
 
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [route for resource in RESOURCES for route in resource.routes]
+    return resources.ROUTES
 
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return [query for resource in RESOURCES for query in resource.queries]
-
-
-@hookimpl
-def quorate_caches() -> Sequence[Cache]:
-    return [cache for resource in RESOURCES for cache in resource.caches]
+    return resources.QUERIES
 
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [each for resource in RESOURCES for each in resource.controllers]
+    return [
+        BLACKLIST_END,
+        RETAINED_EXPIRY,
+        WILL_DELAY,
+        sessions.EXPIRY,
+        sessions.ORPHANS,
+        deletion.DELETION,
+        duties.HAND_OVER,
+        shares.SHARE_MOVING,
+        collecting.COLLECTING,
+    ]
 
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
-    return [metric for resource in RESOURCES for metric in resource.metrics]
+    return [LOGINS, DECISIONS, *collecting.METRICS]
 
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service for resource in RESOURCES for service in resource.services]
-
-
-@hookimpl
-def quorate_config_sections() -> Sequence[ConfigSection]:
-    return [section for resource in RESOURCES for section in resource.config]
+    return [AUTHORISATION]
 
 
 @hookimpl
@@ -89,4 +116,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [each for resource in RESOURCES for each in resource.extensions]
+    return [FINALIZERS, deletion.RETAINED]

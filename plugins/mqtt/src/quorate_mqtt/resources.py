@@ -1,43 +1,51 @@
-"""The resources of the plugin, each of which declares its part."""
+"""The resources of the plugin, and what it declares beside them."""
 
-from typing import Final
+from typing import Any, Final
 
-from quorate_mqtt.acl_rules.resource import RESOURCE as ACL_RULES
-from quorate_mqtt.activity.resource import RESOURCE as ACTIVITY
-from quorate_mqtt.authorisation.resource import RESOURCE as AUTHORISATION
-from quorate_mqtt.auto_subscriptions.resource import RESOURCE as AUTO_SUBSCRIPTIONS
-from quorate_mqtt.blacklist.resource import RESOURCE as BLACKLIST
-from quorate_mqtt.duties.resource import RESOURCE as DUTIES
-from quorate_mqtt.resource import Resource
-from quorate_mqtt.retained_messages.resource import RESOURCE as RETAINED_MESSAGES
-from quorate_mqtt.rewrite_rules.resource import RESOURCE as REWRITE_RULES
-from quorate_mqtt.rows.resource import RESOURCE as ROWS
-from quorate_mqtt.session_shares.resource import RESOURCE as SESSION_SHARES
-from quorate_mqtt.sessions.resource import RESOURCE as SESSIONS
-from quorate_mqtt.shared_groups.resource import RESOURCE as SHARED_GROUPS
-from quorate_mqtt.subscriptions.resource import RESOURCE as SUBSCRIPTIONS
-from quorate_mqtt.tenants.resource import resource as tenant_deletion
-from quorate_mqtt.topics.resource import RESOURCE as TOPICS
-from quorate_mqtt.users.resource import RESOURCE as USERS
-from quorate_mqtt.wills.resource import RESOURCE as WILLS
+from quorate.plugin import Resource
 
-_HOLDERS: Final[tuple[Resource, ...]] = (
-    ROWS,
-    TOPICS,
-    RETAINED_MESSAGES,
-    USERS,
-    ACL_RULES,
-    BLACKLIST,
-    AUTHORISATION,
-    REWRITE_RULES,
-    AUTO_SUBSCRIPTIONS,
-    SESSIONS,
-    SUBSCRIPTIONS,
-    WILLS,
-    SHARED_GROUPS,
-    DUTIES,
-    SESSION_SHARES,
-    ACTIVITY,
+from quorate_mqtt.activity import collecting
+from quorate_mqtt.authorisation.queries import CHECK_ACCESS
+from quorate_mqtt.duties import apply as handing_over
+from quorate_mqtt.duties.queries import FIND_DUTIES
+from quorate_mqtt.retained_messages import RETAINED_MESSAGE
+from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
+from quorate_mqtt.session_shares import resource as shares
+from quorate_mqtt.sessions import resource as sessions
+from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
+from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
+from quorate_mqtt.topics.deletion import FIND_DELETIONS
+from quorate_mqtt.topics.resource import TOPIC
+from quorate_mqtt.users.resource import FIND_LOGINS, USER
+from quorate_mqtt.wills.resource import WILL, WILL_DELIVERY
+
+RESOURCES: Final[tuple[Resource[Any], ...]] = (
+    USER,
+    ACL_RULE,
+    BLACKLIST_ENTRY,
+    REWRITE_RULE,
+    AUTO_SUBSCRIPTION,
+    TOPIC,
+    RETAINED_MESSAGE,
+    SHARED_GROUP,
+    SHARED_GROUP_MEMBER,
+    sessions.SESSION,
+    SUBSCRIPTION,
+    WILL,
+    WILL_DELIVERY,
 )
-
-RESOURCES: Final[tuple[Resource, ...]] = (*_HOLDERS, tenant_deletion(_HOLDERS))
+COMMANDS: Final = (
+    handing_over.HAND_OVER_DUTIES,
+    *shares.COMMANDS,
+    collecting.COLLECT_ACTIVITY,
+)
+ROUTES: Final = (handing_over.ROUTE, *shares.ROUTES, collecting.ROUTE)
+QUERIES: Final = (
+    CHECK_ACCESS,
+    FIND_LOGINS,
+    FIND_DELETIONS,
+    *sessions.QUERIES,
+    FIND_DUTIES,
+    *shares.QUERIES,
+    collecting.LIST_ACTIVITY,
+)

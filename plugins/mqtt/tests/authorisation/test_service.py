@@ -13,10 +13,10 @@ from quorate_mqtt.v1 import (
     authorisation_pb2 as messages,
     blacklist_pb2 as blacklist,
 )
-from quorate_mqtt.v1.acl_rules_pb2 import AclRule, CreateAclRulesCommand
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule, CreateAclRules
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision, CheckAccessRequest
-from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry, CreateBlacklistEntriesCommand
-from quorate_mqtt.v1.users_pb2 import CreateUsersCommand, Credential, NewUser, User
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry, CreateBlacklistEntries
+from quorate_mqtt.v1.users_pb2 import CreateUsers, Credential, NewUser, User
 
 CREDENTIAL = Credential(salt=b"s", hash=bytes(64), cost=2, block_size=1, parallelism=1)
 
@@ -55,9 +55,9 @@ async def node() -> MemoryNode:
         ends_at_ms=5_000,
     )
     for command in (
-        CreateAclRulesCommand(rules=rules),
-        CreateUsersCommand(users=users),
-        CreateBlacklistEntriesCommand(entries=[eve]),
+        CreateAclRules(rules=rules),
+        CreateUsers(users=users),
+        CreateBlacklistEntries(entries=[eve]),
     ):
         reply = await node.propose(command, BatchReply)
         assert not reply.refusals

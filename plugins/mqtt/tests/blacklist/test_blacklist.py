@@ -8,8 +8,7 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from quorate.plugin import Invalid, Rejected, keys
 from quorate.testing import MemoryNode, MemoryTxn
-from quorate_mqtt.blacklist.apply import end_blacklist_entries
-from quorate_mqtt.blacklist.families import END, ENTRIES
+from quorate_mqtt.rules import BLACKLIST_ENTRY, END, end_entries
 from quorate_mqtt.v1.blacklist_pb2 import (
     BLACKLIST_KIND_CIDR,
     BLACKLIST_KIND_CLIENT_ID,
@@ -18,8 +17,8 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     BlacklistEntry,
     BlacklistEntryRequest,
     BlacklistKind,
-    CreateBlacklistEntriesCommand,
-    EndBlacklistEntriesCommand,
+    CreateBlacklistEntries,
+    EndBlacklistEntries,
     ListBlacklistEntriesRequest,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName
@@ -105,7 +104,7 @@ def test_an_end_is_of_a_year_that_calendars_can_show(service: Any) -> None:
     for later in (253_402_300_800_000, (1 << 64) - 1):
         with pytest.raises(Invalid, match=r"definition\.ends_at_ms: must be at most .* leave"):
             create(service, "later", later)
-        items = CreateBlacklistEntriesCommand(entries=[entry("later", later)])
+        items = CreateBlacklistEntries(entries=[entry("later", later)])
         [refusal] = run(service.CreateBatch(items, None)).refusals
         assert refusal.message.startswith("entries[0].ends_at_ms: must be at most")
     assert names(service) == ["last"]
@@ -114,7 +113,7 @@ def test_an_end_is_of_a_year_that_calendars_can_show(service: Any) -> None:
 def test_an_ended_item_does_not_keep_the_others_out(service: Any) -> None:
     items = [entry("a", 5), entry("b", 5_000)]
 
-    reply = run(service.CreateBatch(CreateBlacklistEntriesCommand(entries=items), None))
+    reply = run(service.CreateBatch(CreateBlacklistEntries(entries=items), None))
 
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "FAILED_PRECONDITION")]
     assert names(service) == ["b"]
@@ -158,12 +157,12 @@ def test_what_is_deleted_and_made_again_has_its_own_end(service: Any, node: Memo
 
 def test_a_command_that_is_late_ends_nothing_that_was_moved() -> None:
     key = keys.pack("acme", "one")
-    txn = MemoryTxn(at_ms=1_000, rows={ENTRIES.family: {key: b"row"}})
+    txn = MemoryTxn(at_ms=1_000, rows={BLACKLIST_ENTRY.family: {key: b"row"}})
     txn.schedule(END, key, 9_000)
 
-    end_blacklist_entries(txn, EndBlacklistEntriesCommand(keys=[key]))
+    end_entries(txn, EndBlacklistEntries(keys=[key]))
 
-    assert list(txn.rows(ENTRIES.family)) == [key]
+    assert list(txn.rows(BLACKLIST_ENTRY.family)) == [key]
 
 
 @pytest.mark.parametrize(

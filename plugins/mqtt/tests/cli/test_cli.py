@@ -8,18 +8,22 @@ from dataclasses import dataclass, field
 
 import pytest
 from click.testing import CliRunner
+from quorate.cli.records import group_of
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.cli import mqtt
 from quorate_mqtt.client import SyncMqtt
+from quorate_mqtt.resources import RESOURCES
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import JoinSharedGroup
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
 from quorate_mqtt.v1.wills_pb2 import Will
 
 Row = Mapping[str, object]
+
+COMMAND = group_of("mqtt", [each for each in RESOURCES if each.cli], mqtt)
 
 
 @dataclass
@@ -29,6 +33,7 @@ class Asking:
     q: Client
     rows: list[Row] = field(default_factory=list)
     said: str = ""
+    warned: str = ""
 
     def client(self) -> Client:
         return self.q
@@ -36,9 +41,12 @@ class Asking:
     def print(self, rows: Iterable[Row]) -> None:
         self.rows += rows
 
+    def warn(self, text: str) -> None:
+        self.warned += text
+
     def run(self, *arguments: str, input: str | None = None, exit_code: int = 0) -> list[Row]:
-        self.rows = []
-        result = CliRunner().invoke(mqtt, arguments, obj=self, input=input)
+        self.rows, self.warned = [], ""
+        result = CliRunner().invoke(COMMAND, arguments, obj=self, input=input)
         assert result.exit_code == exit_code, (result.output, result.exception)
         self.said = result.output
         return self.rows
@@ -73,7 +81,8 @@ def test_users(console: Asking) -> None:
 
 def test_acl_rules_and_what_they_decide(console: Asking) -> None:
     [made] = console.run(
-        *("acl", "add", "north", "no-secrets", "deny", "publish", "secret/#"),
+        *("acl-rules", "create", "north", "no-secrets", "--permission", "deny"),
+        *("--action", "publish", "--topic", "secret/#"),
         *("--subject-kind", "user", "--subject", "ann", "--ip", "10.0.0.0/8"),
     )
     assert (made["subject_kind"], made["subject"]) == ("user", "ann")
@@ -84,62 +93,69 @@ def test_acl_rules_and_what_they_decide(console: Asking) -> None:
     ]
     assert console.run(*asked) == [{"allowed": True, "reason": "no_rule", "decided_by": ""}]
     assert column(console.run(*asked, "--deny-unmatched"), "allowed") == [False]
-    assert column(console.run("acl", "list", "north"), "name") == ["no-secrets"]
-    console.run("acl", "delete", "north", "no-secrets")
-    assert console.run("acl", "list") == []
-    console.run("acl", "add", "north", "r", "forbid", "publish", "x", exit_code=2)
+    assert column(console.run("acl-rules", "list", "north"), "name") == ["no-secrets"]
+    console.run("acl-rules", "delete", "north", "no-secrets")
+    assert console.run("acl-rules", "list") == []
+    console.run("acl-rules", "create", "north", "r", "--permission", "forbid", exit_code=2)
 
 
 def test_the_blacklist(console: Asking) -> None:
     before_ms = time.time() * 1_000
-    console.run("blacklist", "add", "north", "for-good", "client-id-pattern", "bad-*")
-    [made] = console.run("blacklist", "add", "north", "an-hour", "ip", "10.0.0.1", "--for", "3600")
+    entries = "blacklist-entries"
+    console.run(entries, "create", "north", "for-good", "client-id-pattern", "bad-*")
+    [made] = console.run(entries, "create", "north", "an-hour", "ip", "10.0.0.1", "--for", "3600")
     assert made["kind"] == "ip"
     assert int(str(made["ends_at_ms"])) >= before_ms + 3_599_000
     for never in ("inf", "nan", "1e300", "0"):
-        refused = ("blacklist", "add", "north", "never", "ip", "10.0.0.1", "--for", never)
+        refused = (entries, "create", "north", "never", "ip", "10.0.0.1", "--for", never)
         console.run(*refused, exit_code=2)
-    listed = console.run("blacklist", "list", "north")
+    listed = console.run(entries, "list", "north")
     assert column(listed, "kind") == ["ip", "client-id-pattern"]
     assert listed[1]["ends_at_ms"] == 0
     assert column(console.run("check", "north", "bad-1", "connect"), "decided_by") == ["for-good"]
     for name in ("for-good", "an-hour"):
-        console.run("blacklist", "delete", "north", name)
-    assert console.run("blacklist", "list") == []
+        console.run(entries, "delete", "north", name)
+    assert console.run(entries, "list") == []
 
 
 def test_rewrites_and_automatic_subscriptions(console: Asking) -> None:
-    console.run("rewrites", "add", "north", "w", "publish", "a/#", "b/$1", "a/(.+)")
-    [rewrite] = console.run("rewrites", "list", "north")
+    console.run(
+        *("rewrite-rules", "create", "north", "w", "--action", "publish"),
+        *("--source-topic", "a/#", "--target-topic", "b/$1", "--expression", "a/(.+)"),
+    )
+    [rewrite] = console.run("rewrite-rules", "list", "north")
     assert (rewrite["action"], rewrite["target_topic"]) == ("publish", "b/$1")
-    console.run("rewrites", "delete", "north", "w")
-    assert console.run("rewrites", "list") == []
-    console.run("auto-subscriptions", "add", "north", "news", "news/%c", "--qos", "1")
-    [automatic] = console.run("auto-subscriptions", "list", "north")
-    assert (automatic["topic"], automatic["qos"]) == ("news/%c", 1)
+    console.run("rewrite-rules", "delete", "north", "w")
+    assert console.run("rewrite-rules", "list") == []
+    automatic = ("auto-subscriptions", "create", "north", "news", "--topic", "news/%c")
+    console.run(*automatic, "--qos", "1")
+    [listed] = console.run("auto-subscriptions", "list", "north")
+    assert (listed["topic"], listed["qos"]) == ("news/%c", 1)
     console.run("auto-subscriptions", "delete", "north", "news")
     assert console.run("auto-subscriptions", "list") == []
 
 
 def test_topics_and_retained_messages(console: Asking) -> None:
     for name in ("a/b", "a/c", "d"):
-        console.run("topics", "create", "north", name, "--partitions", "2")
-    assert column(console.run("topics", "grow", "north", "d", "3"), "partitions") == [3]
-    assert column(console.run("topics", "list", "north", "--filter", "a/+"), "name") == [
+        console.run("topics", "create", "north", name, *("--partitions", "2", "--replication", "1"))
+    [grown] = console.run("topics", "grow", "north", "d", "--partitions", "3")
+    assert grown["partitions"] == 3
+    assert column(console.run("topics", "list", "north", "--topic-filter", "a/+"), "name") == [
         "a/b",
         "a/c",
     ]
     assert column(console.run("topics", "list", "--limit", "3"), "name") == ["a/b", "a/c", "d"]
-    assert "there are more" not in console.said
+    assert "there are more" not in console.warned
     assert column(console.run("topics", "list", "--limit", "2"), "name") == ["a/b", "a/c"]
-    assert "there are more than 2; ask for more with --limit" in console.said
+    assert "there are more than 2; ask for more with --limit" in console.warned
     [marked] = console.run("topics", "delete", "north", "d")
     assert isinstance(marked["finalizers"], list)
 
     SyncMqtt(console.q).retained_messages.put("north", "a/b", b"on")
-    assert column(console.run("retained", "list", "north", "--filter", "a/#"), "payload") == [b"on"]
-    console.run("retained", "delete", "north", "a/b")
-    assert console.run("retained", "list") == []
+    [kept] = console.run("retained-messages", "list", "north", "--topic-filter", "a/#")
+    assert kept["payload"] == b"on"
+    console.run("retained-messages", "delete", "north", "a/b")
+    assert console.run("retained-messages", "list") == []
 
 
 def test_clients(console: Asking) -> None:
@@ -171,10 +187,14 @@ def test_clients(console: Asking) -> None:
         [session] = console.run("sessions", "list", "north", "--broker", "b1", "--prefix", "la")
         assert (session["client_id"], session["generation"]) == ("lamp", connected.generation)
         assert column(console.run("subscriptions", "list", "north", "lamp"), "filter") == ["a/#"]
-        assert column(console.run("groups", "list", "--leader", "b1"), "name") == ["crew"]
-        assert column(console.run("groups", "members", "north", "crew"), "client_id") == ["lamp"]
+        assert column(console.run("shared-groups", "list", "--leader", "b1"), "name") == ["crew"]
+        assert column(
+            console.run("shared-group-members", "list", "north", "crew"), "client_id"
+        ) == ["lamp"]
         client.sessions.disconnect("north", "lamp", connected.generation)
-        wills = until(lambda: console.run("wills", "list", "north", "--broker", "b1") or None)
+        wills = until(
+            lambda: console.run("will-deliveries", "list", "north", "--assignee", "b1") or None
+        )
         assert (wills[0]["topic"], wills[0]["assignee"]) == ("lamps", "b1")
         [deleted] = console.run("sessions", "delete", "north", "lamp")
         assert deleted["deleted"] is True

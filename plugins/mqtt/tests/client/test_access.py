@@ -16,16 +16,15 @@ from quorate.client import (
     WatchedChange,
 )
 from quorate.plugin import keys
-from quorate_mqtt.acl_rules.families import ACL_RULES
-from quorate_mqtt.blacklist.families import ENTRIES
 from quorate_mqtt.client import Access, AccessCache, Action, Mqtt, Reason
-from quorate_mqtt.users.families import USERS
+from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
+from quorate_mqtt.users.resource import USER
 from quorate_mqtt.v1 import acl_rules_pb2 as acl, blacklist_pb2 as blacklist
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
 from quorate_mqtt.v1.users_pb2 import User
 
-FAMILY = {User: USERS.family, AclRule: ACL_RULES.family, BlacklistEntry: ENTRIES.family}
+FAMILY = {User: USER.family, AclRule: ACL_RULE.family, BlacklistEntry: BLACKLIST_ENTRY.family}
 LISTED = WatchedChange(kind=ChangeKind.LISTED)
 RESYNC = WatchedChange(kind=ChangeKind.RESYNC)
 
@@ -170,6 +169,9 @@ class Watching:
     def __init__(self, *changes: WatchedChange) -> None:
         self._changes = changes
         self.refused = asyncio.Event()
+
+    def records(self, resource: object) -> None:
+        """Nothing is written or read."""
 
     async def watch(
         self, families: Sequence[str], *, marks: bool

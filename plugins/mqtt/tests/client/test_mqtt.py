@@ -12,20 +12,16 @@ from quorate.testing.cluster import Cluster
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Access, Action, Mqtt, Reason, SyncMqtt
 from quorate_mqtt.v1 import acl_rules_pb2 as acl
-from quorate_mqtt.v1.acl_rules_pb2 import AclRule, ListAclRulesRequest
-from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription, ListAutoSubscriptionsRequest
-from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry, ListBlacklistEntriesRequest
-from quorate_mqtt.v1.retained_messages_pb2 import (
-    ListRetainedMessagesRequest,
-    PutRetainedMessageRequest,
-)
-from quorate_mqtt.v1.rewrite_rules_pb2 import ListRewriteRulesRequest, RewriteRule
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule
+from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
+from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest
+from quorate_mqtt.v1.rewrite_rules_pb2 import RewriteRule
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
     DeleteSession,
     DisconnectSession,
     ImportSession,
-    ListSessionsRequest,
     SessionConnect,
     UpdateSession,
 )
@@ -35,24 +31,20 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     DeleteSharedGroupReply,
     JoinSharedGroup,
     LeaveSharedGroup,
-    ListSharedGroupMembersRequest,
-    ListSharedGroupsRequest,
     SharedGroup,
     UpdateSharedGroup,
 )
 from quorate_mqtt.v1.subscriptions_pb2 import (
     DeleteSubscription,
-    ListSubscriptionsRequest,
     SetSubscription,
 )
 from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
-    ListTopicsRequest,
     Topic,
     UpdateTopicRequest,
 )
-from quorate_mqtt.v1.users_pb2 import CreateUserRequest, ListUsersRequest, UpdateUserRequest
-from quorate_mqtt.v1.wills_pb2 import ListWillDeliveriesRequest, Will
+from quorate_mqtt.v1.users_pb2 import CreateUserRequest, UpdateUserRequest
+from quorate_mqtt.v1.wills_pb2 import Will
 
 SETTINGS: Mapping[str, Mapping[str, object]] = {
     "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
@@ -93,15 +85,16 @@ async def test_users(q: AsyncClient) -> None:
     many = [CreateUserRequest(tenant="north", name=name, password=b"x") for name in ("ann", "cem")]
     reply = await users.create_many(many)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
-    listed = [user.name async for user in users.list(ListUsersRequest(tenant="north", page_size=1))]
+    listed = [user.name async for user in users.list(tenant="north", page_size=1)]
     assert listed == ["ann", "cem"]
     changes = [UpdateUserRequest(tenant="north", name=name, superuser=True) for name in listed]
     assert not (await users.update_many(changes)).refusals
-    supers = users.list(ListUsersRequest(tenant="north", superuser=True))
+    supers = users.list(tenant="north", superuser=True)
     assert [user.name async for user in supers] == listed
     await users.delete("north", "ann")
-    reply = await users.delete_many("north", listed)
-    assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
+    gone = await users.delete([("north", name) for name in listed])
+    assert gone is not None
+    assert [(each.item, each.code) for each in gone.refusals] == [(0, "NOT_FOUND")]
     with pytest.raises(RejectedError, match="NOT_FOUND"):
         await users.delete("north", "ann")
 
@@ -125,15 +118,14 @@ async def test_acl_rules(q: AsyncClient) -> None:
     copies = [AclRule.FromString(rule.SerializeToString()) for _ in range(3)]
     for number, copy in enumerate(copies, 1):
         copy.name = f"r{number}"
-    reply = await rules.create_many(copies)
+    reply = await rules.create(copies)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
-    reply = await rules.update_many(copies)
+    reply = await rules.update(copies)
     assert (reply.items, len(reply.refusals)) == (3, 0)
-    request = ListAclRulesRequest(tenant="north", page_size=2)
-    assert [each.name async for each in rules.list(request)] == ["r1", "r2", "r3"]
-    assert not request.page_token, "whoever asks keeps the request"
+    listed = [each.name async for each in rules.list(tenant="north", page_size=2)]
+    assert listed == ["r1", "r2", "r3"]
     await rules.delete("north", "r1")
-    reply = await rules.delete_many("north", ["r1", "r2", "r3"])
+    reply = await rules.delete([("north", name) for name in listed])
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
     assert await rules.get("north", "r2") is None
 
@@ -157,16 +149,16 @@ async def test_the_other_definitions(q: AsyncClient) -> None:
         AutoSubscription(tenant="north", name="s", topic="news/%c", qos=1)
     )
 
-    blacklist = mqtt.blacklist.list(ListBlacklistEntriesRequest(tenant="north"))
-    rewrites = mqtt.rewrite_rules.list(ListRewriteRulesRequest(tenant="north"))
-    automatic = mqtt.auto_subscriptions.list(ListAutoSubscriptionsRequest(tenant="north"))
+    blacklist = mqtt.blacklist.list(tenant="north")
+    rewrites = mqtt.rewrite_rules.list(tenant="north")
+    automatic = mqtt.auto_subscriptions.list(tenant="north")
     assert [each.subject async for each in blacklist] == ["eve"]
     assert [each.target_topic async for each in rewrites] == ["b/$1"]
     assert [each.topic async for each in automatic] == ["news/%c"]
     replies = [
-        await mqtt.blacklist.delete_many("north", ["b"]),
-        await mqtt.rewrite_rules.delete_many("north", ["w"]),
-        await mqtt.auto_subscriptions.delete_many("north", ["s"]),
+        await mqtt.blacklist.delete([("north", "b")]),
+        await mqtt.rewrite_rules.delete([("north", "w")]),
+        await mqtt.auto_subscriptions.delete([("north", "s")]),
     ]
     assert [(reply.items, len(reply.refusals)) for reply in replies] == [(1, 0)] * 3
 
@@ -175,26 +167,27 @@ async def test_topics(q: AsyncClient) -> None:
     topics = Mqtt(q).topics
     made = await topics.create(Topic(tenant="north", name="a/b", partitions=1, replication=1))
     assert await topics.get("north", "a/b") == made
-    assert (await topics.grow("north", "a/b", 4)).partitions == 4
-    update = UpdateTopicRequest(tenant="north", name="a/b", description="new")
+    growth = GrowTopicRequest(tenant="north", name="a/b", partitions=4)
+    assert (await topics.do("Grow", growth)).partitions == 4
+    update = Topic(tenant="north", name="a/b", description="new")
     assert (await topics.update(update)).description == "new"
     updates = [
         UpdateTopicRequest(tenant="north", name=name, description="newer") for name in ("a/b", "no")
     ]
-    reply = await topics.update_many(updates)
+    reply = await topics.do("Update", updates)
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "NOT_FOUND")]
     growth = GrowTopicRequest(tenant="north", name="a/b", partitions=5)
-    assert not (await topics.grow_many([growth])).refusals
+    assert not (await topics.do("Grow", [growth])).refusals
     grown = await topics.get("north", "a/b")
     assert grown is not None
     assert (grown.description, grown.partitions) == ("newer", 5)
     more = [Topic(tenant="north", name=name, partitions=1, replication=1) for name in ("a/b", "c")]
-    reply = await topics.create_many(more)
+    reply = await topics.create(more)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
-    request = ListTopicsRequest(tenant="north", topic_filter="a/+")
-    assert [each.name async for each in topics.list(request)] == ["a/b"]
+    listed = topics.list(tenant="north", topic_filter="a/+")
+    assert [each.name async for each in listed] == ["a/b"]
     assert (await topics.delete("north", "a/b")).deleting_at_ms > 0
-    reply = await topics.delete_many("north", ["c", "no"])
+    reply = await topics.delete([("north", "c"), ("north", "no")])
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "NOT_FOUND")]
     for name in ("a/b", "c"):
         while await topics.get("north", name) is not None:
@@ -215,11 +208,11 @@ async def test_retained_messages(q: AsyncClient) -> None:
     ]
     reply = await retained.put_many(many)
     assert (reply.items, len(reply.refusals)) == (3, 0)
-    request = ListRetainedMessagesRequest(tenant="north", topic_filter="n/#", page_size=2)
-    assert [each.topic async for each in retained.list(request)] == ["n/0", "n/1", "n/2"]
+    listed = retained.list(tenant="north", topic_filter="n/#", page_size=2)
+    assert [each.topic async for each in listed] == ["n/0", "n/1", "n/2"]
     await retained.delete("north", "a/b")
     await retained.delete("north", "a/b")
-    await retained.delete_many("north", [message.topic for message in many])
+    await retained.delete([("north", message.topic) for message in many])
     assert await retained.get("north", "n/0") is None
 
 
@@ -310,8 +303,10 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         await mqtt.subscriptions.delete_many(
             [DeleteSubscription(tenant="north", client_id="c1", filter="y")]
         )
-        request = ListSubscriptionsRequest(tenant="north", client_id="c1", page_size=1)
-        listed = [each.filter async for each in mqtt.subscriptions.list(request)]
+        listed = [
+            each.filter
+            async for each in mqtt.subscriptions.list(tenant="north", client_id="c1", page_size=1)
+        ]
         assert listed == ["a/+", "z"]
 
         member = JoinSharedGroup(
@@ -331,9 +326,9 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         keyed = await mqtt.shared_groups.get("north", "g")
         assert keyed is not None
         assert keyed.group.parameters == b"p"
-        groups = mqtt.shared_groups.list(ListSharedGroupsRequest(leader="b1"))
+        groups = mqtt.shared_groups.list(leader="b1")
         assert [each.name async for each in groups] == ["g"]
-        members = mqtt.shared_groups.members(ListSharedGroupMembersRequest(tenant="north"))
+        members = mqtt.shared_groups.members(tenant="north")
         assert [each.client_id async for each in members] == ["c1"]
         leaving = LeaveSharedGroup(
             tenant="north", group="g", client_id="c1", filter="a/#", broker_epoch=epoch
@@ -355,7 +350,7 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         deleted = [DeleteSharedGroupReply.FromString(each).deleted for each in gone.replies]
         assert deleted == [True, True, False]
 
-        sessions = mqtt.sessions.list(ListSessionsRequest(tenant="north", broker="b1", page_size=2))
+        sessions = mqtt.sessions.list(tenant="north", broker="b1", page_size=2)
         assert [each.client_id async for each in sessions] == ["c1", "c2", "c3"]
         assert not (await mqtt.sessions.disconnect("north", "c1", first.generation)).ended
         await mqtt.sessions.disconnect_many(
@@ -388,7 +383,7 @@ async def test_a_will_is_published_once_and_acknowledged(q: AsyncClient) -> None
                 assert (delivery.tenant, delivery.client_id) == ("north", "w1")
                 assert delivery.delivery.will == will
                 break
-        waiting = mqtt.wills.deliveries(ListWillDeliveriesRequest(assignee="b1"))
+        waiting = mqtt.wills.deliveries(assignee="b1")
         assert [each async for each in waiting] == [delivery]
         assert await mqtt.wills.acknowledge(delivery)
         assert not await mqtt.wills.acknowledge(delivery)
@@ -445,8 +440,8 @@ def test_the_twin_does_the_same(cluster: Cluster) -> None:
     with Client(cluster.endpoints) as q:
         mqtt = SyncMqtt(q)
         mqtt.retained_messages.put("north", "t", b"x")
-        request = ListRetainedMessagesRequest(tenant="north")
-        assert [each.topic for each in mqtt.retained_messages.list(request)] == ["t"]
+        listed = mqtt.retained_messages.list(tenant="north")
+        assert [each.topic for each in listed] == ["t"]
         mqtt.retained_messages.delete("north", "t")
         access = Access(client_id="c1", action=Action.CONNECT)
         assert mqtt.check_access("north", access).allowed

@@ -26,6 +26,9 @@ class Watching:
     def __init__(self, *changes: WatchedChange) -> None:
         self._changes = changes
 
+    def records(self, resource: object) -> None:
+        """Nothing is written or read."""
+
     async def watch(self, family: str) -> AsyncGenerator[WatchedChange, None]:
         assert family == "mqtt.will_deliveries"
         for each in self._changes:

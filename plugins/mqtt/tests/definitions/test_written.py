@@ -42,7 +42,7 @@ class Case:
         return request
 
     def batch(self, verb: str, *items: Any) -> Any:
-        message = getattr(self.messages, f"{verb}{self.plural}Command")
+        message = getattr(self.messages, f"{verb}{self.plural}")
         return message(**{"names" if verb == "Delete" else self.field: items})
 
     def listing(self, **fields: Any) -> Any:

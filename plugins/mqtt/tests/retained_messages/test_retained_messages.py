@@ -5,19 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from quorate.plugin import Invalid, Rejected
+from quorate.plugin import Invalid, Rejected, keys
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.tenant_pb2 import MarkTenant, Tenant
-from quorate_mqtt.retained_messages.apply import expire_retained_messages
-from quorate_mqtt.retained_messages.families import EXPIRY, RETAINED, retained_key
-from quorate_mqtt.retained_messages.validation import LARGEST_MESSAGE
+from quorate_mqtt.retained_messages import EXPIRY, LARGEST_MESSAGE, RETAINED_MESSAGE, expire
 from quorate_mqtt.v1.retained_messages_pb2 import (
-    DeleteRetainedMessagesCommand,
-    ExpireRetainedMessagesCommand,
+    DeleteRetainedMessages,
+    ExpireRetainedMessages,
     GetRetainedMessagesRequest,
     ListRetainedMessagesRequest,
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
     RetainedMessage,
     RetainedName,
     RetainedStamp,
@@ -72,23 +70,23 @@ def test_a_message_expires_in_time_and_not_before(service: Any, node: MemoryNode
     run(service.Put(put("b"), None))
 
     run(node.advance(499))
-    assert len(node.rows(RETAINED)) == 2
+    assert len(node.rows(RETAINED_MESSAGE.family)) == 2
     run(node.advance(1))
 
     assert listed(service) == [("acme", "b")]
 
 
 def test_a_message_that_was_put_again_does_not_expire_with_the_one_before() -> None:
-    key = retained_key("acme", "a")
-    txn = MemoryTxn(at_ms=1_000, rows={RETAINED: {key: b"row"}})
+    key = keys.pack("acme", "a")
+    txn = MemoryTxn(at_ms=1_000, rows={RETAINED_MESSAGE.family: {key: b"row"}})
     txn.schedule(EXPIRY, key, 5_000)
     txn = txn.then(2_000)
 
-    expire_retained_messages(txn, ExpireRetainedMessagesCommand(keys=[key]))
+    expire(txn, ExpireRetainedMessages(keys=[key]))
 
-    assert list(txn.rows(RETAINED)) == [key]
-    expire_retained_messages(late := txn.then(5_000), ExpireRetainedMessagesCommand(keys=[key]))
-    assert not late.rows(RETAINED)
+    assert list(txn.rows(RETAINED_MESSAGE.family)) == [key]
+    expire(late := txn.then(5_000), ExpireRetainedMessages(keys=[key]))
+    assert not late.rows(RETAINED_MESSAGE.family)
     assert not late.deadlines
 
 
@@ -117,7 +115,7 @@ def test_batches_are_answered_item_by_item_over_all_shards(service: Any, node: M
         put("t/z", qos=3),
     ]
 
-    reply = run(service.PutBatch(PutRetainedMessagesCommand(messages=items), None))
+    reply = run(service.PutBatch(PutRetainedMessages(messages=items), None))
 
     assert [(each.item, each.code) for each in reply.refusals] == [
         (20, "INVALID_ARGUMENT"),
@@ -131,7 +129,7 @@ def test_batches_are_answered_item_by_item_over_all_shards(service: Any, node: M
     found = run(service.GetBatch(GetRetainedMessagesRequest(names=names), None))
     assert [each.message.topic for each in found.lookups] == ["t/7", "", "t/3"]
     names[1].topic = "#"
-    deleted = run(service.DeleteBatch(DeleteRetainedMessagesCommand(names=names), None))
+    deleted = run(service.DeleteBatch(DeleteRetainedMessages(names=names), None))
     assert [(each.item, each.code) for each in deleted.refusals] == [(1, "INVALID_ARGUMENT")]
     assert len(listed(service)) == 18
 
@@ -140,7 +138,7 @@ def test_batches_are_answered_item_by_item_over_all_shards(service: Any, node: M
 def test_pages_of_all_shards_hold_every_message_once_and_in_order(service: Any, size: int) -> None:
     wanted = sorted((tenant, f"t/{n}") for tenant in ("acme", "hooli") for n in range(9))
     items = [put(topic, tenant=tenant) for tenant, topic in reversed(wanted)]
-    run(service.PutBatch(PutRetainedMessagesCommand(messages=items), None))
+    run(service.PutBatch(PutRetainedMessages(messages=items), None))
 
     assert listed(service, page_size=size) == wanted
     assert listed(service, page_size=size, tenant="hooli") == wanted[9:]
@@ -161,7 +159,7 @@ def test_large_messages_make_short_pages_and_none_is_lost(service: Any) -> None:
 def test_a_subscriber_gets_the_messages_that_its_filter_stands_for(service: Any) -> None:
     topics = ["home/kitchen/light", "home/hall/light", "home/hall/door", "$SYS/load"]
     items = [put(topic) for topic in topics]
-    run(service.PutBatch(PutRetainedMessagesCommand(messages=items), None))
+    run(service.PutBatch(PutRetainedMessages(messages=items), None))
 
     found = listed(service, tenant="acme", topic_filter="home/+/light", page_size=1)
 

@@ -8,18 +8,13 @@ import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_mqtt.activity.controllers import COLLECTING
-from quorate_mqtt.activity.counts import Counts, collect, count, counted
-from quorate_mqtt.activity.families import ACTIVITY
+from quorate_mqtt.activity.collecting import COLLECTING
+from quorate_mqtt.activity.counts import ACTIVITY, Counts, collect, count, counted
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.queries import find_duties
 from quorate_mqtt.session_shares.controllers import SHARE_MOVING
-from quorate_mqtt.sessions.apply import (
-    connect_session,
-    connect_sessions,
-    disconnect_session,
-    expire_sessions,
-)
+from quorate_mqtt.sessions.apply import connect_sessions, expire_sessions
+from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shards import client_shard
 from quorate_mqtt.v1.activity_pb2 import CollectActivity
 from quorate_mqtt.v1.duties_pb2 import FindDuties, HandOverDuties
@@ -33,8 +28,9 @@ from quorate_mqtt.v1.sessions_pb2 import (
     SessionConnect,
 )
 from quorate_mqtt.v1.wills_pb2 import AcknowledgeWill, WillDelivery
-from quorate_mqtt.wills.apply import acknowledge_will
-from quorate_mqtt.wills.families import DELIVERIES
+from quorate_mqtt.wills.resource import acknowledge_will
+
+from plugins.mqtt.tests.sessions.single import connect_session, disconnect_session
 
 Shard = Callable[..., MemoryTxn]
 Client = Callable[..., SessionConnect]
@@ -190,8 +186,9 @@ def test_a_node_is_told_what_all_shards_have_counted_each_thing_once(
 
 
 def test_a_shard_that_nothing_leads_to_yet_keeps_its_counts(net: Any, client: Client) -> None:
-    arrival = ConnectSession(broker="north", broker_epoch=net.epochs["north"], connection=client())
-    run(net.node.propose(arrival, ConnectReply))
+    epoch = net.epochs["north"]
+    arrivals = ConnectSessions(broker="north", broker_epoch=epoch, connections=[client()])
+    run(net.node.propose(arrivals, BatchReply))
 
     run(net.node.run_controller(COLLECTING.name))
     assert not any(isinstance(each, CollectActivity) for each in net.node.proposals)

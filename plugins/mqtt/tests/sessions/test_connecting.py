@@ -4,18 +4,18 @@ from typing import Any
 import pytest
 from quorate.plugin import Rejected, keys
 from quorate.testing import MemoryTxn
-from quorate_mqtt.sessions.apply import (
-    connect_session,
-    connect_sessions,
-    delete_session,
-    disconnect_session,
-    update_session,
-    update_sessions,
+from quorate_mqtt.sessions.apply import connect_sessions, update_sessions
+from quorate_mqtt.sessions.families import (
+    CONNECTIONS,
+    DELAY,
+    DELIVERIES,
+    EXPIRY,
+    SESSIONS,
+    SUBSCRIPTIONS,
+    WILLS,
 )
-from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.subscriptions.apply import set_subscription
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
+from quorate_mqtt.subscriptions.resource import set_subscription
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
     ConnectSession,
@@ -29,7 +29,13 @@ from quorate_mqtt.v1.sessions_pb2 import (
 )
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
 from quorate_mqtt.v1.wills_pb2 import WillDelivery
-from quorate_mqtt.wills.families import DELAY, DELIVERIES, WILLS
+
+from plugins.mqtt.tests.sessions.single import (
+    connect_session,
+    delete_session,
+    disconnect_session,
+    update_session,
+)
 
 ADA = client_shard("acme", "ada")
 Shard = Callable[..., MemoryTxn]

@@ -8,9 +8,8 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.duties.controllers import HAND_OVER, hand_over
 from quorate_mqtt.sessions import controllers, queries
 from quorate_mqtt.sessions.controllers import ORPHANS, disconnect_orphans
-from quorate_mqtt.sessions.families import CONNECTIONS, SESSIONS
-from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
+from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS
+from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS
 from quorate_mqtt.v1.sessions_pb2 import ConnectSessions, DisconnectOrphans, Session, SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,
@@ -20,7 +19,6 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
 )
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription, SetSubscriptionReply
 from quorate_mqtt.v1.wills_pb2 import WillDelivery
-from quorate_mqtt.wills.families import DELIVERIES, WILLS
 
 Client = Callable[..., SessionConnect]
 NAMES = [f"c{number:02}" for number in range(20)]

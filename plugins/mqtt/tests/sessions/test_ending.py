@@ -4,20 +4,23 @@ import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryTxn
 from quorate_mqtt.sessions.apply import (
-    connect_session,
-    delete_session,
     delete_sessions,
     disconnect_orphans,
-    disconnect_session,
     disconnect_sessions,
-    erase_sessions,
     expire_sessions,
 )
 from quorate_mqtt.sessions.ending import NEVER
-from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS
+from quorate_mqtt.sessions.families import (
+    CONNECTIONS,
+    DELAY,
+    DELIVERIES,
+    EXPIRY,
+    SESSIONS,
+    SUBSCRIPTIONS,
+    WILLS,
+)
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.subscriptions.apply import set_subscription
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
+from quorate_mqtt.subscriptions.resource import set_subscription
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSession,
     DeleteSession,
@@ -27,15 +30,15 @@ from quorate_mqtt.v1.sessions_pb2 import (
     DisconnectReply,
     DisconnectSession,
     DisconnectSessions,
-    EraseSessions,
     ExpireSessions,
     Session,
     SessionConnect,
 )
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
 from quorate_mqtt.v1.wills_pb2 import DeliverWills
-from quorate_mqtt.wills.apply import deliver_wills
-from quorate_mqtt.wills.families import DELAY, DELIVERIES, WILLS
+from quorate_mqtt.wills.resource import deliver_wills
+
+from plugins.mqtt.tests.sessions.single import connect_session, delete_session, disconnect_session
 
 ADA = client_shard("acme", "ada")
 Shard = Callable[..., MemoryTxn]
@@ -288,6 +291,7 @@ def test_an_erased_session_publishes_nothing(shard: Shard, client: Client) -> No
     txn = shard()
     connect(txn, client(will=0))
 
-    erase_sessions(txn, EraseSessions(keys=[ADA, client_shard("acme", "ben")]))
+    named = [DeleteSession(tenant="acme", client_id=name) for name in ("ada", "ben")]
+    delete_sessions(txn, DeleteSessions(sessions=named))
 
     assert (txn.rows(SESSIONS), txn.rows(WILLS), txn.rows(DELIVERIES)) == ({}, {}, {})

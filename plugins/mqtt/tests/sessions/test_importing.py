@@ -10,21 +10,12 @@ import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate_mqtt.session_shares.families import TALLIES
-from quorate_mqtt.sessions.apply import (
-    connect_session,
-    delete_session,
-    disconnect_session,
-    expire_sessions,
-    import_session,
-    import_sessions,
-    update_session,
-)
+from quorate_mqtt.sessions.apply import expire_sessions, import_sessions
 from quorate_mqtt.sessions.ending import NEVER
-from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS
-from quorate_mqtt.sessions.service import SERVICE, SessionServicer
+from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS, SUBSCRIPTIONS, WILLS
+from quorate_mqtt.sessions.resource import SESSION
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.subscriptions.apply import set_subscription
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
+from quorate_mqtt.subscriptions.resource import set_subscription
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectReply,
     ConnectSession,
@@ -39,7 +30,14 @@ from quorate_mqtt.v1.sessions_pb2 import (
     UpdateSession,
 )
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
-from quorate_mqtt.wills.families import WILLS
+
+from plugins.mqtt.tests.sessions.single import (
+    connect_session,
+    delete_session,
+    disconnect_session,
+    import_session,
+    update_session,
+)
 
 ADA = client_shard("acme", "ada")
 Shard = Callable[..., MemoryTxn]
@@ -236,8 +234,7 @@ def test_only_the_session_that_was_written_at_a_revision_is_taken_back(shard: Sh
 
 def test_items_of_an_import_that_are_wrong_keep_no_other_back(net: Any) -> None:
     node: MemoryNode = net.node
-    service = node.servicer(SERVICE.full_name)
-    assert isinstance(service, SessionServicer)
+    service: Any = node.servicer(SESSION.service.full_name)
     names = [f"c{number:02}" for number in range(20)]
     sessions = [imported(name) for name in names]
     sessions[3].expiry_interval_s = 0

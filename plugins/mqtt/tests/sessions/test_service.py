@@ -7,8 +7,8 @@ from quorate.plugin import Invalid, Rejected
 from quorate.testing import MemoryNode
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.sessions.families import SESSIONS
-from quorate_mqtt.sessions.service import SERVICE, SessionServicer
-from quorate_mqtt.subscriptions.service import SERVICE as SUBSCRIPTION_SERVICE
+from quorate_mqtt.sessions.resource import SESSION
+from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
 from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_CONNECTED,
     CONNECTION_STATE_DISCONNECTED,
@@ -67,14 +67,12 @@ def node(net: Any) -> MemoryNode:
 
 
 @pytest.fixture
-def service(node: MemoryNode) -> SessionServicer:
-    servicer = node.servicer(SERVICE.full_name)
-    assert isinstance(servicer, SessionServicer)
-    return servicer
+def service(node: MemoryNode) -> Any:
+    return node.servicer(SESSION.service.full_name)
 
 
 @pytest.fixture
-def connect(net: Any, service: SessionServicer) -> Callable[..., list[ConnectReply]]:
+def connect(net: Any, service: Any) -> Callable[..., list[ConnectReply]]:
     def connect(arrivals: list[SessionConnect], broker: str = "north") -> list[ConnectReply]:
         request = ConnectSessions(
             broker=broker, broker_epoch=net.epochs[broker], connections=arrivals
@@ -87,7 +85,7 @@ def connect(net: Any, service: SessionServicer) -> Callable[..., list[ConnectRep
 
 
 def test_a_batch_is_answered_in_its_order_over_all_shards(
-    service: SessionServicer, node: MemoryNode, connect: Any, client: Client
+    service: Any, node: MemoryNode, connect: Any, client: Client
 ) -> None:
     replies = connect([client(name) for name in NAMES])
 
@@ -100,7 +98,7 @@ def test_a_batch_is_answered_in_its_order_over_all_shards(
 
 
 def test_many_sessions_are_read_in_the_order_of_the_request(
-    service: SessionServicer, connect: Any, client: Client
+    service: Any, connect: Any, client: Client
 ) -> None:
     replies = connect([client(name) for name in NAMES])
     wanted = [*reversed(NAMES), "nobody", NAMES[0]]
@@ -119,9 +117,7 @@ def test_many_sessions_are_read_in_the_order_of_the_request(
     ("names", "field"),
     [(["ada", ""], "sessions[1].client_id"), (["ada"] * 1_001, "sessions")],
 )
-def test_a_request_for_many_names_what_is_wrong(
-    service: SessionServicer, names: list[str], field: str
-) -> None:
+def test_a_request_for_many_names_what_is_wrong(service: Any, names: list[str], field: str) -> None:
     request = GetSessionsRequest(
         sessions=[SessionName(tenant="acme", client_id=name) for name in names]
     )
@@ -133,7 +129,7 @@ def test_a_request_for_many_names_what_is_wrong(
 
 
 def test_items_that_are_wrong_are_refused_and_the_others_go_through(
-    service: SessionServicer, node: MemoryNode, net: Any, client: Client
+    service: Any, node: MemoryNode, net: Any, client: Client
 ) -> None:
     arrivals = [
         client("ada"),
@@ -167,9 +163,7 @@ def test_items_that_are_wrong_are_refused_and_the_others_go_through(
     assert len(node.rows(SESSIONS)) == 1
 
 
-def test_a_batch_of_nothing_but_wrong_items_is_answered(
-    service: SessionServicer, node: MemoryNode
-) -> None:
+def test_a_batch_of_nothing_but_wrong_items_is_answered(service: Any, node: MemoryNode) -> None:
     before = len(node.proposals)
 
     reply = run(service.UpdateBatch(UpdateSessions(sessions=[UpdateSession()] * 2), None))
@@ -179,9 +173,7 @@ def test_a_batch_of_nothing_but_wrong_items_is_answered(
     assert len(node.proposals) == before
 
 
-def test_a_client_that_is_named_again_is_refused_in_its_place(
-    service: SessionServicer, net: Any
-) -> None:
+def test_a_client_that_is_named_again_is_refused_in_its_place(service: Any, net: Any) -> None:
     clients = [SessionConnect(tenant="acme", client_id=name) for name in ("ada", "bob", "ada")]
     request = ConnectSessions(broker="north", broker_epoch=net.epochs["north"], connections=clients)
 
@@ -195,7 +187,7 @@ def test_a_client_that_is_named_again_is_refused_in_its_place(
 
 @pytest.mark.parametrize(("broker", "epoch"), [("", 1), ("north", 0)])
 def test_a_batch_needs_the_process_of_a_broker(
-    service: SessionServicer, client: Client, broker: str, epoch: int
+    service: Any, client: Client, broker: str, epoch: int
 ) -> None:
     request = ConnectSessions(broker=broker, broker_epoch=epoch, connections=[client()])
 
@@ -203,7 +195,7 @@ def test_a_batch_needs_the_process_of_a_broker(
         run(service.ConnectBatch(request, None))
 
 
-def test_one_session_lives_and_ends(service: SessionServicer, net: Any, client: Client) -> None:
+def test_one_session_lives_and_ends(service: Any, net: Any, client: Client) -> None:
     request = ConnectSession(
         broker="north", broker_epoch=net.epochs["north"], connection=client(payload=b"1")
     )
@@ -224,7 +216,7 @@ def test_one_session_lives_and_ends(service: SessionServicer, net: Any, client: 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1_000])
 def test_pages_hold_every_session_once_and_in_order(
-    service: SessionServicer, connect: Any, client: Client, size: int
+    service: Any, connect: Any, client: Client, size: int
 ) -> None:
     connect([client(name) for name in reversed(NAMES)])
 
@@ -240,9 +232,7 @@ def test_pages_hold_every_session_once_and_in_order(
     assert listed == NAMES
 
 
-def test_lists_are_filtered_on_the_server(
-    service: SessionServicer, connect: Any, client: Client
-) -> None:
+def test_lists_are_filtered_on_the_server(service: Any, connect: Any, client: Client) -> None:
     replies = connect([client(name) for name in NAMES[:10]])
     connect([client(name) for name in NAMES[10:]], "south")
     leaving = DisconnectSession(tenant="acme", client_id="c03", generation=replies[3].generation)
@@ -254,7 +244,7 @@ def test_lists_are_filtered_on_the_server(
 
     assert run(listed(tenant="acme")) == NAMES
     assert run(listed(tenant="globex")) == []
-    assert run(listed(tenant="acme", client_prefix="c1")) == NAMES[10:]
+    assert run(listed(tenant="acme", prefix="c1")) == NAMES[10:]
     assert run(listed(broker="south")) == NAMES[10:]
     assert run(listed(state=CONNECTION_STATE_DISCONNECTED)) == ["c03"]
     connected = run(listed(state=CONNECTION_STATE_CONNECTED, broker="north"))
@@ -264,7 +254,7 @@ def test_lists_are_filtered_on_the_server(
 @pytest.mark.parametrize(
     ("request_", "field"),
     [
-        (ListSessionsRequest(client_prefix="c"), "client_prefix"),
+        (ListSessionsRequest(prefix="c"), "prefix"),
         (ListSessionsRequest(tenant="a/b"), "tenant"),
         (ListSessionsRequest(page_size=1_001), "page_size"),
         (ListSessionsRequest(page_token=b"x" * 4_097), "page_token"),
@@ -273,7 +263,7 @@ def test_lists_are_filtered_on_the_server(
     ],
 )
 def test_a_list_of_what_cannot_be_is_refused(
-    service: SessionServicer, request_: ListSessionsRequest, field: str
+    service: Any, request_: ListSessionsRequest, field: str
 ) -> None:
     with pytest.raises(Invalid) as refusal:
         run(service.List(request_, None))
@@ -282,7 +272,7 @@ def test_a_list_of_what_cannot_be_is_refused(
 
 
 def test_connections_are_counted_over_all_shards(
-    service: SessionServicer, net: Any, connect: Any, client: Client
+    service: Any, net: Any, connect: Any, client: Client
 ) -> None:
     connect([client(name) for name in NAMES])
     connect([client(name) for name in NAMES[:5]], "south")
@@ -295,7 +285,7 @@ def test_connections_are_counted_over_all_shards(
 
 
 def test_many_sessions_are_deleted_in_one_call(
-    service: SessionServicer, node: MemoryNode, connect: Any, client: Client
+    service: Any, node: MemoryNode, connect: Any, client: Client
 ) -> None:
     connect([client(name) for name in NAMES])
     sessions = [DeleteSession(tenant="acme", client_id=name) for name in [*NAMES, ""]]
@@ -309,7 +299,7 @@ def test_many_sessions_are_deleted_in_one_call(
 def test_subscriptions_are_set_read_listed_and_deleted(
     node: MemoryNode, connect: Any, client: Client
 ) -> None:
-    service = node.servicer(SUBSCRIPTION_SERVICE.full_name)
+    service = node.servicer(SUBSCRIPTION.service.full_name)
     connect([client("ada"), client("a"), client("ben")])
     wanted = [
         SetSubscription(tenant="acme", client_id=client_id, filter=topic_filter, qos=1)
@@ -353,7 +343,7 @@ def test_subscriptions_are_set_read_listed_and_deleted(
 
 
 def test_a_will_is_read_delivered_listed_and_acknowledged(
-    service: SessionServicer, node: MemoryNode, connect: Any, client: Client
+    service: Any, node: MemoryNode, connect: Any, client: Client
 ) -> None:
     wills = node.servicer("quorate_mqtt.v1.WillService")
     names = NAMES[:6]

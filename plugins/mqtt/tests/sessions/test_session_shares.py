@@ -13,7 +13,7 @@ from quorate_mqtt.session_shares.division import divide
 from quorate_mqtt.session_shares.families import LIMIT, SHARES
 from quorate_mqtt.session_shares.room import seat_of, share_of
 from quorate_mqtt.session_shares.tallies import sessions_of
-from quorate_mqtt.sessions.apply import connect_sessions, delete_session
+from quorate_mqtt.sessions.apply import connect_sessions
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSessions,
@@ -30,6 +30,8 @@ from quorate_mqtt.v1.shares_pb2 import (
     ShareMove,
     ShareMoved,
 )
+
+from plugins.mqtt.tests.sessions.single import delete_session
 
 Client = Callable[..., SessionConnect]
 Shard = Callable[..., MemoryTxn]

@@ -8,7 +8,7 @@ import pytest
 from quorate.plugin import Invalid
 from quorate.testing import MemoryTxn
 from quorate_mqtt.sessions import tables
-from quorate_mqtt.sessions.apply import connect_session, delete_sessions, import_sessions
+from quorate_mqtt.sessions.apply import delete_sessions, import_sessions
 from quorate_mqtt.sessions.ending import NEVER
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.v1.sessions_pb2 import (
@@ -17,6 +17,8 @@ from quorate_mqtt.v1.sessions_pb2 import (
     ImportSessions,
     SessionConnect,
 )
+
+from plugins.mqtt.tests.sessions.single import connect_session
 
 FULL = ("acme", "ada", NEVER, b"\xff")
 SHORT = ("acme", "ben", 1, None)

@@ -1,23 +1,12 @@
 from collections.abc import Callable
 
 from quorate.testing import MemoryTxn
+from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.index import DUTIES
 from quorate_mqtt.duties.queries import find_duties
-from quorate_mqtt.shared_groups.apply import (
-    create_group,
-    create_groups,
-    delete_group,
-    delete_groups,
-    erase_groups,
-    join_group,
-    join_groups,
-    leave_group,
-    leave_groups,
-    update_group,
-    update_groups,
-)
-from quorate_mqtt.shared_groups.families import (
+from quorate_mqtt.shared_groups import resource
+from quorate_mqtt.shared_groups.leading import (
     GROUPS,
     LEADERSHIPS,
     MEMBERS,
@@ -30,7 +19,6 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroups,
     DeleteSharedGroup,
     DeleteSharedGroups,
-    EraseSharedGroups,
     JoinSharedGroup,
     JoinSharedGroups,
     LeaveSharedGroup,
@@ -41,8 +29,18 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     UpdateSharedGroups,
 )
 
+from plugins.mqtt.tests.sessions.single import carry_out
+
 Shard = Callable[..., MemoryTxn]
-FAMILIES = (GROUPS, MEMBERS, LEADERSHIPS, DUTIES)
+FAMILIES = (GROUPS, MEMBERS, LEADERSHIPS.name, DUTIES)
+
+
+def create_group(txn: MemoryTxn, command: CreateSharedGroup) -> SharedGroup:
+    return resource.create_group(txn, command, Roster(txn))
+
+
+def join_group(txn: MemoryTxn, command: JoinSharedGroup) -> SharedGroup:
+    return resource.join_group(txn, command, Roster(txn))
 
 
 def creation(name: str, tenant: str = "acme") -> CreateSharedGroup:
@@ -128,9 +126,7 @@ def test_to_create_a_group_again_changes_nothing(shard: Shard) -> None:
 
 
 def test_a_group_needs_its_tenant(shard: Shard) -> None:
-    reply = create_groups(
-        shard(), CreateSharedGroups(groups=[creation("g", "globex"), creation("g")])
-    )
+    reply = carry_out(shard(), CreateSharedGroups(groups=[creation("g", "globex"), creation("g")]))
 
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
 
@@ -141,8 +137,8 @@ def test_an_update_replaces_the_parameters_alone(shard: Shard) -> None:
     change = UpdateSharedGroup(tenant="acme", name="g", parameters=b"new")
     nobody = UpdateSharedGroup(tenant="acme", name="h")
 
-    after = update_group(txn, change)
-    reply = update_groups(txn, UpdateSharedGroups(groups=[nobody, change]))
+    after = resource.update_group(txn, change)
+    reply = carry_out(txn, UpdateSharedGroups(groups=[nobody, change]))
 
     assert (after.parameters, after.leader, after.id) == (b"new", before.leader, before.id)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
@@ -162,7 +158,7 @@ def test_who_joins_makes_the_group_if_there_is_none(shard: Shard) -> None:
 def test_who_is_fenced_joins_nothing(shard: Shard) -> None:
     txn = shard(north=3, south=4)
 
-    reply = join_groups(
+    reply = carry_out(
         txn, JoinSharedGroups(members=[joining("ada"), joining("ben", "g", "south", 4)])
     )
 
@@ -175,9 +171,9 @@ def test_a_member_leaves_only_through_its_own_broker(shard: Shard) -> None:
     join_group(txn, joining("ada"))
     join_group(txn, joining("ada", "g", "south", 2))
 
-    assert not leave_group(txn, leaving("ada", 1)).left
+    assert not resource.leave_group(txn, leaving("ada", 1)).left
     assert len(txn.rows(MEMBERS)) == 1
-    assert leave_group(txn, leaving("ada", 2)).left
+    assert resource.leave_group(txn, leaving("ada", 2)).left
 
     assert txn.rows(MEMBERS) == {}
     # The group stays for who comes next, and is led.
@@ -188,7 +184,7 @@ def test_leaves_are_answered_one_by_one(shard: Shard) -> None:
     txn = shard()
     join_group(txn, joining("ada"))
 
-    reply = leave_groups(txn, LeaveSharedGroups(members=[leaving("ben"), leaving("ada")]))
+    reply = carry_out(txn, LeaveSharedGroups(members=[leaving("ben"), leaving("ada")]))
 
     assert (reply.items, len(reply.refusals), txn.rows(MEMBERS)) == (2, 0, {})
 
@@ -199,8 +195,8 @@ def test_a_deleted_group_takes_its_members_and_nothing_else(shard: Shard) -> Non
         join_group(txn, joining(name))
         join_group(txn, joining(name, "gg"))
 
-    assert delete_group(txn, DeleteSharedGroup(tenant="acme", name="g")).deleted
-    assert not delete_group(txn, DeleteSharedGroup(tenant="acme", name="g")).deleted
+    assert resource.delete_group(txn, DeleteSharedGroup(tenant="acme", name="g")).deleted
+    assert not resource.delete_group(txn, DeleteSharedGroup(tenant="acme", name="g")).deleted
 
     assert list(txn.rows(GROUPS)) == [group_key("acme", "gg")]
     assert len(txn.rows(MEMBERS)) == 2
@@ -212,8 +208,8 @@ def test_whatever_is_deleted_leaves_nothing_behind(shard: Shard) -> None:
     for name in ("g", "h", "i"):
         join_group(txn, joining("ada", name))
 
-    delete_groups(txn, DeleteSharedGroups(groups=[DeleteSharedGroup(tenant="acme", name="g")]))
-    erase_groups(txn, EraseSharedGroups(keys=[group_key("acme", "h"), group_key("acme", "i")]))
+    groups = [DeleteSharedGroup(tenant="acme", name=name) for name in ("g", "h", "i")]
+    carry_out(txn, DeleteSharedGroups(groups=groups))
 
     assert rows_of(txn) == {family: {} for family in FAMILIES}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, keys
 from quorate.testing import MemoryTxn
-from quorate_mqtt.sessions.apply import connect_session
+from quorate_mqtt.sessions.families import SUBSCRIPTIONS
 from quorate_mqtt.subscriptions import tables
-from quorate_mqtt.subscriptions.apply import set_subscriptions
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS, subscription_key
 from quorate_mqtt.v1.sessions_pb2 import ConnectSession, SessionConnect
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscriptions
+
+from plugins.mqtt.tests.sessions.single import carry_out, connect_session
 
 FULL = ("acme", "ada", "a/+/b", 2, True, True, "NEVER", 9, b"\xff")
 SHORT = ("acme", "ada", "b/#", 0, None, None, None, None, None)
@@ -32,19 +32,19 @@ def stored(txn: MemoryTxn) -> list[tuple[object, ...]]:
 
 def test_subscriptions_are_what_was_written(txn: MemoryTxn) -> None:
     items = [tables.to_item(*row) for row in (FULL, SHORT)]
-    reply = set_subscriptions(txn, SetSubscriptions(subscriptions=items))
+    reply = carry_out(txn, SetSubscriptions(subscriptions=items))
 
     assert not reply.refusals
     assert stored(txn) == [FULL, COMPLETED]
     again = [tables.to_item(*row) for row in (FULL, COMPLETED)]
-    set_subscriptions(txn, SetSubscriptions(subscriptions=again))
+    carry_out(txn, SetSubscriptions(subscriptions=again))
     assert stored(txn) == [FULL, COMPLETED]
 
 
 def test_a_client_without_a_session_is_refused(txn: MemoryTxn) -> None:
     nobody = tables.to_item("acme", "nobody", *FULL[2:])
     items = [nobody, tables.to_item(*FULL)]
-    reply = set_subscriptions(txn, SetSubscriptions(subscriptions=items))
+    reply = carry_out(txn, SetSubscriptions(subscriptions=items))
 
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
     assert stored(txn) == [FULL]
@@ -76,5 +76,5 @@ def test_a_row_that_cannot_be_right_names_its_column(column: str, value: object)
 def test_keys_begin_with_what_is_named() -> None:
     key = tables.TABLE.to_key("acme", "ada", "a/+/b")
 
-    assert key == subscription_key("acme", "ada", "a/+/b")
+    assert key == keys.pack("acme", "ada", "a/+/b")
     assert key.startswith(tables.TABLE.to_key("acme", "ada"))

@@ -1,16 +1,13 @@
 from collections.abc import Callable
 
 import pytest
-from quorate.plugin import Rejected
+from quorate.plugin import Rejected, keys
 from quorate.testing import MemoryTxn
-from quorate_mqtt.sessions.apply import connect_session
-from quorate_mqtt.subscriptions.apply import (
+from quorate_mqtt.sessions.families import SUBSCRIPTIONS
+from quorate_mqtt.subscriptions.resource import (
     delete_subscription,
-    delete_subscriptions,
     set_subscription,
-    set_subscriptions,
 )
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS, subscription_key
 from quorate_mqtt.v1.sessions_pb2 import ConnectSession, SessionConnect
 from quorate_mqtt.v1.subscriptions_pb2 import (
     RETAIN_HANDLING_NEVER,
@@ -21,6 +18,8 @@ from quorate_mqtt.v1.subscriptions_pb2 import (
     SetSubscriptions,
     Subscription,
 )
+
+from plugins.mqtt.tests.sessions.single import carry_out, connect_session
 
 Client = Callable[..., SessionConnect]
 
@@ -98,7 +97,7 @@ def test_the_deletion_of_one_subscription_never_touches_another(txn: MemoryTxn) 
 
     delete_subscription(txn, unwanted("a/b"))
 
-    expected = {subscription_key("acme", *each) for each in kept}
+    expected = {keys.pack("acme", *each) for each in kept}
     assert set(txn.rows(SUBSCRIPTIONS)) == expected
 
 
@@ -132,16 +131,14 @@ def test_who_was_taken_over_changes_no_subscription(txn: MemoryTxn) -> None:
 
 
 def test_batches_are_answered_one_by_one(txn: MemoryTxn) -> None:
-    created = set_subscriptions(
+    created = carry_out(
         txn,
         SetSubscriptions(subscriptions=[wanted("a"), wanted("a", "ben"), wanted("b")]),
     )
-    deleted = delete_subscriptions(
-        txn, DeleteSubscriptions(subscriptions=[unwanted("c"), unwanted("b")])
-    )
+    deleted = carry_out(txn, DeleteSubscriptions(subscriptions=[unwanted("c"), unwanted("b")]))
 
     assert [(each.item, each.code) for each in created.refusals] == [(1, "NOT_FOUND")]
     replies = [SetSubscriptionReply.FromString(created.replies[item]).created for item in (0, 2)]
     assert replies == [True, True]
     assert [(each.item, each.code) for each in deleted.refusals] == [(0, "NOT_FOUND")]
-    assert list(txn.rows(SUBSCRIPTIONS)) == [subscription_key("acme", "ada", "a")]
+    assert list(txn.rows(SUBSCRIPTIONS)) == [keys.pack("acme", "ada", "a")]

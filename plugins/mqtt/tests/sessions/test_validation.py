@@ -3,11 +3,14 @@ from typing import Any
 
 import pytest
 from quorate.plugin import Invalid, keys
+from quorate.plugin.resource import Resource, bind
+from quorate.plugin.resource.serving import check_item_of
 from quorate_mqtt.names import LONGEST_IDENTITY
 from quorate_mqtt.sessions import validation as sessions
+from quorate_mqtt.sessions.resource import SESSION
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.shared_groups import validation as groups
-from quorate_mqtt.subscriptions import validation as subscriptions
+from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
+from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSessions,
     DeleteSession,
@@ -20,10 +23,25 @@ from quorate_mqtt.v1.sessions_pb2 import (
 from quorate_mqtt.v1.shared_groups_pb2 import CreateSharedGroup, JoinSharedGroup
 from quorate_mqtt.v1.subscriptions_pb2 import DeleteSubscription, SetSubscription
 from quorate_mqtt.v1.wills_pb2 import AcknowledgeWill, Will
-from quorate_mqtt.wills import validation as wills
+from quorate_mqtt.wills.resource import WILL_DELIVERY
 
 ADA: dict[str, Any] = {"tenant": "acme", "client_id": "ada"}
 MEMBER: dict[str, Any] = {**ADA, "group": "g", "filter": "a", "broker": "b", "broker_epoch": 1}
+
+
+def check_of(resource: Resource[Any], verb: str) -> Callable[..., None]:
+    write = bind(resource).writes[verb]
+    return check_item_of(bind(resource), write)(write.command())
+
+
+CREATE = check_of(SHARED_GROUP, "Create")
+JOIN = check_of(SHARED_GROUP_MEMBER, "Join")
+DISCONNECT = check_of(SESSION, "Disconnect")
+DELETE = check_of(SESSION, "Delete")
+IMPORT = check_of(SESSION, "Import")
+SET = check_of(SUBSCRIPTION, "Set")
+UNSET = check_of(SUBSCRIPTION, "Delete")
+ACKNOWLEDGE = check_of(WILL_DELIVERY, "Acknowledge")
 
 
 def refused(check: Callable[..., None], item: Any, path: str = "items[3].") -> str:
@@ -58,49 +76,65 @@ def refused(check: Callable[..., None], item: Any, path: str = "items[3].") -> s
             "will.properties",
         ),
         (sessions.check_update, UpdateSession(**ADA), "generation"),
-        (sessions.check_disconnect, DisconnectSession(**ADA), "generation"),
-        (sessions.check_delete, DeleteSession(**ADA, generation=0), "generation"),
-        (sessions.check_import, ImportSession(client_id="ada"), "tenant"),
-        (sessions.check_import, ImportSession(**ADA), "expiry_interval_s"),
+        (DISCONNECT, DisconnectSession(**ADA), "generation"),
+        (DELETE, DeleteSession(**ADA, generation=0), "generation"),
+        (IMPORT, ImportSession(client_id="ada"), "tenant"),
+        (IMPORT, ImportSession(**ADA), "expiry_interval_s"),
         (
-            sessions.check_import,
+            IMPORT,
             ImportSession(**ADA, expiry_interval_s=1, payload=b"x" * 65_537),
             "payload",
         ),
-        (wills.check_acknowledgement, AcknowledgeWill(**ADA), "id"),
-        (subscriptions.check_set, SetSubscription(**ADA), "filter"),
-        (subscriptions.check_set, SetSubscription(**ADA, filter="a/#/b"), "filter"),
-        (subscriptions.check_set, SetSubscription(**ADA, filter="$share/g"), "filter"),
-        (subscriptions.check_set, SetSubscription(**ADA, filter="a", qos=3), "qos"),
+        (ACKNOWLEDGE, AcknowledgeWill(**ADA), "id"),
+        (SET, SetSubscription(**ADA), "filter"),
+        (SET, SetSubscription(**ADA, filter="a/#/b"), "filter"),
+        (SET, SetSubscription(**ADA, filter="$share/g"), "filter"),
+        (SET, SetSubscription(**ADA, filter="a", qos=3), "qos"),
         (
-            subscriptions.check_set,
+            SET,
             SetSubscription(**ADA, filter="a", identifier=268_435_456),
             "identifier",
         ),
         (
-            subscriptions.check_set,
+            SET,
             SetSubscription(**ADA, filter="a", properties=b"x" * 16_385),
             "properties",
         ),
         (
-            subscriptions.check_set,
+            SET,
             SetSubscription(**ADA, filter="$share/g/a", no_local=True),
             "no_local",
         ),
-        (subscriptions.check_set, SetSubscription(**ADA, filter="a", generation=0), "generation"),
-        (subscriptions.check_delete, DeleteSubscription(**ADA), "filter"),
-        (groups.check_group, CreateSharedGroup(tenant="acme"), "name"),
-        (groups.check_group, CreateSharedGroup(tenant="acme", name="a/b"), "name"),
-        (groups.check_group, CreateSharedGroup(tenant="acme", name="a+"), "name"),
+        (SET, SetSubscription(**ADA, filter="a", generation=0), "generation"),
+        (UNSET, DeleteSubscription(**ADA), "filter"),
+        (CREATE, CreateSharedGroup(tenant="acme"), "name"),
+        (CREATE, CreateSharedGroup(tenant="acme", name="a/b"), "name"),
+        (CREATE, CreateSharedGroup(tenant="acme", name="a+"), "name"),
         (
-            groups.check_group,
+            CREATE,
             CreateSharedGroup(tenant="acme", name="g", parameters=b"x" * 16_385),
             "parameters",
         ),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "broker": ""}), "broker"),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "broker_epoch": 0}), "broker_epoch"),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "filter": "$share/g/a"}), "filter"),
-        (groups.check_join, JoinSharedGroup(**{**MEMBER, "client_id": ""}), "client_id"),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "broker": ""}),
+            "broker",
+        ),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "broker_epoch": 0}),
+            "broker_epoch",
+        ),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "filter": "$share/g/a"}),
+            "filter",
+        ),
+        (
+            JOIN,
+            JoinSharedGroup(**{**MEMBER, "client_id": ""}),
+            "client_id",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_field(
@@ -114,10 +148,10 @@ def test_what_cannot_be_is_refused_with_its_field(
     [
         (sessions.check_arrival, SessionConnect(**ADA, will=Will(topic="a/b", qos=2))),
         (sessions.check_arrival, SessionConnect(tenant="acme", client_id="a/b #+ é")),
-        (sessions.check_delete, DeleteSession(**ADA)),
-        (subscriptions.check_set, SetSubscription(**ADA, filter="$share/g/+/#")),
-        (subscriptions.check_set, SetSubscription(**ADA, filter="#", no_local=True)),
-        (groups.check_join, JoinSharedGroup(**MEMBER)),
+        (DELETE, DeleteSession(**ADA)),
+        (SET, SetSubscription(**ADA, filter="$share/g/+/#")),
+        (SET, SetSubscription(**ADA, filter="#", no_local=True)),
+        (JOIN, JoinSharedGroup(**MEMBER)),
     ],
 )
 def test_what_mqtt_allows_is_allowed(check: Callable[..., None], item: Any) -> None:

@@ -5,7 +5,7 @@ from quorate.testing import MemoryTxn
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.index import DUTIES
 from quorate_mqtt.duties.queries import find_duties
-from quorate_mqtt.sessions.apply import connect_session, disconnect_session
+from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.v1.duties_pb2 import FindDuties, HandOverDuties
 from quorate_mqtt.v1.sessions_pb2 import ConnectSession, DisconnectSession, SessionConnect
 from quorate_mqtt.v1.wills_pb2 import (
@@ -16,8 +16,9 @@ from quorate_mqtt.v1.wills_pb2 import (
     Will,
     WillDelivery,
 )
-from quorate_mqtt.wills.apply import acknowledge_will, acknowledge_wills, erase_will_deliveries
-from quorate_mqtt.wills.families import DELIVERIES
+from quorate_mqtt.wills.resource import acknowledge_will, erase_will_deliveries
+
+from plugins.mqtt.tests.sessions.single import carry_out, connect_session, disconnect_session
 
 Shard = Callable[..., MemoryTxn]
 Client = Callable[..., SessionConnect]
@@ -101,7 +102,7 @@ def test_acknowledgements_are_answered_one_by_one(shard: Shard, client: Client) 
     [delivery] = deliveries(txn)
     wills = [acknowledgement(delivery.id, "ben"), acknowledgement(delivery.id)]
 
-    reply = acknowledge_wills(txn, AcknowledgeWills(wills=wills))
+    reply = carry_out(txn, AcknowledgeWills(wills=wills))
 
     found = [AcknowledgeWillReply.FromString(each).acknowledged for each in reply.replies]
     assert found == [False, True]

@@ -13,15 +13,16 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, ListTenants, Tenant
 from quorate_mqtt.resources import RESOURCES
-from quorate_mqtt.tenants.resource import DELETION
 from quorate_mqtt.topics.deletion import DELETION as TOPIC_DELETION
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
 )
 
+DELETION = "mqtt.tenant_deletion"
+
 #: What no tenant is to leave behind; the shares and tallies of sessions are counted anew.
-HELD = [holding.family for each in RESOURCES for holding in each.holdings]
+HELD = [each.family for each in RESOURCES if each.tenant]
 
 #: The commands whose examples make rows of tenants.
 MAKING = ("quorate_mqtt.v1.Create", "quorate_mqtt.v1.Connect", "quorate_mqtt.v1.Subscribe")
@@ -39,7 +40,7 @@ def full(node: MemoryNode) -> MemoryNode:
         for tenant in ("acme", "globex")
         for number in range(20)
     ]
-    run(node.propose(PutRetainedMessagesCommand(messages=messages), BatchReply))
+    run(node.propose(PutRetainedMessages(messages=messages), BatchReply))
     return node
 
 
@@ -145,12 +146,12 @@ def test_a_tenant_of_the_same_name_begins_anew(full: MemoryNode) -> None:
 def test_more_rows_than_a_page_are_erased(
     node: MemoryNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quorate_mqtt.rows.queries.LARGEST_PAGE", 3)
+    monkeypatch.setattr("quorate.plugin.resource.reading.LARGEST_PAGE", 3)
     messages = [
         PutRetainedMessageRequest(tenant="acme", topic=f"t/{number}", payload=b"p")
         for number in range(50)
     ]
-    run(node.propose(PutRetainedMessagesCommand(messages=messages), BatchReply))
+    run(node.propose(PutRetainedMessages(messages=messages), BatchReply))
     delete(node)
 
     run(node.run_controller(DELETION))

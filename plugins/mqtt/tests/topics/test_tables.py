@@ -10,8 +10,8 @@ from quorate.plugin import Invalid, keys
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.topics import tables
-from quorate_mqtt.topics.families import TOPICS
-from quorate_mqtt.v1.topics_pb2 import CreateTopicsCommand
+from quorate_mqtt.topics.resource import TOPIC
+from quorate_mqtt.v1.topics_pb2 import CreateTopics
 
 FULL = ("acme", "a/b", 3, 2, "of a", "S3", "KAFKA", 5, 6, 7)
 SHORT = ("globex", "a", 1, 1, None, None, None, None, None, None)
@@ -20,11 +20,11 @@ COMPLETED = (*SHORT[:5], "ENGINE_SEGMENT", "MQTT", 1 << 30, None, 604_800)
 
 def create(node: MemoryNode, *rows: tuple[Any, ...]) -> BatchReply:
     topics = [tables.to_item(*row) for row in rows]
-    return run(node.propose(CreateTopicsCommand(topics=topics), BatchReply))
+    return run(node.propose(CreateTopics(topics=topics), BatchReply))
 
 
 def stored(node: MemoryNode) -> list[tuple[object, ...]]:
-    return [tables.from_row(key, value) for key, value in node.rows(TOPICS).items()]
+    return [tables.from_row(key, value) for key, value in node.rows(TOPIC.family).items()]
 
 
 def test_topics_are_what_was_written(node: MemoryNode) -> None:

@@ -13,10 +13,10 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, MarkTenant, Tenant, UpdateTenant
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 from quorate_mqtt.topics.deletion import DELETION
-from quorate_mqtt.topics.families import COUNTS, DELETIONS, TOPICS
+from quorate_mqtt.topics.resource import DELETIONS, TOPIC
 from quorate_mqtt.v1.retained_messages_pb2 import (
     PutRetainedMessageRequest,
-    PutRetainedMessagesCommand,
+    PutRetainedMessages,
 )
 from quorate_mqtt.v1.topics_pb2 import (
     TOPIC_SOURCE_MQTT,
@@ -24,19 +24,20 @@ from quorate_mqtt.v1.topics_pb2 import (
     TOPIC_STORAGE_ENGINE_MEMORY,
     TOPIC_STORAGE_ENGINE_SEGMENT,
     CreateTopicRequest,
-    CreateTopicsCommand,
-    DeleteTopicsRequest,
-    FinishTopicsCommand,
+    CreateTopics,
+    DeleteTopic,
+    DeleteTopics,
+    FinishTopics,
     GetTopicsRequest,
     GrowTopicRequest,
-    GrowTopicsCommand,
+    GrowTopics,
     ListTopicsRequest,
     Topic,
     TopicConfig,
     TopicFinish,
     TopicName,
     UpdateTopicRequest,
-    UpdateTopicsCommand,
+    UpdateTopics,
 )
 
 
@@ -58,7 +59,7 @@ def create(service: Any, name: str = "orders", tenant: str = "acme", **fields: A
 
 
 def delete(service: Any, name: str = "orders", tenant: str = "acme") -> Topic:
-    deleted: Topic = run(service.Delete(TopicName(tenant=tenant, name=name), None))
+    deleted: Topic = run(service.Delete(DeleteTopic(tenant=tenant, name=name), None))
     return deleted
 
 
@@ -200,7 +201,7 @@ def test_put_creates_replaces_and_grows(service: Any, node: MemoryNode) -> None:
 
 
 def test_a_delete_of_nothing_is_no_failure_where_that_is_asked_for(service: Any) -> None:
-    named = TopicName(tenant="acme", name="nothing", missing_ok=True)
+    named = DeleteTopic(tenant="acme", name="nothing", missing_ok=True)
 
     assert run(service.Delete(named, None)) == Topic()
 
@@ -233,6 +234,7 @@ def test_a_topic_that_does_not_exist_is_not_found(service: Any, verb: str) -> No
         "Update": UpdateTopicRequest(tenant="acme", name="orders"),
         "Grow": GrowTopicRequest(tenant="acme", name="orders", partitions=2),
     }
+    requests["Delete"] = DeleteTopic(tenant="acme", name="orders")
     named = TopicName(tenant="acme", name="orders")
 
     with pytest.raises(Rejected, match=r"NOT_FOUND.*topic orders of acme"):
@@ -246,11 +248,11 @@ def test_delete_marks_and_the_controller_finishes(service: Any, node: MemoryNode
 
     assert marked.deleting_at_ms == 1_000
     assert list(marked.finalizers) == ["mqtt.retained_message"]
-    assert len(node.rows(DELETIONS)) == 1
+    assert len(node.rows(DELETIONS.name)) == 1
     run(node.run_controller(DELETION.name))
     assert not listed(service)
-    assert not node.rows(DELETIONS)
-    assert not node.rows(COUNTS)
+    assert not node.rows(DELETIONS.name)
+    assert not node.rows("mqtt.topics_of_tenants")
 
 
 def test_a_topic_takes_its_retained_message_along_and_no_other(
@@ -261,7 +263,7 @@ def test_a_topic_takes_its_retained_message_along_and_no_other(
         PutRetainedMessageRequest(tenant=tenant, topic=name, payload=b"p")
         for tenant, name in (("acme", "orders"), ("acme", "orders/new"), ("globex", "orders"))
     ]
-    run(node.propose(PutRetainedMessagesCommand(messages=messages), BatchReply))
+    run(node.propose(PutRetainedMessages(messages=messages), BatchReply))
 
     delete(service)
     run(node.run_controller(DELETION.name))
@@ -343,9 +345,9 @@ def test_a_finalizer_of_an_earlier_topic_of_that_name_changes_nothing(
     marked = delete(sharing)
     finish = TopicFinish(tenant="acme", name="orders", id=marked.id - 1, finalizer="another.part")
 
-    run(shared.propose(FinishTopicsCommand(topics=[finish]), BatchReply))
+    run(shared.propose(FinishTopics(topics=[finish]), BatchReply))
     finish.id, finish.finalizer = marked.id, "nobody.s"
-    run(shared.propose(FinishTopicsCommand(topics=[finish]), BatchReply))
+    run(shared.propose(FinishTopics(topics=[finish]), BatchReply))
 
     [left] = run(sharing.List(ListTopicsRequest(), None)).topics
     assert "another.part" in left.finalizers
@@ -365,12 +367,12 @@ def limit(node: MemoryNode, topics: int) -> None:
 
 def test_the_limit_of_topics_is_exact(service: Any, node: MemoryNode) -> None:
     limit(node, 2)
-    command = CreateTopicsCommand(topics=[topic(name) for name in "abc"])
+    command = CreateTopics(topics=[topic(name) for name in "abc"])
 
     reply = run(service.CreateBatch(command, None))
 
     assert [(each.item, each.code) for each in reply.refusals] == [(2, "LIMIT_REACHED")]
-    assert "has 2 topics, and its limit mqtt.topics is 2" in reply.refusals[0].message
+    assert "has 2 of its 2 topics (mqtt.topics)" in reply.refusals[0].message
     assert listed(service) == [("acme", "a"), ("acme", "b")]
     create(service, tenant="globex")
 
@@ -408,7 +410,7 @@ def test_a_limit_below_the_count_takes_no_topic_away(service: Any, node: MemoryN
 
 def test_batches_are_answered_item_by_item(service: Any) -> None:
     create(service, "taken", "globex")
-    creation = CreateTopicsCommand(
+    creation = CreateTopics(
         topics=[
             topic("a"),
             topic("a/+"),
@@ -421,7 +423,7 @@ def test_batches_are_answered_item_by_item(service: Any) -> None:
     created = run(service.CreateBatch(creation, None))
     updated = run(
         service.UpdateBatch(
-            UpdateTopicsCommand(
+            UpdateTopics(
                 topics=[
                     UpdateTopicRequest(tenant="acme", name="none"),
                     UpdateTopicRequest(tenant="acme", name="a", description="new"),
@@ -433,7 +435,7 @@ def test_batches_are_answered_item_by_item(service: Any) -> None:
     )
     grown = run(
         service.GrowBatch(
-            GrowTopicsCommand(
+            GrowTopics(
                 topics=[
                     GrowTopicRequest(tenant="acme", name="a", partitions=1),
                     GrowTopicRequest(tenant="hooli", name="b", partitions=2),
@@ -443,8 +445,8 @@ def test_batches_are_answered_item_by_item(service: Any) -> None:
             None,
         )
     )
-    names = [TopicName(tenant="hooli", name=name) for name in ("none", "b", "#")]
-    deleted = run(service.DeleteBatch(DeleteTopicsRequest(topics=names), None))
+    names = [DeleteTopic(tenant="hooli", name=name) for name in ("none", "b", "#")]
+    deleted = run(service.DeleteBatch(DeleteTopics(topics=names), None))
 
     def refusals(reply: BatchReply) -> list[tuple[int, str]]:
         return [(each.item, each.code) for each in reply.refusals]
@@ -501,11 +503,11 @@ def test_topics_of_a_tenant_lie_in_its_shard(service: Any, node: MemoryNode) -> 
     for name in "abc":
         create(service, name)
 
-    assert len(node.rows(TOPICS)) == 3
+    assert len(node.rows(TOPIC.family)) == 3
     assert {command.topics[0].tenant for command in node.proposals[-3:]} == {"acme"}  # type: ignore[attr-defined]
-    family = node.catalog.families[TOPICS]
+    family = node.catalog.families[TOPIC.family]
     assert family.shard_key is not None
-    assert len({family.shard_key(key) for key in node.rows(TOPICS)}) == 1
+    assert len({family.shard_key(key) for key in node.rows(TOPIC.family)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -541,8 +543,8 @@ def test_marks_and_finishes_are_not_for_clients(node: MemoryNode) -> None:
     public = {
         name.rpartition(".")[2]
         for name, command in node.catalog.commands.items()
-        if name.endswith("TopicsCommand") and command.public
+        if name.startswith("quorate_mqtt.v1.") and name.endswith("Topics") and command.public
     }
 
-    verbs = ("Create", "Update", "Put", "Grow")
-    assert public == {f"{verb}TopicsCommand" for verb in verbs}
+    verbs = ("Create", "Update", "Put", "Grow", "Delete")
+    assert public == {f"{verb}Topics" for verb in verbs}

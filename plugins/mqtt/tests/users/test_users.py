@@ -9,14 +9,14 @@ import pytest
 from quorate.plugin import Invalid, Rejected, RowEvent
 from quorate.testing import MemoryNode
 from quorate_mqtt.users import passwords
-from quorate_mqtt.users.families import CREDENTIALS, USERS
+from quorate_mqtt.users.resource import CREDENTIALS, USER
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
 from quorate_mqtt.v1.users_pb2 import (
     AuthenticateRequest,
     CreateUserRequest,
     CreateUsersRequest,
     Credential,
-    DeleteUsersCommand,
+    DeleteUsers,
     ListUsersRequest,
     UpdateUserRequest,
     UpdateUsersRequest,
@@ -122,13 +122,13 @@ def test_no_password_is_proposed_stored_or_watched(service: Any, node: MemoryNod
     run(service.Update(UpdateUserRequest(tenant="acme", name="ada", password=b"new secret"), None))
 
     logged = b"".join(each.SerializeToString() for each in node.proposals)
-    stored = b"".join([*node.rows(USERS.family).values(), *node.rows(CREDENTIALS).values()])
+    stored = b"".join([*node.rows(USER.family).values(), *node.rows(CREDENTIALS.name).values()])
 
     assert PASSWORD not in logged + stored
     assert b"new secret" not in logged + stored
-    [credential] = map(Credential.FromString, node.rows(CREDENTIALS).values())
+    [credential] = map(Credential.FromString, node.rows(CREDENTIALS.name).values())
     seen = [event for event in node.events if isinstance(event, RowEvent)]
-    assert {event.family for event in seen} == {"tenant.tenants", USERS.family}
+    assert {event.family for event in seen} == {"tenant.tenants", USER.family}
     assert not any(credential.hash in (event.value or b"") for event in seen)
 
 
@@ -136,7 +136,7 @@ def test_equal_passwords_have_different_hashes(service: Any, node: MemoryNode) -
     create(service)
     create(service, "ben")
 
-    one, other = map(Credential.FromString, node.rows(CREDENTIALS).values())
+    one, other = map(Credential.FromString, node.rows(CREDENTIALS.name).values())
 
     assert one.hash != other.hash
     assert one.salt != other.salt
@@ -215,8 +215,8 @@ def test_delete_user_forgets_the_hash(service: Any, node: MemoryNode) -> None:
 
     run(service.Delete(DefinitionName(tenant="acme", name="ada"), None))
 
-    assert not node.rows(USERS.family)
-    assert not node.rows(CREDENTIALS)
+    assert not node.rows(USER.family)
+    assert not node.rows(CREDENTIALS.name)
     assert authenticate(service, PASSWORD) == (False, False)
 
 
@@ -277,7 +277,7 @@ def test_delete_batch_and_get_batch_answer_in_order(service: Any) -> None:
     ]
 
     found = run(service.GetBatch(GetDefinitionsRequest(names=names), None))
-    deleted = run(service.DeleteBatch(DeleteUsersCommand(names=names), None))
+    deleted = run(service.DeleteBatch(DeleteUsers(names=names), None))
 
     assert [each.user.name for each in found.lookups] == ["ben", "", "ada"]
     assert [(each.item, each.code) for each in deleted.refusals] == [(1, "NOT_FOUND")]
@@ -338,12 +338,12 @@ def test_commands_with_hashes_are_not_public(node: MemoryNode) -> None:
     users = {
         name.rpartition(".")[2]: command.public
         for name, command in node.catalog.commands.items()
-        if name.endswith("UsersCommand")
+        if name.startswith("quorate_mqtt.v1.") and name.endswith("Users")
     }
 
     assert users == {
-        "CreateUsersCommand": False,
-        "UpdateUsersCommand": False,
-        "PutUsersCommand": False,
-        "DeleteUsersCommand": True,
+        "CreateUsers": False,
+        "UpdateUsers": False,
+        "PutUsers": False,
+        "DeleteUsers": True,
     }

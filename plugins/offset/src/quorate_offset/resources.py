@@ -39,7 +39,7 @@ SUBSCRIPTION_GROUP: Final = Resource(
     # They go together with the offsets.
     cascade=False,
     check_key={"tenant": check_name, "group": check_name},
-    check_list=validation.check_listed,
+    keep=validation.check_listed,
     cli=False,
     verbs={
         "Change": Verb(

@@ -8,8 +8,8 @@ from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, DeleteTenantRequest, GetTenantRequest, Tenant
-from quorate_mqtt.topics.families import TOPICS
-from quorate_mqtt.v1.topics_pb2 import CreateTopicRequest, Topic, TopicName
+from quorate_mqtt.topics.resource import TOPIC
+from quorate_mqtt.v1.topics_pb2 import CreateTopicRequest, DeleteTopic, Topic, TopicName
 from quorate_storage_engine.families import DROPS, SHARDS
 from quorate_storage_engine.v1.commands_pb2 import (
     AcknowledgeDrops,
@@ -39,7 +39,7 @@ async def test_a_topic_stays_until_its_shards_are_gone() -> None:
                 command = CreateShard(name=name, tenant=tenant, topic=topic, config=CONFIG)
                 await node.propose(command, ShardState)
 
-    marked = await topics.Delete(TopicName(tenant="acme", name=LONG), None)
+    marked = await topics.Delete(DeleteTopic(tenant="acme", name=LONG), None)
     assert "storage_engine.shards" in marked.finalizers
     await node.run_controller("mqtt.topic_deletion")
     shards = map(Shard.FromString, node.rows(SHARDS).values())
@@ -64,7 +64,7 @@ async def test_a_topic_stays_until_its_shards_are_gone() -> None:
     left = {Shard.FromString(row).name for row in node.rows(SHARDS).values()}
     assert len(left) == 6
     assert not {"acme-ttttt-0", "acme-ttttt-1"} & left
-    rows = map(Topic.FromString, node.rows(TOPICS).values())
+    rows = map(Topic.FromString, node.rows(TOPIC.family).values())
     assert [(topic.tenant, topic.name) for topic in rows] == [
         ("acme", "other"),
         ("globex", "other"),

@@ -132,6 +132,15 @@ class Binding:
         return self.resource.noun or spaced(self.resource.row.DESCRIPTOR.name)
 
     @cached_property
+    def keyed(self) -> type[Message]:
+        """What has the fields of the key: a row, or what is answered in its place."""
+        resource = self.resource
+        known = resource.row.DESCRIPTOR.fields_by_name
+        if resource.answer is None or all(name in known for name in resource.key):
+            return resource.row
+        return resource.answer
+
+    @cached_property
     def key_of(self) -> KeyOf:
         """Return the key that an item or a row names."""
         fields = self.resource.key
@@ -165,7 +174,7 @@ class Binding:
         key_of = self.key_of_item(write)
         if len(fields) == len(self.resource.key):
             return key_of
-        if write.item is None:
+        if not all(map(write.has, fields)):
             shard_of = self.shard_of
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
@@ -270,7 +279,7 @@ class _Binder:
                             f"give it verbs={{{verb!r}: Verb(apply=...)}}, let its servicer have "
                             f"{method.name}, or remove the rpc from the .proto file",
                         )
-        if resource.tenant and resource.cascade and "Delete" not in writes:
+        if resource.tenant and resource.cascade is True and "Delete" not in writes:
             self._problem(
                 "has a tenant and no verb Delete",
                 "add `rpc Delete` to the service, or cascade=False",
@@ -284,7 +293,12 @@ class _Binder:
         )
 
     def _check_fields(self) -> None:
-        resource, known = self._resource, self._row.fields_by_name
+        resource, known = self._resource, dict(self._row.fields_by_name)
+        if resource.answer is not None:
+            known |= resource.answer.DESCRIPTOR.fields_by_name
+        for method in self._methods.values():
+            if self._verb(method.name) == "Get":
+                known |= method.input_type.fields_by_name
         if not resource.key:
             self._problem("has no key", "name the fields of the row that make it up")
         for what, names in (
@@ -294,7 +308,8 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                if not FieldMask(paths=[name]).IsValidForDescriptor(self._row):
+                in_row = FieldMask(paths=[name]).IsValidForDescriptor(self._row)
+                if not in_row and name not in known:
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         f"use one of {', '.join(known)}",
@@ -309,18 +324,19 @@ class _Binder:
     def _verb(self, name: str) -> str:
         """Return the verb of a method: its name without `Batch`, the row's name and its plural.
 
-        Of a row's name its last word is enough, as `Group` of `SubscriptionGroup`.
+        Of a row's name its last words are enough, as `Group` of `SubscriptionGroup`.
         """
         name = name.removesuffix(_BATCH)
         if name.endswith("s") and name[:-1] in self._methods:
             name = name[:-1]
         if name in self._resource.verbs:
             return name
-        last = spaced(self._row.name).split()[-1].capitalize()
-        for noun in (plural(self._row.name), self._row.name, plural(last), last):
-            if name.endswith(noun) and name != noun:
-                name = name.removesuffix(noun)
-                break
+        words = [each.capitalize() for each in spaced(self._row.name).split()]
+        for noun in ("".join(words[first:]) for first in range(len(words))):
+            for each in (plural(noun), noun):
+                if name.endswith(each) and name != each:
+                    name = name.removesuffix(each)
+                    return _ALIASES.get(name, name)
         return _ALIASES.get(name, name)
 
     def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -39,13 +39,16 @@ class Verb:
     #: A method of the resource's servicer carries the verb out. With `apply` or `apply_all` it has
     #: a command to propose, which clients do not send; else there is none of that name.
     by_hand: bool = False
+    #: What an item is answered with, where that is not the row.
+    reply: type[Message] | None = None
     #: The key of an item, where it has not the fields of the row's key.
     key: Callable[[Any], bytes] | None = None
     #: The items of one command may name a row more than once: `apply` takes them in their order.
     repeats: bool = False
     #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
     check: Callable[[Any, str], None] | None = None
-    #: Refuses the whole command, in place of `check`: then one wrong item refuses the others.
+    #: Refuses the whole command: then one wrong item refuses the others, unless `check`, too, is
+    #: given, by which the wrong ones are found.
     validate: Callable[[Any], None] | None = None
     #: As in `Command`.
     admit: Callable[[NodeApi, Caller, Any], Awaitable[Any]] | None = None
@@ -96,8 +99,6 @@ class Resource(Generic[R]):
     check: Callable[[Any, str], None] | None = None
     #: What parts of the key must be; text that is not named here must be a name.
     check_key: Mapping[str, CheckField] = field(default_factory=dict)
-    #: Refuses a list whose conditions no row can meet, whatever is stored.
-    check_list: Callable[[Any], None] | None = None
     #: The reason with which a row that is not there is refused.
     missing: str = "NOT_FOUND"
     #: Fields that callers do not set; `created_at_ms` and `updated_at_ms` are among them anyhow.
@@ -105,7 +106,8 @@ class Resource(Generic[R]):
     #: Called before a row is written or deleted, with the row before and after, or None. It may
     #: complete the row, write what goes with it, and refuse by `Rejected` before it writes.
     changed: Callable[[Txn, R | None, R | None], None] | None = None
-    #: A request's further conditions: returns what says whether a row is wanted, or None.
+    #: A request's further conditions: refuses by `Invalid` what no list can be asked for, and
+    #: returns what says whether a row is wanted, or None: then all are.
     keep: Callable[[Any], Callable[[R], bool] | None] | None = None
     #: Rows for the conformance kit and the reference, of different keys.
     examples: tuple[R, ...] = ()
@@ -115,7 +117,9 @@ class Resource(Generic[R]):
     serves: tuple[str, ...] = ()
     #: Makes what has methods in the place of derived ones, or of those that cannot be derived.
     servicer: Callable[[NodeApi], object] | None = None
-    #: What is answered in the place of a row: a message with a field for it and its `revision`.
+    #: What is answered in the place of a row: a message with a field for it, or with its fields
+    #: under the same numbers, and with its `revision`, if any. It has the fields of the key, too,
+    #: where rows do not repeat what their keys say.
     answer: type[Message] | None = None
     #: The most keys of one lookup; less for large rows, which fit into one message together.
     lookups: int = LARGEST_PAGE
@@ -127,8 +131,9 @@ class Resource(Generic[R]):
     previous: bool = False
     #: As in `ColumnFamily`.
     counted: bool = False
-    #: Whether the rows of a tenant are deleted with it; False: the plugin does that itself.
-    cascade: bool = True
+    #: Whether the rows of a tenant are deleted with it; False: the plugin does that itself. A
+    #: function returns the command that deletes the rows of keys, in the place of `Delete`.
+    cascade: bool | Callable[[NodeApi, Sequence[bytes]], Message] = True
     #: Whether `quorate <plugin>` gets the commands of this resource.
     cli: bool = True
     #: In the place of the derived table; False: there is none.

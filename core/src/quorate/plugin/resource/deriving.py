@@ -91,12 +91,16 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
 def holding_of(resource: Resource[Any]) -> Holding:
     """Return how the rows of a tenant are found and deleted."""
     binding = bind(resource)
-    reads, delete = Reads(binding), binding.writes["Delete"]
+    reads = Reads(binding)
 
     async def keys_of(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
         async for page in reads.keys_of(node, tenant):
             for first in range(0, len(page), resource.deletions):
                 yield page[first : first + resource.deletions]
+
+    if callable(resource.cascade):
+        return Holding(keys_of=keys_of, erase=resource.cascade)
+    delete = binding.writes["Delete"]
 
     def erase(_: NodeApi, found: Sequence[bytes]) -> Message:
         assert delete.item is not None

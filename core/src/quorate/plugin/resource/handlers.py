@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, Final, NoReturn
 
 from google.protobuf.message import Message
@@ -55,18 +56,27 @@ def counts_family(family: str) -> str:
     return f"{family}_of_tenants"
 
 
-def shown(binding: Binding) -> Callable[[bytes, int], bytes]:
-    """Return what makes the wire form of an answer from a row and its revision."""
+def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
+    """Return what makes the wire form of an answer from a key, its row and its revision."""
     answer = binding.resource.answer
     if answer is None:
-        return lambda row, _: row
+        return lambda _, row, __: row
+    kind = binding.resource.row.DESCRIPTOR
     of_row = next(
-        each.number
-        for each in answer.DESCRIPTOR.fields
-        if each.message_type is binding.resource.row.DESCRIPTOR
+        (each.number for each in answer.DESCRIPTOR.fields if each.message_type is kind), 0
     )
-    of_revision = answer.DESCRIPTOR.fields_by_name["revision"].number
-    return lambda row, revision: embedded(of_row, row) + number(of_revision, revision)
+    revised = answer.DESCRIPTOR.fields_by_name.get("revision")
+    held = answer.DESCRIPTOR.fields_by_name if binding.keyed is answer else {}
+    names = [name in held for name in binding.resource.key]
+
+    def show(key: bytes, row: bytes, revision: int) -> bytes:
+        pairs = zip(binding.resource.key, keys.unpack(key), strict=True)
+        parts: dict[str, Any] = dict(compress(pairs, names))
+        named = answer(**parts).SerializeToString() if parts else b""
+        stamp = number(revised.number, revision) if revised is not None else b""
+        return named + (embedded(of_row, row) if of_row else row) + stamp
+
+    return show
 
 
 class _Tenants:
@@ -159,7 +169,7 @@ def _loop(
                 row = carry_out(txn, command, item, key, found, tenants)
                 if row is not None:
                     rows[key] = value = row.SerializeToString(deterministic=True)
-                    reply = show(value, revision)
+                    reply = show(key, value, revision)
             except Rejected as refusal:
                 answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
             replies.append(reply)
@@ -331,3 +341,10 @@ def _compare(binding: Binding, item: Any, found: Row | None) -> None:
 def _missing(binding: Binding, item: Any) -> NoReturn:
     missing = binding.resource.missing
     raise Rejected(missing, f"there is no {binding.noun} {binding.named(item)}")
+
+
+def count_less(binding: Binding, txn: Txn, tenant: str) -> None:
+    """Count one row less of a tenant, where there is a limit."""
+    tenants = _Tenants(binding, txn)
+    tenants.remove(tenant)
+    tenants.store()

@@ -167,7 +167,7 @@ class Reads:
         if row is None:
             shown_as = " of ".join(map(str, reversed(values)))
             raise Rejected(binding.resource.missing, f"there is no {binding.noun} {shown_as}")
-        return shown(binding)(row.value, row.revision)
+        return shown(binding)(row.key, row.value, row.revision)
 
     async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
         """Return the rows that a request names: those that there are, or one answer a name."""
@@ -185,7 +185,7 @@ class Reads:
         found = await self.rows(node, list(map(key_of, named)), request)
         show, wrap, each_answered = shown(binding), *_wrapping(binding, read)
         return b"".join(
-            wrap(None if row is None else show(row.value, row.revision))
+            wrap(None if row is None else show(row.key, row.value, row.revision))
             for row in found
             if row is not None or each_answered
         )
@@ -194,8 +194,6 @@ class Reads:
         """Return a page of rows in its wire form."""
         size = getattr(request, "page_size", 0)
         check_page_size("page_size", size)
-        if self.binding.resource.check_list is not None:
-            self.binding.resource.check_list(request)
         start, end, shard_key = self.range_of(request)
         token = request.page_token
         if token:
@@ -203,7 +201,7 @@ class Reads:
             start = max(start, keys.behind(token))
         rows, token, age_ms = await self._page(node, request, start, end, shard_key, size or PAGE)
         show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
-        page = b"".join(wrap(show(row.value, row.revision)) for row in rows)
+        page = b"".join(wrap(show(row.key, row.value, row.revision)) for row in rows)
         fields = read.response.DESCRIPTOR.fields_by_name
         if token:
             page += embedded(fields[TOKEN].number, token)
@@ -295,8 +293,9 @@ class Reads:
         keys_only: bool = False,
     ) -> tuple[list[StoredRow], bytes, int]:
         """Return at most `size` rows and the key after which the next page begins."""
+        keep = self.binding.resource.keep
         filtered = request is not None and (
-            self.binding.resource.keep is not None or next(self._asked(request), None)
+            (keep is not None and keep(request) is not None) or next(self._asked(request), None)
         )
         query = self.scan_rows(
             start=start,

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.resource.binding import UPDATED, bind
 from quorate.plugin.resource.declaration import Resource
+from quorate.plugin.resource.handlers import count_less
 from quorate.plugin.transaction import Reader, Txn
 
 R = TypeVar("R", bound=Message)
@@ -36,3 +37,11 @@ def write_row(txn: Txn, resource: Resource[R], row: R) -> R:
         setattr(row, UPDATED, txn.proposed_at_ms)
     txn.put(resource.family, binding.key_of(row), row.SerializeToString(deterministic=True))
     return row
+
+
+def remove_row(txn: Txn, resource: Resource[R], row: R) -> None:
+    """Delete a row, and count one less of its tenant where there is a limit."""
+    binding = bind(resource)
+    txn.delete(resource.family, binding.key_of(row))
+    if resource.limit:
+        count_less(binding, txn, getattr(row, resource.tenant))

@@ -100,7 +100,7 @@ def _batch(binding: Binding, write: Write) -> Callable[[NodeApi, Any], Any]:
     async def propose_all(node: NodeApi, request: Any) -> BatchReply:
         return await node.propose(request, BatchReply)
 
-    if write.spec.validate is not None:
+    if write.spec.validate is not None and write.spec.check is None:
         return propose_all
 
     async def propose_each(node: NodeApi, request: Any) -> BatchReply:

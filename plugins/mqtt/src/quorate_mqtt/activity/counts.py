@@ -6,9 +6,15 @@ from operator import add
 from struct import Struct
 from typing import Final, NamedTuple
 
-from quorate.plugin import Reader, Txn
+from quorate.plugin import ColumnFamily, Reader, Txn, keys
 
-from quorate_mqtt.activity.families import ACTIVITY, ACTIVITY_KEY
+from quorate_mqtt.shards import GROUP
+
+#: Private: one row of each shard.
+ACTIVITY: Final = "mqtt.activity"
+_KEY: Final = keys.pack("activity")
+# No shard key: each shard counts its own.
+FAMILY: Final = ColumnFamily(name=ACTIVITY, group=GROUP)
 
 
 class Counts(NamedTuple):
@@ -28,7 +34,7 @@ _ROW: Final = Struct(f">{len(Counts._fields)}Q")
 
 def counted(reader: Reader) -> Counts:
     """Return what this shard has counted."""
-    value = reader.get(ACTIVITY, ACTIVITY_KEY)
+    value = reader.get(ACTIVITY, _KEY)
     return Counts() if value is None else Counts._make(_ROW.unpack(value))
 
 
@@ -36,13 +42,13 @@ def count(txn: Txn, more: Counts) -> None:
     """Count what a command has done; nothing is written when it has done nothing."""
     if more == _NOTHING:
         return
-    value = txn.get(ACTIVITY, ACTIVITY_KEY)
+    value = txn.get(ACTIVITY, _KEY)
     sums = more if value is None else map(add, _ROW.unpack(value), more)
-    txn.put(ACTIVITY, ACTIVITY_KEY, _ROW.pack(*sums))
+    txn.put(ACTIVITY, _KEY, _ROW.pack(*sums))
 
 
 def collect(txn: Txn) -> Counts:
     """Return what was counted, and begin anew."""
     found = counted(txn)
-    txn.delete(ACTIVITY, ACTIVITY_KEY)
+    txn.delete(ACTIVITY, _KEY)
     return found

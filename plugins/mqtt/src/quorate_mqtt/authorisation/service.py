@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.plugin import GrpcService, Invalid, Metric, NodeApi, Rejected
+from quorate.plugin.checking import check_name
 
 from quorate_mqtt.authorisation.access import take_apart
 from quorate_mqtt.authorisation.messages import access_of, is_action
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.v1 import authorisation_pb2
 from quorate_mqtt.v1.authorisation_pb2 import (
     AccessDecision,

@@ -1,10 +1,9 @@
-"""The command group `quorate mqtt`: what a cluster keeps for MQTT brokers."""
+"""The command group `quorate mqtt`, which the commands of the resources complete."""
 
 import click
 
-from quorate_mqtt.cli.clients import groups, sessions, subscriptions, wills
-from quorate_mqtt.cli.rules import acl, auto_subscriptions, blacklist, check, rewrites
-from quorate_mqtt.cli.topics import retained, topics
+from quorate_mqtt.cli.access import blacklist_entries, check
+from quorate_mqtt.cli.clients import sessions
 from quorate_mqtt.cli.users import users
 
 
@@ -13,18 +12,5 @@ def mqtt() -> None:
     """See and change what the cluster keeps for MQTT brokers."""
 
 
-for _command in (
-    acl,
-    auto_subscriptions,
-    blacklist,
-    check,
-    groups,
-    retained,
-    rewrites,
-    sessions,
-    subscriptions,
-    topics,
-    users,
-    wills,
-):
+for _command in (blacklist_entries, check, sessions, users):
     mqtt.add_command(_command)

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSequence
-from itertools import islice
 from typing import Final, cast
 
-import click
 from google.protobuf.descriptor import EnumDescriptor
 from google.protobuf.message import Message
 from quorate.plugin import Console
 
 _UNSPECIFIED: Final = 0
 
-limited = click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=1_000,
-    show_default=True,
-    help="Show at most so many.",
-)
-
 
 def show(console: Console, messages: Iterable[Message]) -> None:
     """Print messages, one a row."""
     console.print([dict(_columns(message)) for message in messages])
-
-
-def show_some(console: Console, messages: Iterator[Message], limit: int) -> None:
-    """Print the first messages of a list, and say so when there are more."""
-    show(console, islice(messages, limit))
-    if next(messages, None) is not None:
-        click.echo(f"warning: there are more than {limit}; ask for more with --limit", err=True)
 
 
 def words_of(enum: EnumDescriptor) -> dict[str, str]:

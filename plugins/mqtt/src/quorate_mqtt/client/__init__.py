@@ -5,22 +5,26 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
-from quorate.client import AsyncClient, Blocking, Client, blocking
+from quorate.client import AsyncClient, Blocking, Client, Records, SyncRecords, blocking
 
 from quorate_mqtt.authorisation import Access, Action, Decision, Reason
 from quorate_mqtt.authorisation.messages import decision_of, request_of
-from quorate_mqtt.client import definitions
 from quorate_mqtt.client.access import AccessCache, following
-from quorate_mqtt.client.definitions import Definitions, SyncDefinitions
 from quorate_mqtt.client.retained_messages import RetainedMessages, SyncRetainedMessages
 from quorate_mqtt.client.sessions import Sessions, SyncSessions
 from quorate_mqtt.client.shared_groups import SharedGroups, SyncSharedGroups
 from quorate_mqtt.client.subscriptions import Subscriptions, SyncSubscriptions
-from quorate_mqtt.client.topics import SyncTopics, Topics
 from quorate_mqtt.client.users import SyncUsers, Users
 from quorate_mqtt.client.wills import SyncWills, Wills
+from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.shards import GROUP, tenant_shard
+from quorate_mqtt.topics.resource import TOPIC
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision
+from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
+from quorate_mqtt.v1.rewrite_rules_pb2 import RewriteRule
+from quorate_mqtt.v1.topics_pb2 import Topic
 
 __all__ = [
     "Access",
@@ -39,11 +43,11 @@ class Mqtt:
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
         self.users: Final = Users(q)
-        self.acl_rules: Final = Definitions(q, definitions.ACL_RULES)
-        self.blacklist: Final = Definitions(q, definitions.BLACKLIST)
-        self.rewrite_rules: Final = Definitions(q, definitions.REWRITE_RULES)
-        self.auto_subscriptions: Final = Definitions(q, definitions.AUTO_SUBSCRIPTIONS)
-        self.topics: Final = Topics(q)
+        self.acl_rules: Final[Records[AclRule]] = q.records(ACL_RULE)
+        self.blacklist: Final[Records[BlacklistEntry]] = q.records(BLACKLIST_ENTRY)
+        self.rewrite_rules: Final[Records[RewriteRule]] = q.records(REWRITE_RULE)
+        self.auto_subscriptions: Final[Records[AutoSubscription]] = q.records(AUTO_SUBSCRIPTION)
+        self.topics: Final[Records[Topic]] = q.records(TOPIC)
         self.retained_messages: Final = RetainedMessages(q)
         self.sessions: Final = Sessions(q)
         self.subscriptions: Final = Subscriptions(q)
@@ -81,11 +85,11 @@ class SyncMqtt(Blocking[Mqtt]):
         mqtt = Mqtt(q.asynchronous)
         super().__init__(q.thread, mqtt)
         self.users: Final = SyncUsers(q.thread, mqtt.users)
-        self.acl_rules: Final = SyncDefinitions(q.thread, mqtt.acl_rules)
-        self.blacklist: Final = SyncDefinitions(q.thread, mqtt.blacklist)
-        self.rewrite_rules: Final = SyncDefinitions(q.thread, mqtt.rewrite_rules)
-        self.auto_subscriptions: Final = SyncDefinitions(q.thread, mqtt.auto_subscriptions)
-        self.topics: Final = SyncTopics(q.thread, mqtt.topics)
+        self.acl_rules: Final[SyncRecords[AclRule]] = q.records(ACL_RULE)
+        self.blacklist: Final[SyncRecords[BlacklistEntry]] = q.records(BLACKLIST_ENTRY)
+        self.rewrite_rules: Final[SyncRecords[RewriteRule]] = q.records(REWRITE_RULE)
+        self.auto_subscriptions: Final[SyncRecords[AutoSubscription]] = q.records(AUTO_SUBSCRIPTION)
+        self.topics: Final[SyncRecords[Topic]] = q.records(TOPIC)
         self.retained_messages: Final = SyncRetainedMessages(q.thread, mqtt.retained_messages)
         self.sessions: Final = SyncSessions(q.thread, mqtt.sessions)
         self.subscriptions: Final = SyncSubscriptions(q.thread, mqtt.subscriptions)

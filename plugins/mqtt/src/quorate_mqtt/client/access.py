@@ -16,12 +16,11 @@ from quorate.client import (
 )
 from quorate.plugin import Invalid, keys
 
-from quorate_mqtt.acl_rules.families import ACL_RULES
 from quorate_mqtt.authorisation import Access, Decision, Policy
 from quorate_mqtt.authorisation.bans import ban_of
 from quorate_mqtt.authorisation.rules import rule_of
-from quorate_mqtt.blacklist.families import ENTRIES
-from quorate_mqtt.users.families import USERS
+from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
+from quorate_mqtt.users.resource import USER
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
 from quorate_mqtt.v1.users_pb2 import User
@@ -132,9 +131,9 @@ def _turn_ban(policy: Policy, name: str, row: bytes | None) -> None:
 
 
 _TURNS: Final[Mapping[str, Callable[[Policy, str, bytes | None], None]]] = {
-    USERS.family: _turn_user,
-    ACL_RULES.family: _turn_rule,
-    ENTRIES.family: _turn_ban,
+    USER.family: _turn_user,
+    ACL_RULE.family: _turn_rule,
+    BLACKLIST_ENTRY.family: _turn_ban,
 }
 #: What a decision depends on.
 FAMILIES: Final = tuple(_TURNS)

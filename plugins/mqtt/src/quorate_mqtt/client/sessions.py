@@ -3,56 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
-from typing import Final
+from typing import Any, Final
 
-from quorate.client import AsyncClient, Blocking, blocking, iterating
+from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.client import batching, reading
-from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.shards import client_shard
-from quorate_mqtt.v1.sessions_pb2 import (
-    ConnectReply,
-    ConnectSession,
-    ConnectSessions,
-    CountConnectionsRequest,
-    CountConnectionsResponse,
-    DeleteSession,
-    DeleteSessionReply,
-    DeleteSessions,
-    DisconnectReply,
-    DisconnectSession,
-    DisconnectSessions,
-    GetSessionRequest,
-    GetSessionsRequest,
-    ImportSession,
-    ImportSessionReply,
-    ImportSessions,
-    KeyedSession,
-    ListSessionsRequest,
-    ListSessionsResponse,
-    SessionConnect,
-    SessionLookups,
-    SessionName,
-    UpdateSession,
-    UpdateSessionReply,
-    UpdateSessions,
-)
+from quorate_mqtt.sessions.resource import SESSION
+from quorate_mqtt.v1 import sessions_pb2 as pb
 
 _SERVICE: Final = "/quorate_mqtt.v1.SessionService/"
-_UPDATING: Final = Batch[UpdateSession](message=UpdateSessions, field="sessions")
-_DISCONNECTING: Final = Batch[DisconnectSession](message=DisconnectSessions, field="sessions")
-_DELETION: Final = Batch[DeleteSession](message=DeleteSessions, field="sessions")
-_IMPORT: Final = Batch[ImportSession](message=ImportSessions, field="sessions")
-_LISTING: Final[Listing[ListSessionsRequest, ListSessionsResponse, KeyedSession]] = Listing(
-    method=f"{_SERVICE}List",
-    page=ListSessionsResponse,
-    rows=lambda page: (page.sessions, page.next_page_token),
-)
-
-#: Sessions that are read in one call.
-_MOST_READ: Final = 1_000
 
 
 class Sessions:
@@ -64,27 +23,27 @@ class Sessions:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[Any]] = q.records(SESSION)
 
     async def connect(
-        self, broker: str, broker_epoch: int, connection: SessionConnect
-    ) -> ConnectReply:
+        self, broker: str, broker_epoch: int, connection: pb.SessionConnect
+    ) -> pb.ConnectReply:
         """Connect a client, and return the generation that its later commands must name.
 
         It always wins over whoever serves the client. FENCED: the registration of the broker has
         ended.
         """
-        command = ConnectSession(broker=broker, broker_epoch=broker_epoch, connection=connection)
-        return await self._q.execute(command, ConnectReply)
+        like = pb.ConnectSessions(broker=broker, broker_epoch=broker_epoch)
+        reply: pb.ConnectReply = await self._records.do("Connect", connection, like=like)
+        return reply
 
     async def connect_many(
-        self, broker: str, broker_epoch: int, connections: Iterable[SessionConnect]
+        self, broker: str, broker_epoch: int, connections: Iterable[pb.SessionConnect]
     ) -> BatchReply:
         """Connect many clients of a broker; each reply in the reply is a `ConnectReply`."""
-
-        def command(part: Iterable[SessionConnect]) -> ConnectSessions:
-            return ConnectSessions(broker=broker, broker_epoch=broker_epoch, connections=part)
-
-        return await batching.execute(self._q, command, connections)
+        like = pb.ConnectSessions(broker=broker, broker_epoch=broker_epoch)
+        reply: BatchReply = await self._records.do("Connect", connections, like=like)
+        return reply
 
     async def update(
         self,
@@ -96,18 +55,19 @@ class Sessions:
         expiry_interval_s: int | None = None,
     ) -> None:
         """Replace what is given; TAKEN_OVER if another connection has the session."""
-        command = UpdateSession(
+        command = pb.UpdateSession(
             tenant=tenant,
             client_id=client_id,
             generation=generation,
             payload=payload,
             expiry_interval_s=expiry_interval_s,
         )
-        await self._q.execute(command, UpdateSessionReply)
+        await self._q.execute(command, pb.UpdateSessionReply)
 
-    async def update_many(self, updates: Iterable[UpdateSession]) -> BatchReply:
+    async def update_many(self, updates: Iterable[pb.UpdateSession]) -> BatchReply:
         """Change many; the reply names those that were refused by their positions."""
-        return await batching.execute(self._q, _UPDATING.of, updates)
+        reply: BatchReply = await self._records.do("Update", updates)
+        return reply
 
     async def disconnect(
         self,
@@ -117,78 +77,65 @@ class Sessions:
         *,
         discard_will: bool = False,
         expiry_interval_s: int | None = None,
-    ) -> DisconnectReply:
+    ) -> pb.DisconnectReply:
         """Tell that a connection has ended; TAKEN_OVER if another one has the session."""
-        command = DisconnectSession(
+        command = pb.DisconnectSession(
             tenant=tenant,
             client_id=client_id,
             generation=generation,
             discard_will=discard_will,
             expiry_interval_s=expiry_interval_s,
         )
-        return await self._q.execute(command, DisconnectReply)
+        return await self._q.execute(command, pb.DisconnectReply)
 
-    async def disconnect_many(self, ended: Iterable[DisconnectSession]) -> BatchReply:
+    async def disconnect_many(self, ended: Iterable[pb.DisconnectSession]) -> BatchReply:
         """Tell it of many; each reply in the reply is a `DisconnectReply`."""
-        return await batching.execute(self._q, _DISCONNECTING.of, ended)
+        reply: BatchReply = await self._records.do("Disconnect", ended)
+        return reply
 
     async def delete(self, tenant: str, client_id: str, *, generation: int | None = None) -> bool:
         """Delete a session with its subscriptions and its will; tell whether there was one."""
-        command = DeleteSession(tenant=tenant, client_id=client_id, generation=generation)
-        return (await self._q.execute(command, DeleteSessionReply)).deleted
+        command = pb.DeleteSession(tenant=tenant, client_id=client_id, generation=generation)
+        return (await self._q.execute(command, pb.DeleteSessionReply)).deleted
 
-    async def delete_many(self, deletions: Iterable[DeleteSession]) -> BatchReply:
+    async def delete_many(self, deletions: Iterable[pb.DeleteSession]) -> BatchReply:
         """Delete many; each reply in the reply is a `DeleteSessionReply`."""
-        return await batching.execute(self._q, _DELETION.of, deletions)
+        reply: BatchReply = await self._records.do("Delete", deletions)
+        return reply
 
-    async def import_one(self, session: ImportSession) -> None:
+    async def import_one(self, session: pb.ImportSession) -> None:
         """Bring a session here from elsewhere, whose client is not connected.
 
         ALREADY_CONNECTED: the client has a session here, and somebody serves it.
         """
-        await self._q.execute(session, ImportSessionReply)
+        await self._q.execute(session, pb.ImportSessionReply)
 
-    async def import_many(self, sessions: Iterable[ImportSession]) -> BatchReply:
+    async def import_many(self, sessions: Iterable[pb.ImportSession]) -> BatchReply:
         """Import many; the reply names those that were refused by their positions."""
-        return await batching.execute(self._q, _IMPORT.of, sessions)
+        reply: BatchReply = await self._records.do("Import", sessions)
+        return reply
 
-    async def get(self, tenant: str, client_id: str) -> KeyedSession | None:
+    async def get(self, tenant: str, client_id: str) -> pb.KeyedSession | None:
         """Return the session of a client; None if there is none."""
-        return await reading.get(
-            self._q,
-            f"{_SERVICE}Get",
-            GetSessionRequest(tenant=tenant, client_id=client_id),
-            KeyedSession,
-            shard_key=client_shard(tenant, client_id),
-        )
-
-    async def get_many(self, tenant: str, client_ids: Iterable[str]) -> dict[str, KeyedSession]:
-        """Return the sessions that there are of these clients, by their ids."""
-        wanted = list(client_ids)
-        found: dict[str, KeyedSession] = {}
-        for first in range(0, len(wanted), _MOST_READ):
-            names = [
-                SessionName(tenant=tenant, client_id=client_id)
-                for client_id in wanted[first : first + _MOST_READ]
-            ]
-            request = GetSessionsRequest(sessions=names)
-            read = await self._q.call(f"{_SERVICE}GetBatch", request, SessionLookups, read=True)
-            for lookup in read.lookups:
-                if lookup.HasField("session"):
-                    found[lookup.session.client_id] = lookup.session
+        found: pb.KeyedSession | None = await self._records.get(tenant, client_id)
         return found
 
-    async def list(self, request: ListSessionsRequest) -> AsyncGenerator[KeyedSession, None]:
-        """Yield the sessions that fit, in the order of tenants and clients."""
-        async for session in _LISTING.read(self._q, request):
+    async def get_many(self, tenant: str, client_ids: Iterable[str]) -> dict[str, pb.KeyedSession]:
+        """Return the sessions that there are of these clients, by their ids."""
+        found = await self._records.get([(tenant, client_id) for client_id in client_ids])
+        return {each.client_id: each for each in found if each is not None}
+
+    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedSession, None]:
+        """Yield sessions in the order of tenants and clients; `conditions` as in `Records.list`."""
+        async for session in self._records.list(**conditions):
             yield session
 
     async def connections(self) -> dict[int, int]:
         """Return how many clients are connected through each broker, by the broker's epoch."""
         counted = await self._q.call(
             f"{_SERVICE}CountConnections",
-            CountConnectionsRequest(),
-            CountConnectionsResponse,
+            pb.CountConnectionsRequest(),
+            pb.CountConnectionsResponse,
             read=True,
         )
         return {broker.broker_epoch: broker.connections for broker in counted.brokers}

@@ -1,133 +1,93 @@
-"""The groups of shared subscriptions: who belongs to each, and which broker leads it."""
+"""Groups of shared subscriptions: who belongs to each, and which broker leads it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
-from typing import Final
+from typing import Any, Final
 
-from quorate.client import AsyncClient, Blocking, blocking, iterating
+from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.client import batching, reading
-from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.shards import tenant_shard
-from quorate_mqtt.v1.shared_groups_pb2 import (
-    CreateSharedGroup,
-    CreateSharedGroups,
-    DeleteSharedGroup,
-    DeleteSharedGroupReply,
-    DeleteSharedGroups,
-    GetSharedGroupRequest,
-    JoinSharedGroup,
-    JoinSharedGroups,
-    KeyedSharedGroup,
-    KeyedSharedGroupMember,
-    LeaveSharedGroup,
-    LeaveSharedGroupReply,
-    LeaveSharedGroups,
-    ListSharedGroupMembersRequest,
-    ListSharedGroupMembersResponse,
-    ListSharedGroupsRequest,
-    ListSharedGroupsResponse,
-    SharedGroup,
-    UpdateSharedGroup,
-    UpdateSharedGroups,
-)
-
-_SERVICE: Final = "/quorate_mqtt.v1.SharedGroupService/"
-_CREATION: Final = Batch[CreateSharedGroup](message=CreateSharedGroups, field="groups")
-_UPDATES: Final = Batch[UpdateSharedGroup](message=UpdateSharedGroups, field="groups")
-_DELETION: Final = Batch[DeleteSharedGroup](message=DeleteSharedGroups, field="groups")
-_JOINING: Final = Batch[JoinSharedGroup](message=JoinSharedGroups, field="members")
-_LEAVING: Final = Batch[LeaveSharedGroup](message=LeaveSharedGroups, field="members")
-_GROUPS: Final[Listing[ListSharedGroupsRequest, ListSharedGroupsResponse, KeyedSharedGroup]] = (
-    Listing(
-        method=f"{_SERVICE}List",
-        page=ListSharedGroupsResponse,
-        rows=lambda page: (page.groups, page.next_page_token),
-    )
-)
-_MEMBERS: Final[
-    Listing[ListSharedGroupMembersRequest, ListSharedGroupMembersResponse, KeyedSharedGroupMember]
-] = Listing(
-    method=f"{_SERVICE}ListMembers",
-    page=ListSharedGroupMembersResponse,
-    rows=lambda page: (page.members, page.next_page_token),
-)
+from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
+from quorate_mqtt.v1 import shared_groups_pb2 as pb
 
 
 class SharedGroups:
-    """Writes and reads groups and their members."""
+    """Writes and reads groups and their members.
+
+    The reply to many items names those that were refused by their positions.
+    """
 
     def __init__(self, q: AsyncClient) -> None:
-        self._q: Final = q
+        self._groups: Final[Records[Any]] = q.records(SHARED_GROUP)
+        self._members: Final[Records[Any]] = q.records(SHARED_GROUP_MEMBER)
 
-    async def create(self, tenant: str, name: str, *, parameters: bytes = b"") -> SharedGroup:
-        """Return a group, and make it first if there is none."""
-        command = CreateSharedGroup(tenant=tenant, name=name, parameters=parameters)
-        return await self._q.execute(command, SharedGroup)
+    async def create(self, tenant: str, name: str, *, parameters: bytes = b"") -> pb.SharedGroup:
+        """Return a group, and create it first if there is none."""
+        command = pb.CreateSharedGroup(tenant=tenant, name=name, parameters=parameters)
+        group: pb.SharedGroup = await self._groups.do("Create", command)
+        return group
 
-    async def create_many(self, groups: Iterable[CreateSharedGroup]) -> BatchReply:
-        """Make those of many that are not there; each reply in the reply is a `SharedGroup`."""
-        return await batching.execute(self._q, _CREATION.of, groups)
+    async def create_many(self, groups: Iterable[pb.CreateSharedGroup]) -> BatchReply:
+        """Create those of many that are not there; each is answered with a `SharedGroup`."""
+        reply: BatchReply = await self._groups.do("Create", groups)
+        return reply
 
-    async def update(self, tenant: str, name: str, parameters: bytes) -> SharedGroup:
+    async def update(self, tenant: str, name: str, parameters: bytes) -> pb.SharedGroup:
         """Replace what the brokers keep with a group; NOT_FOUND if there is none."""
-        command = UpdateSharedGroup(tenant=tenant, name=name, parameters=parameters)
-        return await self._q.execute(command, SharedGroup)
+        command = pb.UpdateSharedGroup(tenant=tenant, name=name, parameters=parameters)
+        group: pb.SharedGroup = await self._groups.do("Update", command)
+        return group
 
-    async def update_many(self, groups: Iterable[UpdateSharedGroup]) -> BatchReply:
-        """Replace it of many; each reply in the reply is a `SharedGroup`."""
-        return await batching.execute(self._q, _UPDATES.of, groups)
+    async def update_many(self, groups: Iterable[pb.UpdateSharedGroup]) -> BatchReply:
+        """Replace it of many; each is answered with a `SharedGroup`."""
+        reply: BatchReply = await self._groups.do("Update", groups)
+        return reply
 
     async def delete(self, tenant: str, name: str) -> bool:
         """Delete a group with its members; tell whether there was one."""
-        command = DeleteSharedGroup(tenant=tenant, name=name)
-        return (await self._q.execute(command, DeleteSharedGroupReply)).deleted
+        reply: pb.DeleteSharedGroupReply | None = await self._groups.delete(tenant, name)
+        return reply is not None and reply.deleted
 
-    async def delete_many(self, groups: Iterable[DeleteSharedGroup]) -> BatchReply:
-        """Delete many; each reply in the reply is a `DeleteSharedGroupReply`."""
-        return await batching.execute(self._q, _DELETION.of, groups)
+    async def delete_many(self, groups: Iterable[pb.DeleteSharedGroup]) -> BatchReply:
+        """Delete many; each is answered with a `DeleteSharedGroupReply`."""
+        reply: BatchReply = await self._groups.do("Delete", groups)
+        return reply
 
-    async def join(self, member: JoinSharedGroup) -> SharedGroup:
-        """Make a client a member, and return the group, which is made first if there is none."""
-        return await self._q.execute(member, SharedGroup)
+    async def join(self, member: pb.JoinSharedGroup) -> pb.SharedGroup:
+        """Make a client a member, and return the group, which is created if there is none."""
+        group: pb.SharedGroup = await self._members.do("Join", member)
+        return group
 
-    async def join_many(self, members: Iterable[JoinSharedGroup]) -> BatchReply:
-        """Make many clients members; each reply in the reply is a `SharedGroup`."""
-        return await batching.execute(self._q, _JOINING.of, members)
+    async def join_many(self, members: Iterable[pb.JoinSharedGroup]) -> BatchReply:
+        """Make many clients members; each is answered with a `SharedGroup`."""
+        reply: BatchReply = await self._members.do("Join", members)
+        return reply
 
-    async def leave(self, member: LeaveSharedGroup) -> bool:
+    async def leave(self, member: pb.LeaveSharedGroup) -> bool:
         """Let a member leave; tell whether it was one that this broker serves."""
-        return (await self._q.execute(member, LeaveSharedGroupReply)).left
+        reply: pb.LeaveSharedGroupReply | None = await self._members.do("Leave", member)
+        return reply is not None and reply.left
 
-    async def leave_many(self, members: Iterable[LeaveSharedGroup]) -> BatchReply:
-        """Let many members leave; each reply in the reply is a `LeaveSharedGroupReply`."""
-        return await batching.execute(self._q, _LEAVING.of, members)
+    async def leave_many(self, members: Iterable[pb.LeaveSharedGroup]) -> BatchReply:
+        """Let many members leave; each is answered with a `LeaveSharedGroupReply`."""
+        reply: BatchReply = await self._members.do("Leave", members)
+        return reply
 
-    async def get(self, tenant: str, name: str) -> KeyedSharedGroup | None:
-        """Return a group; None if there is none."""
-        return await reading.get(
-            self._q,
-            f"{_SERVICE}Get",
-            GetSharedGroupRequest(tenant=tenant, name=name),
-            KeyedSharedGroup,
-            shard_key=tenant_shard(tenant),
-        )
+    async def get(self, *key: Any) -> Any:
+        """Return the `KeyedSharedGroup` of a tenant and a name, or None; of a list a list."""
+        return await self._groups.get(*key)
 
-    async def list(
-        self, request: ListSharedGroupsRequest
-    ) -> AsyncGenerator[KeyedSharedGroup, None]:
-        """Yield the groups that fit, in the order of tenants and names."""
-        async for group in _GROUPS.read(self._q, request):
+    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedSharedGroup, None]:
+        """Yield groups in the order of tenants and names; `conditions` as in `Records.list`."""
+        async for group in self._groups.list(**conditions):
             yield group
 
     async def members(
-        self, request: ListSharedGroupMembersRequest
-    ) -> AsyncGenerator[KeyedSharedGroupMember, None]:
-        """Yield the members that fit, in the order of tenants, groups, clients and filters."""
-        async for member in _MEMBERS.read(self._q, request):
+        self, /, **conditions: Any
+    ) -> AsyncGenerator[pb.KeyedSharedGroupMember, None]:
+        """Yield members in the order of tenants, groups, clients and filters, likewise."""
+        async for member in self._members.list(**conditions):
             yield member
 
 

@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
-from typing import Final
+from typing import Any, Final
 
-from quorate.client import AsyncClient, Blocking, blocking, iterating
+from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.client import batching, reading
-from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.shards import client_shard
-from quorate_mqtt.v1.subscriptions_pb2 import (
-    DeleteSubscription,
-    DeleteSubscriptionReply,
-    DeleteSubscriptions,
-    GetSubscriptionRequest,
-    KeyedSubscription,
-    ListSubscriptionsRequest,
-    ListSubscriptionsResponse,
-    SetSubscription,
-    SetSubscriptionReply,
-    SetSubscriptions,
-)
-
-_SERVICE: Final = "/quorate_mqtt.v1.SubscriptionService/"
-_SETTING: Final = Batch[SetSubscription](message=SetSubscriptions, field="subscriptions")
-_DELETION: Final = Batch[DeleteSubscription](message=DeleteSubscriptions, field="subscriptions")
-_LISTING: Final[Listing[ListSubscriptionsRequest, ListSubscriptionsResponse, KeyedSubscription]] = (
-    Listing(
-        method=f"{_SERVICE}List",
-        page=ListSubscriptionsResponse,
-        rows=lambda page: (page.subscriptions, page.next_page_token),
-    )
-)
+from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
+from quorate_mqtt.v1 import subscriptions_pb2 as pb
 
 
 class Subscriptions:
@@ -42,18 +17,20 @@ class Subscriptions:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[Any]] = q.records(SUBSCRIPTION)
 
-    async def set(self, subscription: SetSubscription) -> bool:
+    async def set(self, subscription: pb.SetSubscription) -> bool:
         """Subscribe a client, for the first time or anew; tell whether it is the first time.
 
         NOT_FOUND if the client has no session; TAKEN_OVER if a generation is given and another
         connection has the session.
         """
-        return (await self._q.execute(subscription, SetSubscriptionReply)).created
+        return (await self._q.execute(subscription, pb.SetSubscriptionReply)).created
 
-    async def set_many(self, subscriptions: Iterable[SetSubscription]) -> BatchReply:
+    async def set_many(self, subscriptions: Iterable[pb.SetSubscription]) -> BatchReply:
         """Set many; each reply in the reply is a `SetSubscriptionReply`."""
-        return await batching.execute(self._q, _SETTING.of, subscriptions)
+        reply: BatchReply = await self._records.do("Set", subscriptions)
+        return reply
 
     async def delete(
         self,
@@ -68,34 +45,27 @@ class Subscriptions:
 
         NOT_FOUND if there is none, unless `missing_ok`.
         """
-        command = DeleteSubscription(
+        command = pb.DeleteSubscription(
             tenant=tenant,
             client_id=client_id,
             filter=topic_filter,
             generation=generation,
             missing_ok=missing_ok,
         )
-        await self._q.execute(command, DeleteSubscriptionReply)
+        await self._q.execute(command, pb.DeleteSubscriptionReply)
 
-    async def delete_many(self, deletions: Iterable[DeleteSubscription]) -> BatchReply:
+    async def delete_many(self, deletions: Iterable[pb.DeleteSubscription]) -> BatchReply:
         """End many; the reply names those that were refused by their positions."""
-        return await batching.execute(self._q, _DELETION.of, deletions)
+        reply: BatchReply = await self._records.do("Delete", deletions)
+        return reply
 
-    async def get(self, tenant: str, client_id: str, topic_filter: str) -> KeyedSubscription | None:
-        """Return a subscription; None if there is none."""
-        return await reading.get(
-            self._q,
-            f"{_SERVICE}Get",
-            GetSubscriptionRequest(tenant=tenant, client_id=client_id, filter=topic_filter),
-            KeyedSubscription,
-            shard_key=client_shard(tenant, client_id),
-        )
+    async def get(self, *key: Any) -> Any:
+        """Return the `KeyedSubscription` of a tenant, a client and a filter, or None."""
+        return await self._records.get(*key)
 
-    async def list(
-        self, request: ListSubscriptionsRequest
-    ) -> AsyncGenerator[KeyedSubscription, None]:
-        """Yield the subscriptions that fit, in the order of tenants, clients and filters."""
-        async for subscription in _LISTING.read(self._q, request):
+    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedSubscription, None]:
+        """Yield subscriptions in the order of their keys; `conditions` as in `Records.list`."""
+        async for subscription in self._records.list(**conditions):
             yield subscription
 
 

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from typing import Final
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final
 
-from google.protobuf.empty_pb2 import Empty
-from quorate.client import AsyncClient, Blocking, blocking, iterating
+from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.client import batching, reading
-from quorate_mqtt.client.reading import Listing
 from quorate_mqtt.shards import GROUP, tenant_shard
-from quorate_mqtt.v1.definitions_pb2 import DefinitionName
-from quorate_mqtt.v1.users_pb2 import (
-    AuthenticateRequest,
-    AuthenticateResponse,
-    AuthenticateUsersRequest,
-    CreateUserRequest,
-    CreateUsersRequest,
-    DeleteUsersCommand,
-    ListUsersRequest,
-    UpdateUserRequest,
-    UpdateUsersRequest,
-    User,
-    UserPage,
-)
+from quorate_mqtt.users.resource import USER
+from quorate_mqtt.v1 import users_pb2 as pb
 
 _SERVICE: Final = "/quorate_mqtt.v1.UserService/"
-_DELETION: Final = Batch[DefinitionName](message=DeleteUsersCommand, field="names")
-_LISTING: Final[Listing[ListUsersRequest, UserPage, User]] = Listing(
-    method=f"{_SERVICE}List", page=UserPage, rows=lambda page: (page.users, page.next_page_token)
-)
 
 
 class Users:
@@ -40,6 +20,7 @@ class Users:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[pb.User]] = q.records(USER)
 
     async def create(
         self,
@@ -49,16 +30,10 @@ class Users:
         *,
         superuser: bool = False,
         description: str = "",
-    ) -> User:
-        """Make a user; ALREADY_EXISTS if there is one of that name."""
-        request = CreateUserRequest(
-            tenant=tenant,
-            name=name,
-            password=password,
-            superuser=superuser,
-            description=description,
-        )
-        return await self._q.call(f"{_SERVICE}Create", request, User)
+    ) -> pb.User:
+        """Create a user; ALREADY_EXISTS if there is one of that name."""
+        request = _creation(tenant, name, password, superuser, description)
+        return await self._q.call(f"{_SERVICE}Create", request, pb.User)
 
     async def update(
         self,
@@ -68,9 +43,9 @@ class Users:
         password: bytes | None = None,
         superuser: bool | None = None,
         description: str | None = None,
-    ) -> User:
+    ) -> pb.User:
         """Change what is given, and leave the rest; NOT_FOUND if there is no such user."""
-        request = UpdateUserRequest(
+        request = pb.UpdateUserRequest(
             tenant=tenant,
             name=name,
             password=password,
@@ -78,7 +53,7 @@ class Users:
         )
         if superuser is not None:
             request.superuser = superuser
-        return await self._q.call(f"{_SERVICE}Update", request, User)
+        return await self._q.call(f"{_SERVICE}Update", request, pb.User)
 
     async def put(
         self,
@@ -88,76 +63,59 @@ class Users:
         *,
         superuser: bool = False,
         description: str = "",
-    ) -> User:
-        """Make a user, or replace all that is said of the one of that name."""
-        request = CreateUserRequest(
-            tenant=tenant,
-            name=name,
-            password=password,
-            superuser=superuser,
-            description=description,
-        )
-        return await self._q.call(f"{_SERVICE}Put", request, User)
+    ) -> pb.User:
+        """Create a user, or replace all that is said of the one of that name."""
+        request = _creation(tenant, name, password, superuser, description)
+        return await self._q.call(f"{_SERVICE}Put", request, pb.User)
 
-    async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> None:
-        """Delete a user; NOT_FOUND if there is none of that name, unless `missing_ok`."""
-        named = DefinitionName(tenant=tenant, name=name, missing_ok=missing_ok)
-        await self._q.call(
-            f"{_SERVICE}Delete", named, Empty, group=GROUP, shard_key=tenant_shard(tenant)
-        )
+    async def create_many(self, users: Sequence[pb.CreateUserRequest]) -> BatchReply:
+        """Create at most 100; the reply names those that were refused by their positions."""
+        request = pb.CreateUsersRequest(users=users)
+        return await self._q.call(f"{_SERVICE}CreateBatch", request, BatchReply)
 
-    async def create_many(self, users: Sequence[CreateUserRequest]) -> BatchReply:
-        """Make at most 100; the reply names those that were refused by their positions."""
-        return await self._q.call(
-            f"{_SERVICE}CreateBatch", CreateUsersRequest(users=users), BatchReply
-        )
-
-    async def update_many(self, changes: Sequence[UpdateUserRequest]) -> BatchReply:
+    async def update_many(self, changes: Sequence[pb.UpdateUserRequest]) -> BatchReply:
         """Change at most 100, of each what is given; the reply names those that were refused."""
-        return await self._q.call(
-            f"{_SERVICE}UpdateBatch", UpdateUsersRequest(users=changes), BatchReply
-        )
+        request = pb.UpdateUsersRequest(users=changes)
+        return await self._q.call(f"{_SERVICE}UpdateBatch", request, BatchReply)
 
-    async def put_many(self, users: Sequence[CreateUserRequest]) -> BatchReply:
-        """Make or replace at most 100; the reply names those that were refused."""
-        return await self._q.call(
-            f"{_SERVICE}PutBatch", CreateUsersRequest(users=users), BatchReply
-        )
+    async def put_many(self, users: Sequence[pb.CreateUserRequest]) -> BatchReply:
+        """Create or replace at most 100; the reply names those that were refused."""
+        request = pb.CreateUsersRequest(users=users)
+        return await self._q.call(f"{_SERVICE}PutBatch", request, BatchReply)
 
-    async def delete_many(
-        self, tenant: str, names: Iterable[str], *, missing_ok: bool = False
-    ) -> BatchReply:
-        """Delete many of a tenant; the reply names those that were refused."""
-        named = (DefinitionName(tenant=tenant, name=name, missing_ok=missing_ok) for name in names)
-        return await batching.execute(self._q, _DELETION.of, named)
+    async def delete(self, *key: Any, missing_ok: bool = False) -> BatchReply | None:
+        """Delete the user of a tenant and a name, or those of a list of such pairs.
 
-    async def get(self, tenant: str, name: str) -> User | None:
-        """Return a user; None if there is none of that name."""
-        named = DefinitionName(tenant=tenant, name=name)
-        return await reading.get(
-            self._q, f"{_SERVICE}Get", named, User, shard_key=tenant_shard(tenant)
-        )
+        NOT_FOUND if there is none, unless `missing_ok`.
+        """
+        reply: BatchReply | None = await self._records.delete(*key, missing_ok=missing_ok)
+        return reply
 
-    async def list(self, request: ListUsersRequest) -> AsyncGenerator[User, None]:
-        """Yield the users that fit, in the order of tenants and names."""
-        async for user in _LISTING.read(self._q, request):
+    async def get(self, *key: Any) -> Any:
+        """Return the user of a tenant and a name, or None; of a list of such pairs a list."""
+        return await self._records.get(*key)
+
+    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.User, None]:
+        """Yield users in the order of tenants and names; `conditions` are as in `Records.list`."""
+        async for user in self._records.list(**conditions):
             yield user
 
-    async def authenticate(self, tenant: str, name: str, password: bytes) -> AuthenticateResponse:
+    async def authenticate(
+        self, tenant: str, name: str, password: bytes
+    ) -> pb.AuthenticateResponse:
         """Tell whether that is the password of that user; unknown users have none."""
-        request = AuthenticateRequest(tenant=tenant, name=name, password=password)
         return await self._q.call(
             f"{_SERVICE}Authenticate",
-            request,
-            AuthenticateResponse,
+            pb.AuthenticateRequest(tenant=tenant, name=name, password=password),
+            pb.AuthenticateResponse,
             group=GROUP,
             shard_key=tenant_shard(tenant),
             read=True,
         )
 
-    async def authenticate_many(self, logins: Sequence[AuthenticateRequest]) -> BatchReply:
+    async def authenticate_many(self, logins: Sequence[pb.AuthenticateRequest]) -> BatchReply:
         """Tell it of at most 1,000; each reply in the reply is an `AuthenticateResponse`."""
-        request = AuthenticateUsersRequest(logins=logins)
+        request = pb.AuthenticateUsersRequest(logins=logins)
         return await self._q.call(f"{_SERVICE}AuthenticateBatch", request, BatchReply, read=True)
 
 
@@ -167,12 +125,19 @@ class SyncUsers(Blocking[Users]):
     create = blocking(Users.create)
     update = blocking(Users.update)
     put = blocking(Users.put)
-    delete = blocking(Users.delete)
     create_many = blocking(Users.create_many)
     update_many = blocking(Users.update_many)
     put_many = blocking(Users.put_many)
-    delete_many = blocking(Users.delete_many)
+    delete = blocking(Users.delete)
     get = blocking(Users.get)
     list = iterating(Users.list)
     authenticate = blocking(Users.authenticate)
     authenticate_many = blocking(Users.authenticate_many)
+
+
+def _creation(
+    tenant: str, name: str, password: bytes, superuser: bool, description: str
+) -> pb.CreateUserRequest:
+    return pb.CreateUserRequest(
+        tenant=tenant, name=name, password=password, superuser=superuser, description=description
+    )

@@ -4,38 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 
-from quorate.client import AsyncClient, Blocking, ChangeKind, blocking, iterating
+from quorate.client import AsyncClient, Blocking, ChangeKind, Records, blocking, iterating
 from quorate.plugin import keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.client import batching, reading
-from quorate_mqtt.client.reading import Listing
-from quorate_mqtt.shards import client_shard
-from quorate_mqtt.v1.wills_pb2 import (
-    AcknowledgeWill,
-    AcknowledgeWillReply,
-    AcknowledgeWills,
-    GetWillRequest,
-    KeyedWillDelivery,
-    ListWillDeliveriesRequest,
-    ListWillDeliveriesResponse,
-    Will,
-    WillDelivery,
-)
-from quorate_mqtt.wills.families import DELIVERIES
-
-_SERVICE: Final = "/quorate_mqtt.v1.WillService/"
-_ACKNOWLEDGING: Final = Batch[AcknowledgeWill](message=AcknowledgeWills, field="wills")
-_LISTING: Final[
-    Listing[ListWillDeliveriesRequest, ListWillDeliveriesResponse, KeyedWillDelivery]
-] = Listing(
-    method=f"{_SERVICE}ListDeliveries",
-    page=ListWillDeliveriesResponse,
-    rows=lambda page: (page.deliveries, page.next_page_token),
-)
+from quorate_mqtt.sessions.families import DELIVERIES
+from quorate_mqtt.v1 import wills_pb2 as pb
+from quorate_mqtt.wills.resource import WILL, WILL_DELIVERY
 
 
 class Wills:
@@ -43,18 +20,14 @@ class Wills:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._wills: Final[Records[pb.Will]] = q.records(WILL)
+        self._deliveries: Final[Records[Any]] = q.records(WILL_DELIVERY)
 
-    async def get(self, tenant: str, client_id: str) -> Will | None:
-        """Return the will of a client's session; None if it has none."""
-        return await reading.get(
-            self._q,
-            f"{_SERVICE}Get",
-            GetWillRequest(tenant=tenant, client_id=client_id),
-            Will,
-            shard_key=client_shard(tenant, client_id),
-        )
+    async def get(self, *key: Any) -> Any:
+        """Return the will of a tenant's client, or None; of a list of such pairs a list."""
+        return await self._wills.get(*key)
 
-    async def due(self, broker_epoch: int) -> AsyncGenerator[KeyedWillDelivery, None]:
+    async def due(self, broker_epoch: int) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
         """Yield the wills that this registration of a broker is to publish, now and later on.
 
         Publish each, and acknowledge it. One that was not acknowledged is given again to whoever
@@ -68,29 +41,29 @@ class Wills:
                 if change.kind is ChangeKind.DELETED:
                     given.discard(change.key)
                     continue
-                delivery = WillDelivery.FromString(change.value)
+                delivery = pb.WillDelivery.FromString(change.value)
                 if delivery.assignee_epoch == broker_epoch and change.key not in given:
                     given.add(change.key)
                     tenant, client_id, _ = keys.unpack(change.key)
-                    yield KeyedWillDelivery(
+                    yield pb.KeyedWillDelivery(
                         tenant=str(tenant), client_id=str(client_id), delivery=delivery
                     )
 
-    async def acknowledge(self, delivery: KeyedWillDelivery) -> bool:
+    async def acknowledge(self, delivery: pb.KeyedWillDelivery) -> bool:
         """Tell that a will was published; tell whether that is news."""
-        reply = await self._q.execute(_acknowledgement(delivery), AcknowledgeWillReply)
+        reply = await self._q.execute(_acknowledgement(delivery), pb.AcknowledgeWillReply)
         return reply.acknowledged
 
-    async def acknowledge_many(self, deliveries: Iterable[KeyedWillDelivery]) -> BatchReply:
+    async def acknowledge_many(self, deliveries: Iterable[pb.KeyedWillDelivery]) -> BatchReply:
         """Tell it of many; each reply in the reply is an `AcknowledgeWillReply`."""
-        acknowledgements = map(_acknowledgement, deliveries)
-        return await batching.execute(self._q, _ACKNOWLEDGING.of, acknowledgements)
+        reply: BatchReply = await self._deliveries.do(
+            "Acknowledge", map(_acknowledgement, deliveries)
+        )
+        return reply
 
-    async def deliveries(
-        self, request: ListWillDeliveriesRequest
-    ) -> AsyncGenerator[KeyedWillDelivery, None]:
-        """Yield the wills that brokers have to publish, in the order of tenants and clients."""
-        async for delivery in _LISTING.read(self._q, request):
+    async def deliveries(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
+        """Yield the wills that brokers have to publish; `conditions` as in `Records.list`."""
+        async for delivery in self._deliveries.list(**conditions):
             yield delivery
 
 
@@ -104,7 +77,7 @@ class SyncWills(Blocking[Wills]):
     deliveries = iterating(Wills.deliveries)
 
 
-def _acknowledgement(delivery: KeyedWillDelivery) -> AcknowledgeWill:
-    return AcknowledgeWill(
+def _acknowledgement(delivery: pb.KeyedWillDelivery) -> pb.AcknowledgeWill:
+    return pb.AcknowledgeWill(
         tenant=delivery.tenant, client_id=delivery.client_id, id=delivery.delivery.id
     )

@@ -1,19 +1,21 @@
-"""The handler that hands duties over."""
+"""The command that hands duties over."""
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, answer_each
+from quorate.plugin import Command, DataRoute, Items, Rejected, Txn, answer_each, keys
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity.counts import Counts, count
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import BROKERS, Roster
 from quorate_mqtt.duties import index
+from quorate_mqtt.duties.queries import order
+from quorate_mqtt.sessions.families import DELIVERIES
+from quorate_mqtt.shards import GROUP, client_shard_of, tenant_shard_of
 from quorate_mqtt.shared_groups import leading
-from quorate_mqtt.shared_groups.families import GROUPS, MEMBERS
+from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS
 from quorate_mqtt.v1.duties_pb2 import Duty, HandOverDuties
 from quorate_mqtt.v1.wills_pb2 import WillDelivery
 from quorate_mqtt.wills import delivering
-from quorate_mqtt.wills.families import DELIVERIES
 
 #: The families whose rows are duties of brokers.
 _FAMILIES: Final = (DELIVERIES, GROUPS, MEMBERS)
@@ -44,3 +46,25 @@ def _hand_over(txn: Txn, duty: Duty, roster: Roster) -> None:
         leading.elect(txn, duty.key, leading.group_of(value), roster)
     else:
         leading.dismiss(txn, duty.key)
+
+
+def _shard_of(duty: Duty) -> bytes:
+    return client_shard_of(duty.key) if duty.family == DELIVERIES else tenant_shard_of(duty.key)
+
+
+HAND_OVER_DUTIES: Final = Command(
+    message=HandOverDuties,
+    group=GROUP,
+    items=Items(
+        get=lambda command: command.duties,
+        shard_key=_shard_of,
+        make=lambda _, duties: HandOverDuties(duties=duties),
+        key=order,
+    ),
+    examples=(
+        HandOverDuties(
+            duties=[Duty(broker_epoch=1, family=DELIVERIES, key=keys.pack("acme", "ada", 1))]
+        ),
+    ),
+)
+ROUTE: Final = DataRoute(message=HandOverDuties, apply=hand_over_duties, reads=(BROKERS,))

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Query, Reader, keys
 
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import BROKERS, Roster
 from quorate_mqtt.duties import index
+from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties
 
 #: Duties of a shard that are found at a time.
@@ -30,3 +31,8 @@ def find_duties(reader: Reader, query: FindDuties) -> Iterator[Duty]:
 def order(duty: Duty) -> bytes:
     """Return the key by which the duties of several shards are merged."""
     return keys.pack(duty.broker_epoch, duty.family, duty.key)
+
+
+FIND_DUTIES: Final = Query(
+    message=FindDuties, group=GROUP, run=find_duties, order=order, reads=(BROKERS,)
+)

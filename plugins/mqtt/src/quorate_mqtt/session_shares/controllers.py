@@ -5,11 +5,11 @@ from itertools import count, groupby
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.resource import TENANTS
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.session_shares.division import divide
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.tenants.rows import TENANTS
 from quorate_mqtt.v1.shares_pb2 import (
     ListSeats,
     ListSessionTallies,

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from quorate.plugin import Reader, keys, read_range
+from quorate.plugin.resource import TENANTS, limit_of
 from quorate.v1.tenant_pb2 import Tenant
 
 from quorate_mqtt.session_shares import tallies
 from quorate_mqtt.session_shares.families import LIMIT
 from quorate_mqtt.session_shares.room import seat_of, share_of
-from quorate_mqtt.tenants.rows import TENANTS, limit_of
 from quorate_mqtt.v1.shares_pb2 import ListSeats, ListSessionTallies, Seat, SessionTally
 
 

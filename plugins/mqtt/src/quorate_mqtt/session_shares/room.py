@@ -3,10 +3,10 @@
 from typing import Final
 
 from quorate.plugin import Reader, Rejected, keys
+from quorate.plugin.resource import TENANTS, limit_of, tenant_there
 
 from quorate_mqtt.session_shares.families import LIMIT, SEAT_KEY, SEATS, SHARES
 from quorate_mqtt.session_shares.tallies import sessions_of
-from quorate_mqtt.tenants.rows import LIMIT_REACHED, TENANTS, limit_of, there
 from quorate_mqtt.v1.shares_pb2 import Seat, SessionShare
 
 
@@ -31,7 +31,7 @@ class Room:
         if self.left <= 0:
             self._reader.refresh(TENANTS)
             raise Rejected(
-                LIMIT_REACHED,
+                "LIMIT_REACHED",
                 f"tenant {self._tenant} may have {self._limit} sessions, and this shard has no "
                 f"room for another one; delete sessions, or raise the limit {LIMIT}",
             )
@@ -40,7 +40,7 @@ class Room:
 
 def room_of(reader: Reader, tenant: str) -> Room:
     """Return the room that a tenant has; refuse one that is unknown or being deleted."""
-    limit = limit_of(there(reader, tenant), LIMIT)
+    limit = limit_of(tenant_there(reader, tenant), LIMIT)
     if limit is None:
         return Room(reader, tenant)
     share = share_of(reader, tenant, limit, seat_of(reader))

@@ -1,10 +1,9 @@
 """How many sessions of each tenant a shard has."""
 
-from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys, read_range
+from quorate.plugin import Reader, Txn, keys
 
 from quorate_mqtt.session_shares.families import TALLIES
 
@@ -24,9 +23,3 @@ def add(txn: Txn, tenant: str, more: int) -> None:
         txn.put(TALLIES, keys.pack(tenant), _COUNT.pack(count))
     else:
         txn.delete(TALLIES, keys.pack(tenant))
-
-
-def tenants(reader: Reader) -> Iterator[str]:
-    """Yield the tenants that have sessions here, by name."""
-    for row in read_range(reader, TALLIES, *keys.prefix()):
-        yield str(keys.unpack(row.key)[0])

@@ -4,9 +4,11 @@ Whatever can be refused is looked at before anything is written: an item of a ba
 leaves nothing behind.
 """
 
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
-from quorate.plugin import Rejected, Row, Txn, read_each, read_values, still_due
+from google.protobuf.message import Message
+from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, read_values, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import Roster
@@ -17,28 +19,10 @@ from quorate_mqtt.sessions.importing import Imports
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.rows import kept_of, updated_row
 from quorate_mqtt.shards import client_shard
-from quorate_mqtt.v1.sessions_pb2 import (
-    ConnectReply,
-    ConnectSession,
-    ConnectSessions,
-    DeleteSession,
-    DeleteSessionReply,
-    DeleteSessions,
-    DisconnectOrphans,
-    DisconnectReply,
-    DisconnectSession,
-    DisconnectSessions,
-    EraseSessions,
-    ExpireSessions,
-    ImportSession,
-    ImportSessionReply,
-    ImportSessions,
-    Session,
-    UpdateSession,
-    UpdateSessionReply,
-    UpdateSessions,
-)
+from quorate_mqtt.v1 import sessions_pb2 as pb
 from quorate_mqtt.wills import delivering
+
+I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 #: The client has connected again since; whoever asks serves it no more.
 TAKEN_OVER: Final = "TAKEN_OVER"
@@ -46,17 +30,7 @@ TAKEN_OVER: Final = "TAKEN_OVER"
 MISMATCH: Final = "REVISION_MISMATCH"
 
 
-def connect_session(txn: Txn, command: ConnectSession) -> ConnectReply:
-    """Connect a client."""
-    arrivals = Arrivals(txn, command.broker, command.broker_epoch)
-    arrival = command.connection
-    client = client_shard(arrival.tenant, arrival.client_id)
-    reply = arrivals.take(arrival, client, txn.get(SESSIONS, client))
-    arrivals.close(1)
-    return ConnectReply.FromString(reply)
-
-
-def connect_sessions(txn: Txn, command: ConnectSessions) -> BatchReply:
+def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
     """Connect many clients to one broker, no two of them alike."""
     arrivals = Arrivals(txn, command.broker, command.broker_epoch)
     connecting = list(command.connections)
@@ -73,14 +47,7 @@ def connect_sessions(txn: Txn, command: ConnectSessions) -> BatchReply:
     return answer
 
 
-def update_session(txn: Txn, command: UpdateSession) -> UpdateSessionReply:
-    """Replace what a session holds, for whoever serves it."""
-    client = client_shard(command.tenant, command.client_id)
-    _update(txn, command, client, txn.get_row(SESSIONS, client))
-    return UpdateSessionReply()
-
-
-def update_sessions(txn: Txn, command: UpdateSessions) -> BatchReply:
+def update_sessions(txn: Txn, command: pb.UpdateSessions) -> BatchReply:
     """Replace what many sessions hold, no two of one client."""
     updates = list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in updates]
@@ -99,62 +66,17 @@ def update_sessions(txn: Txn, command: UpdateSessions) -> BatchReply:
     return answer
 
 
-def disconnect_session(txn: Txn, command: DisconnectSession) -> DisconnectReply:
-    """Note that a client's connection has ended."""
-    ledger = Ledger(txn)
-    reply = _disconnect(txn, command, ledger, Roster(txn))
-    ledger.close()
-    return reply
-
-
-def disconnect_sessions(txn: Txn, command: DisconnectSessions) -> BatchReply:
+def disconnect_sessions(txn: Txn, command: pb.DisconnectSessions) -> BatchReply:
     """Note that the connections of many clients have ended."""
-    ledger, roster = Ledger(txn), Roster(txn)
-    answer = BatchReply(items=len(command.sessions))
-    for position, each in enumerate(command.sessions):
-        try:
-            reply = _disconnect(txn, each, ledger, roster).SerializeToString(deterministic=True)
-        except Rejected as refusal:
-            reply = b""
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-        answer.replies.append(reply)
-    ledger.close()
-    return answer
+    return _each(txn, command.sessions, _disconnect)
 
 
-def delete_session(txn: Txn, command: DeleteSession) -> DeleteSessionReply:
-    """Delete a session with its subscriptions and its will."""
-    ledger = Ledger(txn)
-    reply = _delete(txn, command, ledger, Roster(txn))
-    ledger.close()
-    return reply
+def delete_sessions(txn: Txn, command: pb.DeleteSessions) -> BatchReply:
+    """Delete many sessions with their subscriptions and their wills."""
+    return _each(txn, command.sessions, _delete)
 
 
-def delete_sessions(txn: Txn, command: DeleteSessions) -> BatchReply:
-    """Delete many sessions."""
-    ledger, roster = Ledger(txn), Roster(txn)
-    answer = BatchReply(items=len(command.sessions))
-    for position, each in enumerate(command.sessions):
-        try:
-            reply = _delete(txn, each, ledger, roster).SerializeToString(deterministic=True)
-        except Rejected as refusal:
-            reply = b""
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-        answer.replies.append(reply)
-    ledger.close()
-    return answer
-
-
-def import_session(txn: Txn, command: ImportSession) -> ImportSessionReply:
-    """Bring one session here from elsewhere."""
-    imports = Imports(txn)
-    client = client_shard(command.tenant, command.client_id)
-    imports.take(command, client, txn.get(SESSIONS, client))
-    imports.close()
-    return ImportSessionReply()
-
-
-def import_sessions(txn: Txn, command: ImportSessions) -> BatchReply:
+def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
     """Bring many sessions here, no two of one client."""
     imports, sessions = Imports(txn), list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in sessions]
@@ -169,7 +91,7 @@ def import_sessions(txn: Txn, command: ImportSessions) -> BatchReply:
     return answer
 
 
-def expire_sessions(txn: Txn, command: ExpireSessions) -> BatchReply:
+def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> BatchReply:
     """End the sessions whose deadline stands and has come: a connect has cancelled its own."""
     ledger, roster = Ledger(txn), Roster(txn)
     for client in still_due(txn, EXPIRY, command.keys):
@@ -178,40 +100,38 @@ def expire_sessions(txn: Txn, command: ExpireSessions) -> BatchReply:
             txn.schedule(EXPIRY, client, None)
             continue
         # The deadline ends with the session.
-        session = Session.FromString(value)
+        session = pb.Session.FromString(value)
         ending.end(txn, client, session, ledger, publish_will=True, roster=roster)
         ledger.expired += 1
     ledger.close()
     return BatchReply(items=len(command.keys))
 
 
-def disconnect_orphans(txn: Txn, command: DisconnectOrphans) -> BatchReply:
+def disconnect_orphans(txn: Txn, command: pb.DisconnectOrphans) -> BatchReply:
     """Disconnect the clients whose broker is gone; who has connected since goes on."""
     ledger, roster = Ledger(txn), Roster(txn)
     for client in command.keys:
         value = txn.get(SESSIONS, client)
         if value is None:
             continue
-        session = Session.FromString(value)
+        session = pb.Session.FromString(value)
         if not session.disconnected_at_ms and not roster.lives(session.broker_epoch):
             ending.leave(txn, client, session, ledger, roster)
     ledger.close()
     return BatchReply(items=len(command.keys))
 
 
-def erase_sessions(txn: Txn, command: EraseSessions) -> BatchReply:
-    """Delete the sessions of these keys, whoever serves them."""
+def _each(
+    txn: Txn, items: Iterable[I], apply: Callable[[Txn, I, Ledger, Roster], Message]
+) -> BatchReply:
+    """Carry out items with one ledger and one roster for all of them."""
     ledger, roster = Ledger(txn), Roster(txn)
-    for client in command.keys:
-        value = txn.get(SESSIONS, client)
-        if value is not None:
-            session = Session.FromString(value)
-            ending.end(txn, client, session, ledger, publish_will=False, roster=roster)
+    answer = answer_each(txn, items, lambda txn, item: apply(txn, item, ledger, roster))
     ledger.close()
-    return BatchReply(items=len(command.keys))
+    return answer
 
 
-def _plainly_updated(row: bytes, update: UpdateSession) -> bytes | None:
+def _plainly_updated(row: bytes, update: pb.UpdateSession) -> bytes | None:
     """Return a plain row with its new payload; None for an update that is more, or is refused.
 
     Nearly all of thousands of updates are no more than that.
@@ -221,14 +141,14 @@ def _plainly_updated(row: bytes, update: UpdateSession) -> bytes | None:
     return updated_row(row, None, update.payload if update.HasField("payload") else None)
 
 
-def _update(txn: Txn, command: UpdateSession, client: bytes, row: Row | None) -> None:
+def _update(txn: Txn, command: pb.UpdateSession, client: bytes, row: Row | None) -> None:
     _expect(command, row, command.generation)
     assert row is not None
     interval_s = command.expiry_interval_s if command.HasField("expiry_interval_s") else None
     payload = command.payload if command.HasField("payload") else None
     updated = updated_row(row.value, interval_s, payload)
     if updated is None:
-        session = Session.FromString(row.value)
+        session = pb.Session.FromString(row.value)
         if payload is not None:
             session.payload = payload
         if interval_s is not None:
@@ -240,16 +160,16 @@ def _update(txn: Txn, command: UpdateSession, client: bytes, row: Row | None) ->
 
 
 def _disconnect(
-    txn: Txn, command: DisconnectSession, ledger: Ledger, roster: Roster
-) -> DisconnectReply:
+    txn: Txn, command: pb.DisconnectSession, ledger: Ledger, roster: Roster
+) -> pb.DisconnectReply:
     client = client_shard(command.tenant, command.client_id)
     row = txn.get_row(SESSIONS, client)
     _expect(command, row, command.generation)
     assert row is not None
-    session = Session.FromString(row.value)
+    session = pb.Session.FromString(row.value)
     if session.disconnected_at_ms:
         # It was heard before; the client may have been declared gone with its broker.
-        return DisconnectReply(expires_at_ms=ending.expire_later(txn, client, session))
+        return pb.DisconnectReply(expires_at_ms=ending.expire_later(txn, client, session))
     if command.HasField("expiry_interval_s"):
         if session.expiry_interval_s == 0 and command.expiry_interval_s:
             raise Rejected(
@@ -262,14 +182,16 @@ def _disconnect(
         delivering.discard(txn, client)
         session.has_will = False
     expires_at_ms = ending.leave(txn, client, session, ledger, roster)
-    return DisconnectReply(ended=expires_at_ms is None, expires_at_ms=expires_at_ms or 0)
+    return pb.DisconnectReply(ended=expires_at_ms is None, expires_at_ms=expires_at_ms or 0)
 
 
-def _delete(txn: Txn, command: DeleteSession, ledger: Ledger, roster: Roster) -> DeleteSessionReply:
+def _delete(
+    txn: Txn, command: pb.DeleteSession, ledger: Ledger, roster: Roster
+) -> pb.DeleteSessionReply:
     client = client_shard(command.tenant, command.client_id)
     row = txn.get_row(SESSIONS, client)
     if row is None:
-        return DeleteSessionReply(deleted=False)
+        return pb.DeleteSessionReply(deleted=False)
     if command.HasField("generation"):
         _expect(command, row, command.generation)
     if command.HasField("expected_revision") and row.revision != command.expected_revision:
@@ -278,13 +200,15 @@ def _delete(txn: Txn, command: DeleteSession, ledger: Ledger, roster: Roster) ->
             f"the session of client {command.client_id} has revision {row.revision}, and not "
             f"{command.expected_revision}: read it again",
         )
-    session = Session.FromString(row.value)
+    session = pb.Session.FromString(row.value)
     ending.end(txn, client, session, ledger, publish_will=False, roster=roster)
-    return DeleteSessionReply(deleted=True)
+    return pb.DeleteSessionReply(deleted=True)
 
 
 def _expect(
-    command: UpdateSession | DisconnectSession | DeleteSession, row: Row | None, generation: int
+    command: pb.UpdateSession | pb.DisconnectSession | pb.DeleteSession,
+    row: Row | None,
+    generation: int,
 ) -> None:
     if row is None:
         raise Rejected("NOT_FOUND", f"client {command.client_id} has no session; connect it")

@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from quorate.plugin import Txn, keys
+from quorate.plugin import Txn, keys, read_range
 
 from quorate_mqtt.brokers import Roster
-from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
+from quorate_mqtt.sessions.families import EXPIRY, SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.subscriptions.families import delete_all
 from quorate_mqtt.v1.sessions_pb2 import Session
 from quorate_mqtt.wills import delivering
 
@@ -34,7 +33,7 @@ def end(
         delivering.deliver(txn, client, roster)
     elif session.has_will:
         delivering.discard(txn, client)
-    delete_all(txn, client)
+    delete_subscriptions(txn, client)
     txn.delete(SESSIONS, client)
     ledger.ended(tenant_of(client))
 
@@ -70,6 +69,12 @@ def expire_after(txn: Txn, client: bytes, disconnected_at_ms: int, interval_s: i
     expires_at_ms = disconnected_at_ms + interval_s * _MS
     txn.schedule(EXPIRY, client, expires_at_ms)
     return expires_at_ms
+
+
+def delete_subscriptions(txn: Txn, client: bytes) -> None:
+    """Delete the subscriptions of the client of a session's key."""
+    for row in read_range(txn, SUBSCRIPTIONS, client, client + b"\xff"):
+        txn.delete(SUBSCRIPTIONS, row.key)
 
 
 def tenant_of(client: bytes) -> str:

@@ -5,22 +5,19 @@ from typing import Final
 from quorate.plugin import ColumnFamily
 
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.v1.sessions_pb2 import Session
 
 SESSIONS: Final = "mqtt.sessions"
-#: Private: how many sessions of this shard are connected, by the epoch of their broker.
+#: Under the key of their client's session and their filter.
+SUBSCRIPTIONS: Final = "mqtt.subscriptions"
+#: The will of a client, under the key of its session.
+WILLS: Final = "mqtt.wills"
+#: Wills that are due, until they are acknowledged: under the key of the session and an id.
+DELIVERIES: Final = "mqtt.will_deliveries"
+#: Private: how many sessions of this shard are connected, by the epoch of their broker. It has no
+#: shard key: each shard counts its own.
 CONNECTIONS: Final = "mqtt.connections"
+CONNECTION_COUNTS: Final = ColumnFamily(name=CONNECTIONS, group=GROUP)
 #: The timer of the sessions whose client is gone: its deadlines have the keys of the rows.
 EXPIRY: Final = "mqtt.session_expiry"
-
-
-def shard_of(key: bytes) -> bytes:
-    """Return the shard key of a session, which is its key."""
-    return key
-
-
-FAMILIES: Final = (
-    ColumnFamily(name=SESSIONS, group=GROUP, row=Session, shard_key=shard_of),
-    # No shard key: each shard counts its own.
-    ColumnFamily(name=CONNECTIONS, group=GROUP),
-)
+#: The timer of the wills that wait for their client: its deadlines have the keys of the sessions.
+DELAY: Final = "mqtt.will_delay"

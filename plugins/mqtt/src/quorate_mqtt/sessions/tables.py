@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from quorate.plugin import Column, Extension, Removal, Table, keys
+from quorate.plugin import Column, Removal, Table, keys
 
 from quorate_mqtt.columns import LARGEST_UINT32, unsigned
 from quorate_mqtt.sessions.families import SESSIONS
-from quorate_mqtt.sessions.validation import check_import
+from quorate_mqtt.sessions.validation import check_client, check_import
 from quorate_mqtt.v1.sessions_pb2 import (
     DeleteSession,
     DeleteSessions,
@@ -26,7 +26,8 @@ def to_item(
         expiry_interval_s=unsigned("expiry_interval_s", expiry_interval_s, LARGEST_UINT32),
         payload=payload or b"",
     )
-    check_import(item)
+    check_client(tenant, client_id)
+    check_import(item, "")
     return item
 
 
@@ -67,4 +68,3 @@ TABLE: Final = Table(
     to_insert=to_insert,
     removal=Removal(delete=DeleteSessions, to_item=to_removal),
 )
-EXTENSION: Final = Extension(point="spark.tables", name=SESSIONS, value=TABLE)

@@ -4,14 +4,13 @@ Commands that hold thousands of items are looked at on every way in: most items 
 known to be by few looks.
 """
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_bytes, check_name
 
-from quorate_mqtt.names import check_identity, check_name
+from quorate_mqtt.names import check_identity, check_qos, check_topic_name
 from quorate_mqtt.v1.sessions_pb2 import (
-    ConnectSession,
     ConnectSessions,
     DeleteSession,
     DisconnectSession,
@@ -20,20 +19,14 @@ from quorate_mqtt.v1.sessions_pb2 import (
     UpdateSession,
     UpdateSessions,
 )
-from quorate_mqtt.wills.validation import check_will
-
-I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
+from quorate_mqtt.v1.wills_pb2 import Will
 
 #: The most bytes that a broker keeps in a session.
 LARGEST_PAYLOAD: Final = 64 * 1024
+#: MQTT counts the bytes of a will's payload, and of its properties, in two bytes.
+LARGEST_WILL: Final = 65_535
 #: A client id of so many characters is short enough whatever they are.
 _SHORT: Final = 128
-
-
-def check_connect(command: ConnectSession) -> None:
-    """Refuse a connect that names nobody, no broker, or no registration of it."""
-    check_process(command)
-    check_arrival(command.connection, "connection.")
 
 
 def check_connects(command: ConnectSessions) -> None:
@@ -53,7 +46,7 @@ def check_connects(command: ConnectSessions) -> None:
             known.add(arrival.tenant)
 
 
-def check_process(command: ConnectSession | ConnectSessions) -> None:
+def check_process(command: ConnectSessions) -> None:
     """Refuse what names no process of a broker."""
     check_identity("broker", command.broker)
     if command.broker_epoch == 0:
@@ -68,7 +61,7 @@ def check_arrival(arrival: SessionConnect, path: str) -> None:
         check_will(arrival.will, f"{path}will.")
 
 
-def check_update(command: UpdateSession, path: str = "") -> None:
+def check_update(command: UpdateSession, path: str) -> None:
     """Refuse an update of nobody, or by nobody."""
     check_client(command.tenant, command.client_id, path)
     _check_generation(command.generation, path)
@@ -91,22 +84,19 @@ def check_updates(command: UpdateSessions) -> None:
             known.add(update.tenant)
 
 
-def check_disconnect(command: DisconnectSession, path: str = "") -> None:
-    """Refuse a disconnect of nobody, or by nobody."""
-    check_client(command.tenant, command.client_id, path)
+def check_disconnect(command: DisconnectSession, path: str) -> None:
+    """Refuse a disconnect by nobody."""
     _check_generation(command.generation, path)
 
 
-def check_delete(command: DeleteSession, path: str = "") -> None:
-    """Refuse to delete the session of nobody."""
-    check_client(command.tenant, command.client_id, path)
+def check_delete(command: DeleteSession, path: str) -> None:
+    """Refuse to delete the session of no connection."""
     if command.HasField("generation"):
         _check_generation(command.generation, path)
 
 
-def check_import(command: ImportSession, path: str = "") -> None:
-    """Refuse the session of nobody, and one that would end at once."""
-    check_client(command.tenant, command.client_id, path)
+def check_import(command: ImportSession, path: str) -> None:
+    """Refuse a session that would end at once."""
     if command.expiry_interval_s == 0:
         raise Invalid(
             f"{path}expiry_interval_s",
@@ -121,9 +111,12 @@ def check_client(tenant: str, client_id: str, path: str = "") -> None:
     check_identity(f"{path}client_id", client_id)
 
 
-def alone(check: Callable[[I, str], None]) -> Callable[[I], None]:
-    """Return the check of a command that is one item."""
-    return lambda command: check(command, "")
+def check_will(will: Will, path: str) -> None:
+    """Refuse a will that no broker can publish."""
+    check_topic_name(f"{path}topic", will.topic)
+    check_qos(f"{path}qos", will.qos)
+    check_bytes(f"{path}payload", will.payload, LARGEST_WILL)
+    check_bytes(f"{path}properties", will.properties, LARGEST_WILL)
 
 
 def _check_generation(generation: int, path: str) -> None:
@@ -132,7 +125,4 @@ def _check_generation(generation: int, path: str) -> None:
 
 
 def _check_payload(payload: bytes, path: str) -> None:
-    if len(payload) > LARGEST_PAYLOAD:
-        raise Invalid(
-            f"{path}payload", f"must have at most {LARGEST_PAYLOAD} bytes, not {len(payload)}"
-        )
+    check_bytes(f"{path}payload", payload, LARGEST_PAYLOAD)

@@ -4,14 +4,28 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Txn, keys, read_range
+from quorate.plugin import ColumnFamily, Txn, keys, read_range
 
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
-from quorate_mqtt.shared_groups.families import GROUPS, LEADERSHIPS, MEMBERS
+from quorate_mqtt.shards import GROUP, tenant_shard_of
 from quorate_mqtt.v1.shared_groups_pb2 import SharedGroup, SharedGroupMember
 
+GROUPS: Final = "mqtt.shared_groups"
+MEMBERS: Final = "mqtt.shared_group_members"
+#: Private: how many groups of a tenant a broker leads, by tenant and broker.
+LEADERSHIPS: Final = ColumnFamily(name="mqtt.leaderships", group=GROUP, shard_key=tenant_shard_of)
 _COUNT: Final = Struct(">Q")
+
+
+def group_key(tenant: str, name: str) -> bytes:
+    """Return the key of a group; those of its members begin with it."""
+    return keys.pack(tenant, name)
+
+
+def member_key(tenant: str, group: str, client_id: str, topic_filter: str) -> bytes:
+    """Return the key of a member."""
+    return keys.pack(tenant, group, client_id, topic_filter)
 
 
 def group_of(value: bytes) -> SharedGroup:
@@ -67,16 +81,16 @@ def _resign(txn: Txn, key: bytes, group: SharedGroup) -> None:
 
 
 def _led(txn: Txn, tenant: str, broker: str) -> int:
-    value = txn.get(LEADERSHIPS, keys.pack(tenant, broker))
+    value = txn.get(LEADERSHIPS.name, keys.pack(tenant, broker))
     return int(_COUNT.unpack(value)[0]) if value is not None else 0
 
 
 def _count(txn: Txn, tenant: str, broker: str, more: int) -> None:
     key, led = keys.pack(tenant, broker), _led(txn, tenant, broker) + more
     if led:
-        txn.put(LEADERSHIPS, key, _COUNT.pack(led))
+        txn.put(LEADERSHIPS.name, key, _COUNT.pack(led))
     else:
-        txn.delete(LEADERSHIPS, key)
+        txn.delete(LEADERSHIPS.name, key)
 
 
 def _tenant_of(key: bytes) -> str:

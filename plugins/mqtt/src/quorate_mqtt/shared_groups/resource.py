@@ -1,110 +1,207 @@
-"""What groups of shared subscriptions declare."""
+"""Groups of shared subscriptions and their members: each broker's clients join and leave them."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from quorate.plugin import Command, DataRoute
+from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb
+from quorate.plugin.checking import LONGEST_NAME, check_bytes, check_text
+from quorate.plugin.resource import TENANTS, tenant_there
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.brokers import BROKERS
-from quorate_mqtt.resource import Holding, Resource
-from quorate_mqtt.sessions.validation import alone
-from quorate_mqtt.shards import GROUP, tenant_shard_of
-from quorate_mqtt.shared_groups import apply, validation
-from quorate_mqtt.shared_groups.families import FAMILIES, GROUPS, group_key, member_key
-from quorate_mqtt.shared_groups.service import SERVICE
-from quorate_mqtt.tenants.rows import TENANTS
-from quorate_mqtt.v1.shared_groups_pb2 import (
-    CreateSharedGroup,
-    CreateSharedGroups,
-    DeleteSharedGroup,
-    DeleteSharedGroups,
-    EraseSharedGroups,
-    JoinSharedGroup,
-    JoinSharedGroups,
-    LeaveSharedGroup,
-    LeaveSharedGroups,
-    UpdateSharedGroup,
-    UpdateSharedGroups,
-)
+from quorate_mqtt.brokers import BROKERS, Roster, fence, with_roster
+from quorate_mqtt.duties import index
+from quorate_mqtt.names import check_identity, check_topic_filter
+from quorate_mqtt.shards import GROUP
+from quorate_mqtt.shared_groups import leading
+from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS, group_key, member_key
+from quorate_mqtt.topic_filters import group_of
+from quorate_mqtt.v1 import shared_groups_pb2 as pb
 
-_READS: Final = (BROKERS, TENANTS)
-
-_WORKERS: Final = CreateSharedGroup(tenant="acme", name="workers", parameters=b"round-robin")
-_CHANGE: Final = UpdateSharedGroup(tenant="acme", name="workers", parameters=b"sticky")
-_JOIN: Final = JoinSharedGroup(
-    tenant="acme",
-    group="workers",
-    client_id="ada",
-    filter="jobs/+",
-    broker="broker-1",
-    broker_epoch=1,
-    connection_id=7,
-)
-_LEAVE: Final = LeaveSharedGroup(
-    tenant="acme", group="workers", client_id="ada", filter="jobs/+", broker_epoch=1
-)
-_DELETE: Final = DeleteSharedGroup(tenant="acme", name="workers")
-
-_CREATION: Final = Batch[CreateSharedGroup](message=CreateSharedGroups, field="groups")
-_CHANGES: Final = Batch[UpdateSharedGroup](message=UpdateSharedGroups, field="groups")
-_DELETION: Final = Batch[DeleteSharedGroup](message=DeleteSharedGroups, field="groups")
-_JOINING: Final = Batch[JoinSharedGroup](message=JoinSharedGroups, field="members")
-_LEAVING: Final = Batch[LeaveSharedGroup](message=LeaveSharedGroups, field="members")
-_ERASURE: Final = Batch[bytes](message=EraseSharedGroups, field="keys")
+#: The sequence of the groups.
+IDS: Final = "mqtt.shared_groups"
+LARGEST_PARAMETERS: Final = 16 * 1024
+_SERVICE: Final = pb.DESCRIPTOR.services_by_name["SharedGroupService"]
 
 
-def _group(item: CreateSharedGroup | UpdateSharedGroup | DeleteSharedGroup) -> bytes:
-    return group_key(item.tenant, item.name)
+def create_group(txn: Txn, command: pb.CreateSharedGroup, roster: Roster) -> pb.SharedGroup:
+    """Create a group; one that is there stays as it is."""
+    return _founded(txn, command.tenant, command.name, command.parameters, roster)
 
 
-def _member(item: JoinSharedGroup | LeaveSharedGroup) -> bytes:
-    return member_key(item.tenant, item.group, item.client_id, item.filter)
+def update_group(txn: Txn, command: pb.UpdateSharedGroup) -> pb.SharedGroup:
+    """Replace the parameters of a group."""
+    key = group_key(command.tenant, command.name)
+    value = txn.get(GROUPS, key)
+    if value is None:
+        raise Rejected("NOT_FOUND", f"tenant {command.tenant} has no shared group {command.name}")
+    group = pb.SharedGroup.FromString(value)
+    group.parameters = command.parameters
+    txn.put(GROUPS, key, group.SerializeToString(deterministic=True))
+    return group
 
 
-def _both(
-    one: Any, batch: Batch[Any], key: Callable[[Any], bytes], check: Callable[[Any, str], None]
-) -> tuple[Command[Any], Command[Any]]:
-    """Return a command of one item, and that of many of them; `one` is the example."""
-    alone_command = Command(
-        message=type(one),
-        group=GROUP,
-        shard_key=lambda item: tenant_shard_of(key(item)),
-        validate=alone(check),
-        public=True,
-        examples=(one,),
+def delete_group(txn: Txn, command: pb.DeleteSharedGroup) -> pb.DeleteSharedGroupReply:
+    """Delete a group with its members."""
+    deleted = leading.dissolve(txn, group_key(command.tenant, command.name))
+    return pb.DeleteSharedGroupReply(deleted=deleted)
+
+
+def join_group(txn: Txn, command: pb.JoinSharedGroup, roster: Roster) -> pb.SharedGroup:
+    """Make a client a member, through the broker that serves it now."""
+    fence(txn, command.broker, command.broker_epoch)
+    group = _founded(txn, command.tenant, command.group, b"", roster)
+    key = member_key(command.tenant, command.group, command.client_id, command.filter)
+    former = pb.SharedGroupMember.FromString(txn.get(MEMBERS, key) or b"")
+    index.release(txn, former.broker_epoch, MEMBERS, key)
+    member = pb.SharedGroupMember(
+        broker=command.broker,
+        broker_epoch=command.broker_epoch,
+        connection_id=command.connection_id,
+        joined_at_ms=txn.proposed_at_ms,
+        parameters=command.parameters,
     )
-    many = batch.command(
-        key=key, shard_of=tenant_shard_of, check=check, public=True, examples=([one],)
+    txn.put(MEMBERS, key, member.SerializeToString(deterministic=True))
+    index.entrust(txn, command.broker_epoch, MEMBERS, key)
+    return group
+
+
+def leave_group(txn: Txn, command: pb.LeaveSharedGroup) -> pb.LeaveSharedGroupReply:
+    """Delete a member of that registration of a broker."""
+    key = member_key(command.tenant, command.group, command.client_id, command.filter)
+    value = txn.get(MEMBERS, key)
+    epoch = None if value is None else pb.SharedGroupMember.FromString(value).broker_epoch
+    if epoch != command.broker_epoch:
+        return pb.LeaveSharedGroupReply(left=False)
+    leading.dismiss(txn, key)
+    return pb.LeaveSharedGroupReply(left=True)
+
+
+def check_share_name(field: str, name: str) -> None:
+    """Refuse what MQTT allows for no group of a shared subscription."""
+    check_text(field, name, LONGEST_NAME)
+    if any(character in name for character in "/+#"):
+        raise Invalid(field, "must not have '/', '+' or '#'")
+
+
+def _founded(txn: Txn, tenant: str, name: str, parameters: bytes, roster: Roster) -> pb.SharedGroup:
+    """Return the group of that name, which is created if there is none."""
+    tenant_there(txn, tenant)
+    key = group_key(tenant, name)
+    value = txn.get(GROUPS, key)
+    if value is not None:
+        return pb.SharedGroup.FromString(value)
+    group = pb.SharedGroup(
+        id=txn.next_id(IDS), created_at_ms=txn.proposed_at_ms, parameters=parameters
     )
-    return alone_command, many
+    return leading.elect(txn, key, group, roster)
 
 
-RESOURCE: Final = Resource(
-    families=FAMILIES,
-    commands=(
-        *_both(_WORKERS, _CREATION, _group, validation.check_group),
-        *_both(_CHANGE, _CHANGES, _group, validation.check_group),
-        *_both(_JOIN, _JOINING, _member, validation.check_join),
-        *_both(_LEAVE, _LEAVING, _member, validation.check_leave),
-        *_both(_DELETE, _DELETION, _group, validation.check_named),
-        _ERASURE.command(
-            key=lambda key: key, shard_of=tenant_shard_of, examples=([_group(_DELETE)],)
+def _check_parameters(
+    command: pb.CreateSharedGroup | pb.UpdateSharedGroup | pb.JoinSharedGroup, path: str
+) -> None:
+    check_bytes(f"{path}parameters", command.parameters, LARGEST_PARAMETERS)
+
+
+def _check_join(command: pb.JoinSharedGroup, path: str) -> None:
+    _check_epoch(command, path)
+    check_identity(f"{path}broker", command.broker)
+    _check_parameters(command, path)
+
+
+def _check_epoch(command: pb.JoinSharedGroup | pb.LeaveSharedGroup, path: str) -> None:
+    if command.broker_epoch == 0:
+        raise Invalid(
+            f"{path}broker_epoch", "must be the epoch that the registration was answered with"
+        )
+
+
+def _check_filter(field: str, topic_filter: str) -> None:
+    check_topic_filter(field, topic_filter)
+    if group_of(topic_filter):
+        raise Invalid(field, "must be what stands after $share and the group")
+
+
+def _check_broker(field: str, request: Any) -> None:
+    if getattr(request, field):
+        check_identity(field, getattr(request, field))
+
+
+_WORKERS: Final[dict[str, Any]] = {"tenant": "acme", "name": "workers"}
+_ADA: Final[dict[str, Any]] = {
+    "tenant": "acme",
+    "group": "workers",
+    "client_id": "ada",
+    "filter": "jobs/+",
+    "broker_epoch": 1,
+}
+
+SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
+    family=GROUPS,
+    group=GROUP,
+    row=pb.SharedGroup,
+    answer=pb.KeyedSharedGroup,
+    service=_SERVICE,
+    serves=(
+        *(f"{verb}{batch}" for verb in ("Create", "Update", "Delete") for batch in ("", "Batch")),
+        *("Get", "GetBatch", "List", "StreamList"),
+    ),
+    key=("tenant", "name"),
+    check_key={"name": check_share_name},
+    shard_by=("tenant",),
+    tenant="tenant",
+    keep=partial(_check_broker, "leader"),
+    verbs={
+        "Create": Verb(
+            apply_all=with_roster("groups", create_group),
+            check=_check_parameters,
+            reply=pb.SharedGroup,
+            reads=(BROKERS,),
+            examples=(pb.CreateSharedGroup(**_WORKERS, parameters=b"round-robin"),),
         ),
-    ),
-    routes=(
-        DataRoute(message=CreateSharedGroup, apply=apply.create_group, reads=_READS),
-        DataRoute(message=CreateSharedGroups, apply=apply.create_groups, reads=_READS),
-        DataRoute(message=UpdateSharedGroup, apply=apply.update_group),
-        DataRoute(message=UpdateSharedGroups, apply=apply.update_groups),
-        DataRoute(message=JoinSharedGroup, apply=apply.join_group, reads=_READS),
-        DataRoute(message=JoinSharedGroups, apply=apply.join_groups, reads=_READS),
-        DataRoute(message=LeaveSharedGroup, apply=apply.leave_group),
-        DataRoute(message=LeaveSharedGroups, apply=apply.leave_groups),
-        DataRoute(message=DeleteSharedGroup, apply=apply.delete_group),
-        DataRoute(message=DeleteSharedGroups, apply=apply.delete_groups),
-        DataRoute(message=EraseSharedGroups, apply=apply.erase_groups),
-    ),
-    services=(SERVICE,),
-    holdings=(Holding(family=GROUPS, erase=_ERASURE.of),),
+        "Update": Verb(
+            apply=update_group,
+            check=_check_parameters,
+            reply=pb.SharedGroup,
+            examples=(pb.UpdateSharedGroup(**_WORKERS, parameters=b"sticky"),),
+        ),
+        "Delete": Verb(
+            apply=delete_group,
+            reply=pb.DeleteSharedGroupReply,
+            examples=(pb.DeleteSharedGroup(**_WORKERS),),
+        ),
+    },
+    table=False,
+)
+
+#: Members go with their group.
+SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
+    family=MEMBERS,
+    group=GROUP,
+    row=pb.SharedGroupMember,
+    answer=pb.KeyedSharedGroupMember,
+    service=_SERVICE,
+    serves=("Join", "JoinBatch", "Leave", "LeaveBatch", "ListMembers"),
+    key=("tenant", "group", "client_id", "filter"),
+    check_key={
+        "group": check_share_name,
+        "client_id": check_identity,
+        "filter": _check_filter,
+    },
+    shard_by=("tenant",),
+    keep=partial(_check_broker, "broker"),
+    verbs={
+        "Join": Verb(
+            apply_all=with_roster("members", join_group),
+            check=_check_join,
+            reply=pb.SharedGroup,
+            reads=(BROKERS, TENANTS),
+            examples=(pb.JoinSharedGroup(**_ADA, broker="broker-1", connection_id=7),),
+        ),
+        "Leave": Verb(
+            apply=leave_group,
+            check=_check_epoch,
+            reply=pb.LeaveSharedGroupReply,
+            examples=(pb.LeaveSharedGroup(**_ADA),),
+        ),
+    },
+    table=False,
 )

@@ -1,89 +1,104 @@
-"""What subscriptions declare."""
+"""Subscriptions: they lie with the session of their client, and end with it."""
 
-from typing import Final
+from typing import Any, Final
 
-from quorate.plugin import Command, DataRoute
+from quorate.plugin import Rejected, Resource, Txn, Verb, keys
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.resource import Resource
-from quorate_mqtt.sessions.validation import alone
-from quorate_mqtt.shards import GROUP, client_shard, client_shard_of
-from quorate_mqtt.subscriptions import apply, tables, validation
-from quorate_mqtt.subscriptions.families import FAMILY, subscription_key
-from quorate_mqtt.subscriptions.service import SERVICE
-from quorate_mqtt.v1.subscriptions_pb2 import (
-    RETAIN_HANDLING_ON_NEW_SUBSCRIBE,
-    DeleteSubscription,
-    DeleteSubscriptions,
-    SetSubscription,
-    SetSubscriptions,
-)
-
-_ALARMS: Final = SetSubscription(
-    tenant="acme",
-    client_id="ada",
-    filter="alarms/#",
-    qos=1,
-    retain_handling=RETAIN_HANDLING_ON_NEW_SUBSCRIBE,
-    identifier=4,
-)
-_JOBS: Final = SetSubscription(tenant="acme", client_id="ben", filter="$share/workers/jobs/+")
-_NO_ALARMS: Final = DeleteSubscription(tenant="acme", client_id="ada", filter="alarms/#")
-_NO_JOBS: Final = DeleteSubscription(tenant="acme", client_id="ben", filter="$share/workers/jobs/+")
-
-_SETTING: Final = Batch[SetSubscription](message=SetSubscriptions, field="subscriptions")
-_DELETION: Final = Batch[DeleteSubscription](message=DeleteSubscriptions, field="subscriptions")
+from quorate_mqtt.names import check_identity, check_topic_filter
+from quorate_mqtt.sessions.apply import TAKEN_OVER
+from quorate_mqtt.sessions.families import SESSIONS, SUBSCRIPTIONS
+from quorate_mqtt.sessions.rows import kept_of
+from quorate_mqtt.shards import GROUP, client_shard
+from quorate_mqtt.subscriptions.tables import TABLE
+from quorate_mqtt.subscriptions.validation import check_generation, check_set
+from quorate_mqtt.v1 import subscriptions_pb2 as pb
 
 
-def _key(item: SetSubscription | DeleteSubscription) -> bytes:
-    return subscription_key(item.tenant, item.client_id, item.filter)
+def set_subscription(txn: Txn, command: pb.SetSubscription) -> pb.SetSubscriptionReply:
+    """Subscribe a client, or replace the options of its subscription."""
+    _check_session(txn, command)
+    key = keys.pack(command.tenant, command.client_id, command.filter)
+    old = txn.get(SUBSCRIPTIONS, key)
+    created_at_ms = pb.Subscription.FromString(old).created_at_ms if old else txn.proposed_at_ms
+    subscription = pb.Subscription(
+        qos=command.qos,
+        no_local=command.no_local,
+        retain_as_published=command.retain_as_published,
+        retain_handling=command.retain_handling,
+        identifier=command.identifier,
+        properties=command.properties,
+        created_at_ms=created_at_ms,
+    )
+    txn.put(SUBSCRIPTIONS, key, subscription.SerializeToString(deterministic=True))
+    return pb.SetSubscriptionReply(created=old is None)
 
 
-def _client(item: SetSubscription | DeleteSubscription) -> bytes:
-    return client_shard(item.tenant, item.client_id)
+def delete_subscription(txn: Txn, command: pb.DeleteSubscription) -> pb.DeleteSubscriptionReply:
+    """End one subscription of a client, and no other."""
+    key = keys.pack(command.tenant, command.client_id, command.filter)
+    there = txn.get(SUBSCRIPTIONS, key) is not None
+    if command.missing_ok and not there:
+        return pb.DeleteSubscriptionReply()
+    _check_session(txn, command)
+    if not there:
+        raise Rejected(
+            "NOT_FOUND", f"client {command.client_id} has no subscription to {command.filter}"
+        )
+    txn.delete(SUBSCRIPTIONS, key)
+    return pb.DeleteSubscriptionReply()
 
 
-#: A session that ends takes its subscriptions along: nothing is held when there is no session.
-RESOURCE: Final = Resource(
-    families=(FAMILY,),
-    commands=(
-        Command(
-            message=SetSubscription,
-            group=GROUP,
-            shard_key=_client,
-            validate=alone(validation.check_set),
-            public=True,
-            examples=(_ALARMS,),
+def _check_session(txn: Txn, command: pb.SetSubscription | pb.DeleteSubscription) -> None:
+    row = txn.get(SESSIONS, client_shard(command.tenant, command.client_id))
+    if row is None:
+        raise Rejected("NOT_FOUND", f"client {command.client_id} has no session; connect it")
+    generation = kept_of(row)[0]
+    if command.HasField("generation") and command.generation != generation:
+        raise Rejected(
+            TAKEN_OVER,
+            f"the session of client {command.client_id} has generation {generation}, and not "
+            f"{command.generation}: it was taken over; close the connection",
+        )
+
+
+_ALARMS: Final[dict[str, Any]] = {"tenant": "acme", "client_id": "ada", "filter": "alarms/#"}
+_JOBS: Final[dict[str, Any]] = {
+    "tenant": "acme",
+    "client_id": "ben",
+    "filter": "$share/workers/jobs/+",
+}
+
+#: A session that ends takes its subscriptions along: of a tenant without sessions there are none.
+SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
+    family=SUBSCRIPTIONS,
+    group=GROUP,
+    row=pb.Subscription,
+    answer=pb.KeyedSubscription,
+    service=pb.DESCRIPTOR.services_by_name["SubscriptionService"],
+    key=("tenant", "client_id", "filter"),
+    check_key={"client_id": check_identity, "filter": check_topic_filter},
+    shard_by=("tenant", "client_id"),
+    verbs={
+        "Set": Verb(
+            apply=set_subscription,
+            check=check_set,
+            reply=pb.SetSubscriptionReply,
+            examples=(
+                pb.SetSubscription(**_JOBS),
+                pb.SetSubscription(
+                    **_ALARMS,
+                    qos=1,
+                    retain_handling=pb.RETAIN_HANDLING_ON_NEW_SUBSCRIBE,
+                    identifier=4,
+                ),
+            ),
         ),
-        _SETTING.command(
-            key=_key,
-            shard_of=client_shard_of,
-            check=validation.check_set,
-            public=True,
-            examples=([_JOBS, _ALARMS],),
+        "Delete": Verb(
+            apply=delete_subscription,
+            check=check_generation,
+            reply=pb.DeleteSubscriptionReply,
+            examples=(pb.DeleteSubscription(**_JOBS), pb.DeleteSubscription(**_ALARMS)),
         ),
-        Command(
-            message=DeleteSubscription,
-            group=GROUP,
-            shard_key=_client,
-            validate=alone(validation.check_delete),
-            public=True,
-            examples=(_NO_ALARMS,),
-        ),
-        _DELETION.command(
-            key=_key,
-            shard_of=client_shard_of,
-            check=validation.check_delete,
-            public=True,
-            examples=([_NO_JOBS, _NO_ALARMS],),
-        ),
-    ),
-    routes=(
-        DataRoute(message=SetSubscription, apply=apply.set_subscription),
-        DataRoute(message=SetSubscriptions, apply=apply.set_subscriptions),
-        DataRoute(message=DeleteSubscription, apply=apply.delete_subscription),
-        DataRoute(message=DeleteSubscriptions, apply=apply.delete_subscriptions),
-    ),
-    services=(SERVICE,),
-    extensions=(tables.EXTENSION,),
+    },
+    table=TABLE,
 )

@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from quorate.plugin import Column, Extension, Table, keys
+from quorate.plugin import Column, Table, keys
+from quorate.plugin.checking import check_name
 
 from quorate_mqtt.columns import LARGEST_UINT32, Choice, unsigned
-from quorate_mqtt.subscriptions.families import SUBSCRIPTIONS
+from quorate_mqtt.names import check_identity, check_topic_filter
+from quorate_mqtt.sessions.families import SUBSCRIPTIONS
 from quorate_mqtt.subscriptions.validation import check_set
 from quorate_mqtt.v1.subscriptions_pb2 import (
     RetainHandling,
@@ -40,7 +42,10 @@ def to_item(
         identifier=unsigned("identifier", identifier, LARGEST_UINT32),
         properties=properties or b"",
     )
-    check_set(item)
+    check_name("tenant", tenant)
+    check_identity("client_id", client_id)
+    check_topic_filter("filter", filter)
+    check_set(item, "")
     return item
 
 
@@ -77,4 +82,3 @@ TABLE: Final = Table(
     from_row=from_row,
     to_key=keys.pack,
 )
-EXTENSION: Final = Extension(point="spark.tables", name=SUBSCRIPTIONS, value=TABLE)

@@ -1,15 +1,17 @@
 """The second phase of a topic's deletion: everybody who holds something of it does their part."""
 
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin import Controller, Extension, NodeApi, Query, Reader, ShardRef, keys, read_range
+from quorate.plugin.resource import read_rows
+from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
-from quorate_mqtt.rows.reading import Range
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.topics.families import DELETION_SHELF, DELETIONS, FINISH, SHELF, key_of
-from quorate_mqtt.v1.topics_pb2 import Topic, TopicFinish
+from quorate_mqtt.topics.resource import DELETIONS, TOPIC
+from quorate_mqtt.v1 import retained_messages_pb2 as retained, topics_pb2 as pb
 
 INTERVAL_S: Final = 5.0
 _PAGE: Final = 100
@@ -21,33 +23,64 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
     A finalizer that raises does not keep the others from it; what was raised is raised at the end.
     """
     failures: list[Exception] = []
-    async for deletions, _ in DELETION_SHELF.pages(node, Range(page_size=_PAGE)):
-        topics = await SHELF.get_each(node, [key_of(each) for each in deletions])
-        finished: list[TopicFinish] = []
-        for topic in topics:
+    async for page in _deletions(node):
+        finished: list[pb.TopicFinish] = []
+        for topic in await read_rows(node, TOPIC, page):
             if topic is not None and topic.deleting_at_ms:
                 finished += await _finished(node, topic, failures)
         if finished:
-            await node.propose(FINISH.of(finished), BatchReply, if_leader=shard)
+            await node.propose(pb.FinishTopics(topics=finished), BatchReply, if_leader=shard)
     if failures:
         raise ExceptionGroup("finalizers of topics failed; they are called again", failures)
 
 
-async def _finished(node: NodeApi, topic: Topic, failures: list[Exception]) -> list[TopicFinish]:
+def find_deletions(reader: Reader, query: pb.FindTopicDeletions) -> Iterator[pb.TopicDeletion]:
+    """Yield the topics that are being deleted, by tenant and name."""
+    _, end = keys.prefix()
+    found = read_range(reader, DELETIONS.name, keys.behind(query.after), end)
+    for row, _ in zip(found, range(query.limit), strict=False):
+        yield pb.TopicDeletion.FromString(row.value)
+
+
+async def clear_retained(node: NodeApi, topic: pb.Topic) -> bool:
+    """Delete the retained message of a topic."""
+    name = retained.RetainedName(tenant=topic.tenant, topic=topic.name)
+    clearing = retained.DeleteRetainedMessages(names=[name])
+    only_reply(await node.propose(clearing, BatchReply))
+    return True
+
+
+async def _deletions(node: NodeApi) -> AsyncIterator[Sequence[bytes]]:
+    """Yield the keys of the topics that are being deleted, page by page."""
+    after = b""
+    while True:
+        query = pb.FindTopicDeletions(after=after, limit=_PAGE)
+        # Each shard answers with so many: the first of all of them leave none out.
+        found = [_key(each) async for each in node.query(query, pb.TopicDeletion)][:_PAGE]
+        if found:
+            yield found
+        if len(found) < _PAGE:
+            return
+        after = found[-1]
+
+
+async def _finished(
+    node: NodeApi, topic: pb.Topic, failures: list[Exception]
+) -> list[pb.TopicFinish]:
     finalizers = node.extensions(TOPIC_FINALIZERS, TopicFinalizer)
-    finished: list[TopicFinish] = []
+    finished: list[pb.TopicFinish] = []
     for name in topic.finalizers:
         # A name whose plugin is not here stays in the row for all to see.
         finalizer = finalizers.get(name)
         if finalizer is not None and await _is_finished(node, finalizer, topic, failures):
             finished.append(
-                TopicFinish(tenant=topic.tenant, name=topic.name, id=topic.id, finalizer=name)
+                pb.TopicFinish(tenant=topic.tenant, name=topic.name, id=topic.id, finalizer=name)
             )
     return finished
 
 
 async def _is_finished(
-    node: NodeApi, finalizer: TopicFinalizer, topic: Topic, failures: list[Exception]
+    node: NodeApi, finalizer: TopicFinalizer, topic: pb.Topic, failures: list[Exception]
 ) -> bool:
     try:
         return await finalizer.finish(node, topic)
@@ -56,10 +89,21 @@ async def _is_finished(
         return False
 
 
+def _key(named: pb.TopicDeletion) -> bytes:
+    return keys.pack(named.tenant, named.name)
+
+
+FIND_DELETIONS: Final = Query(
+    message=pb.FindTopicDeletions, group=GROUP, run=find_deletions, order=_key
+)
 DELETION: Final = Controller(
     name="mqtt.topic_deletion",
     group=GROUP,
     run_once=delete_topics,
     interval_s=INTERVAL_S,
-    wake_on=(DELETIONS,),
+    wake_on=(DELETIONS.name,),
+)
+#: The plugin's own part: a topic that is gone has no retained message.
+RETAINED: Final = Extension(
+    point=TOPIC_FINALIZERS, name="mqtt.retained_message", value=TopicFinalizer(clear_retained)
 )

@@ -1,112 +1,213 @@
-"""What topics declare."""
+"""Topics: their configuration, partitions that only grow, and deletion in two phases."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
-from quorate.plugin import DataRoute, keys
-
-from quorate_mqtt.resource import Resource
-from quorate_mqtt.shards import tenant_shard_of
-from quorate_mqtt.tenants.rows import TENANTS
-from quorate_mqtt.topics import apply, tables
-from quorate_mqtt.topics.deletion import DELETION
-from quorate_mqtt.topics.families import (
-    CHANGE,
-    CREATION,
-    FAMILIES,
-    FINALIZERS,
-    FINISH,
-    GROWTH,
-    MARK,
-    PUT,
-    key_of,
+from quorate.plugin import (
+    ColumnFamily,
+    ExtensionPoint,
+    NodeApi,
+    Rejected,
+    Resource,
+    Txn,
+    Verb,
+    find_row,
+    get_row,
+    keys,
+    remove_row,
+    write_row,
 )
-from quorate_mqtt.topics.marking import HOLDING, RETAINED
-from quorate_mqtt.topics.service import SERVICE
-from quorate_mqtt.topics.validation import check_growth, check_named, check_topic, check_update
-from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopicsCommand,
-    FinishTopicsCommand,
-    GrowTopicRequest,
-    GrowTopicsCommand,
-    MarkTopicsCommand,
-    PutTopicsCommand,
-    Topic,
-    TopicConfig,
-    TopicFinish,
-    TopicMark,
-    UpdateTopicRequest,
-    UpdateTopicsCommand,
-)
+from quorate.plugin.checking import check_choice
 
-_ORDERS: Final = Topic(tenant="acme", name="orders/new", partitions=2, replication=1)
-_PARCELS: Final = Topic(
-    tenant="globex", name="parcels", partitions=1, replication=3, config=TopicConfig(records=9)
-)
-_UPDATE: Final = UpdateTopicRequest(
-    tenant="acme", name="orders/new", config=TopicConfig(retention_s=60)
-)
-_GROWTH: Final = GrowTopicRequest(tenant="acme", name="orders/new", partitions=4)
-_MARK: Final = TopicMark(tenant="acme", name="orders/new", finalizers=["one", "two"])
-_MARK_OTHER: Final = TopicMark(tenant="globex", name="parcels")
-_FINISHES: Final = [
-    TopicFinish(tenant="acme", name="orders/new", id=number, finalizer=finalizer)
-    for number, finalizer in ((1, "two"), (2, "one"))
-]
+from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
+from quorate_mqtt.names import check_topic_filter, check_topic_name
+from quorate_mqtt.shards import GROUP, tenant_shard_of
+from quorate_mqtt.topic_filters import matches
+from quorate_mqtt.topics.tables import TABLE
+from quorate_mqtt.topics.validation import check_growth, check_topic, check_update
+from quorate_mqtt.v1 import topics_pb2 as pb
 
-RESOURCE: Final = Resource(
-    families=FAMILIES,
-    commands=(
-        CREATION.command(
-            key=key_of,
-            shard_of=tenant_shard_of,
-            check=check_topic,
-            public=True,
-            examples=([_PARCELS, _ORDERS],),
-        ),
-        CHANGE.command(
-            key=key_of,
-            shard_of=tenant_shard_of,
+#: The topics that are being deleted, so that nobody looks for them among all.
+DELETIONS: Final = ColumnFamily(
+    name="mqtt.topic_deletions", group=GROUP, row=pb.TopicDeletion, shard_key=tenant_shard_of
+)
+#: The sequence of the topics' ids.
+IDS: Final = "mqtt.topic_ids"
+#: The limit of a tenant: how many topics it may have, those that are being deleted among them.
+LIMIT: Final = "mqtt.topics"
+FINALIZERS: Final = ExtensionPoint(name=TOPIC_FINALIZERS, type=TopicFinalizer)
+SEGMENT_BYTES: Final = 1 << 30
+RETENTION_S: Final = 7 * 86_400
+
+
+class _Named(Protocol):
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+def complete(txn: Txn, before: pb.Topic | None, after: pb.Topic | None) -> None:
+    """Fill in what a topic leaves open; refuse to change what stays as it is."""
+    if after is None:
+        return
+    after.storage = after.storage or pb.TOPIC_STORAGE_ENGINE_SEGMENT
+    after.source = after.source or pb.TOPIC_SOURCE_MQTT
+    after.config.segment_bytes = after.config.segment_bytes or SEGMENT_BYTES
+    after.config.retention_s = after.config.retention_s or RETENTION_S
+    if before is None:
+        after.id = txn.next_id(IDS)
+        return
+    _refuse_deleting(before)
+    for field in ("storage", "source", "replication"):
+        if getattr(after, field) != getattr(before, field):
+            raise Rejected(
+                "FAILED_PRECONDITION",
+                f"topic {after.name} of {after.tenant} has another {field}, which stays: leave it "
+                "as it is, or delete the topic first",
+            )
+    if after.partitions < before.partitions:
+        raise _not_more(before, after.partitions)
+
+
+def grow(txn: Txn, growth: pb.GrowTopicRequest) -> pb.Topic:
+    """Give a topic more partitions than it has."""
+    topic = get_row(txn, TOPIC, growth)
+    _refuse_deleting(topic)
+    if growth.partitions <= topic.partitions:
+        raise _not_more(topic, growth.partitions)
+    topic.partitions = growth.partitions
+    return write_row(txn, TOPIC, topic)
+
+
+def delete(txn: Txn, deletion: pb.DeleteTopic) -> pb.Topic:
+    """Mark a topic for deletion with what is to be done before; with nothing, delete it."""
+    if deletion.missing_ok and find_row(txn, TOPIC, deletion) is None:
+        return pb.Topic()
+    topic = get_row(txn, TOPIC, deletion)
+    if topic.deleting_at_ms:
+        return topic
+    # Zero is no mark.
+    topic.deleting_at_ms = max(1, txn.proposed_at_ms)
+    topic.finalizers.extend(deletion.finalizers)
+    mark = pb.TopicDeletion(tenant=topic.tenant, name=topic.name, id=topic.id)
+    txn.put(DELETIONS.name, _key(topic), mark.SerializeToString(deterministic=True))
+    return _write_or_remove(txn, topic)
+
+
+def finish(txn: Txn, finish: pb.TopicFinish) -> None:
+    """Take a finalizer off a topic that is being deleted; the last one takes the topic along."""
+    topic = find_row(txn, TOPIC, finish)
+    if topic is not None and topic.id == finish.id and finish.finalizer in topic.finalizers:
+        topic.finalizers.remove(finish.finalizer)
+        _write_or_remove(txn, topic)
+
+
+async def name_finalizers(node: NodeApi, _: object, command: pb.DeleteTopics) -> pb.DeleteTopics:
+    """Name the finalizers of this node in a command that deletes topics, and no others."""
+    finalizers = sorted(node.extensions(TOPIC_FINALIZERS, TopicFinalizer))
+    named = pb.DeleteTopics()
+    named.CopyFrom(command)
+    for each in named.topics:
+        each.finalizers[:] = finalizers
+    return named
+
+
+def keep(request: pb.ListTopicsRequest) -> Callable[[pb.Topic], bool] | None:
+    """Return what tells whether a topic is wanted."""
+    if request.topic_filter:
+        check_topic_filter("topic_filter", request.topic_filter)
+    if request.source:
+        check_choice("source", request.source, pb.TopicSource)
+    if not request.topic_filter and not request.HasField("deleting"):
+        return None
+    return lambda topic: (
+        (not request.topic_filter or matches(request.topic_filter, topic.name))
+        and (not request.HasField("deleting") or bool(topic.deleting_at_ms) == request.deleting)
+    )
+
+
+def _refuse_deleting(topic: pb.Topic) -> None:
+    """Refuse to change a topic that is being deleted."""
+    if topic.deleting_at_ms:
+        raise Rejected(
+            "FAILED_PRECONDITION", f"topic {topic.name} of {topic.tenant} is being deleted"
+        )
+
+
+def _not_more(topic: pb.Topic, partitions: int) -> Rejected:
+    return Rejected(
+        "FAILED_PRECONDITION",
+        f"topic {topic.name} of {topic.tenant} has {topic.partitions} partitions, which only "
+        f"grow: {partitions} are not more",
+    )
+
+
+def _write_or_remove(txn: Txn, topic: pb.Topic) -> pb.Topic:
+    if topic.finalizers:
+        return write_row(txn, TOPIC, topic)
+    txn.delete(DELETIONS.name, _key(topic))
+    remove_row(txn, TOPIC, topic)
+    return topic
+
+
+def _key(named: _Named) -> bytes:
+    return keys.pack(named.tenant, named.name)
+
+
+_ORDERS: Final[dict[str, Any]] = {"tenant": "acme", "name": "orders/new"}
+
+TOPIC: Final[Resource[pb.Topic]] = Resource(
+    family="mqtt.topics",
+    group=GROUP,
+    row=pb.Topic,
+    service=pb.DESCRIPTOR.services_by_name["TopicService"],
+    key=("tenant", "name"),
+    check_key={"name": check_topic_name},
+    shard_by=("tenant",),
+    tenant="tenant",
+    limit=LIMIT,
+    internal=("id", "deleting_at_ms", "finalizers"),
+    check=check_topic,
+    changed=complete,
+    keep=keep,
+    verbs={
+        "Update": Verb(
             check=check_update,
-            public=True,
-            examples=([_UPDATE],),
+            examples=(pb.UpdateTopicRequest(**_ORDERS, config=pb.TopicConfig(retention_s=60)),),
         ),
-        PUT.command(
-            key=key_of,
-            shard_of=tenant_shard_of,
-            check=check_topic,
-            public=True,
-            examples=([_PARCELS, _ORDERS],),
-        ),
-        GROWTH.command(
-            key=key_of,
-            shard_of=tenant_shard_of,
+        "Grow": Verb(
+            apply=grow,
             check=check_growth,
-            public=True,
-            examples=([_GROWTH],),
+            examples=(pb.GrowTopicRequest(**_ORDERS, partitions=4),),
         ),
-        MARK.command(
-            key=key_of,
-            shard_of=tenant_shard_of,
-            check=check_named,
-            examples=([_MARK_OTHER, _MARK],),
+        "Delete": Verb(
+            apply=delete,
+            admit=name_finalizers,
+            examples=(
+                pb.DeleteTopic(tenant="globex", name="parcels"),
+                pb.DeleteTopic(**_ORDERS, finalizers=["one", "two"]),
+            ),
         ),
-        FINISH.command(
+        "Finish": Verb(
+            apply=finish,
+            message=pb.FinishTopics,
             key=lambda finish: keys.pack(finish.tenant, finish.name, finish.finalizer),
-            shard_of=tenant_shard_of,
-            check=check_named,
-            examples=(_FINISHES,),
+            examples=(
+                pb.TopicFinish(**_ORDERS, id=1, finalizer="two"),
+                pb.TopicFinish(**_ORDERS, id=2, finalizer="one"),
+            ),
         ),
+    },
+    table=TABLE,
+    examples=(
+        pb.Topic(
+            tenant="globex",
+            name="parcels",
+            partitions=1,
+            replication=3,
+            config=pb.TopicConfig(records=9),
+        ),
+        pb.Topic(**_ORDERS, partitions=2, replication=1),
     ),
-    routes=(
-        DataRoute(message=CreateTopicsCommand, apply=apply.create_topics, reads=(TENANTS,)),
-        DataRoute(message=UpdateTopicsCommand, apply=apply.update_topics),
-        DataRoute(message=PutTopicsCommand, apply=apply.put_topics, reads=(TENANTS,)),
-        DataRoute(message=GrowTopicsCommand, apply=apply.grow_topics),
-        DataRoute(message=MarkTopicsCommand, apply=apply.mark_topics),
-        DataRoute(message=FinishTopicsCommand, apply=apply.finish_topics),
-    ),
-    controllers=(DELETION,),
-    services=(SERVICE,),
-    extensions=(FINALIZERS, RETAINED, tables.EXTENSION),
-    holdings=(HOLDING,),
 )

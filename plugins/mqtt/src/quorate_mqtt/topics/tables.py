@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from quorate.plugin import Column, Extension, Table, keys
+from quorate.plugin import Column, Table, keys
+from quorate.plugin.checking import check_name
 
 from quorate_mqtt.columns import LARGEST_UINT32, Choice, unsigned
-from quorate_mqtt.topics.families import TOPICS
+from quorate_mqtt.names import check_topic_name
 from quorate_mqtt.topics.validation import check_topic
 from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopicsCommand,
+    CreateTopics,
     Topic,
     TopicConfig,
     TopicSource,
@@ -46,6 +47,8 @@ def to_item(
             retention_s=unsigned("retention_s", retention_s),
         ),
     )
+    check_name("tenant", tenant)
+    check_topic_name("name", name)
     check_topic(topic)
     return topic
 
@@ -68,7 +71,7 @@ def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
 
 #: Topics are created and not replaced: a row of a topic that is there is refused.
 TABLE: Final = Table(
-    family=TOPICS,
+    family="mqtt.topics",
     columns=(
         Column(name="tenant", type="string"),
         Column(name="name", type="string"),
@@ -82,9 +85,8 @@ TABLE: Final = Table(
         Column(name="retention_s", type="long", nullable=True),
     ),
     key=("tenant", "name"),
-    write=CreateTopicsCommand,
+    write=CreateTopics,
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,
 )
-EXTENSION: Final = Extension(point="spark.tables", name=TOPICS, value=TABLE)

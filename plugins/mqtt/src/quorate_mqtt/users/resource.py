@@ -1,82 +1,151 @@
-"""What users declare."""
+"""Users: rows that everybody may see, and the hashes of their passwords, which nobody sees."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import DataRoute, Items, Query, keys
+from quorate.plugin import (
+    ColumnFamily,
+    Items,
+    Query,
+    Reader,
+    Rejected,
+    Resource,
+    Txn,
+    Verb,
+    find_row,
+    get_row,
+    keys,
+    read_values,
+    write_row,
+)
+from quorate.plugin.resource import tenant_there
 
-from quorate_mqtt.definitions import vocabulary
-from quorate_mqtt.definitions.kind import key_of
-from quorate_mqtt.resource import Resource
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.shards import GROUP, tenant_shard, tenant_shard_of
-from quorate_mqtt.tenants.rows import TENANTS
-from quorate_mqtt.users import queries
-from quorate_mqtt.users.apply import create_users, put_users, update_users
-from quorate_mqtt.users.families import CHANGE, CREATION, FAMILIES, PUT, USERS
-from quorate_mqtt.users.service import LOGINS, SERVICE
+from quorate_mqtt.users.service import UserServicer
 from quorate_mqtt.users.validation import check_new_user, check_user_change
-from quorate_mqtt.v1.definitions_pb2 import DefinitionName
-from quorate_mqtt.v1.users_pb2 import (
-    CreateUsersCommand,
-    Credential,
-    FindLogins,
-    NewUser,
-    PutUsersCommand,
-    UpdateUsersCommand,
-    User,
-    UserChange,
+from quorate_mqtt.v1 import users_pb2 as pb
+
+#: Private: it is not watched, listed or exported. Its keys are those of the users.
+CREDENTIALS: Final = ColumnFamily(
+    name="mqtt.user_credentials", group=GROUP, shard_key=tenant_shard_of
 )
 
-_CREDENTIAL: Final = Credential(
+
+def create_user(txn: Txn, new: pb.NewUser) -> pb.User:
+    """Create a user with its credential."""
+    wanted = new.user
+    if find_row(txn, USER, wanted) is not None:
+        raise Rejected(
+            "ALREADY_EXISTS",
+            f"user {wanted.name} of {wanted.tenant} is there already: update it",
+        )
+    return put_user(txn, new)
+
+
+def put_user(txn: Txn, new: pb.NewUser) -> pb.User:
+    """Create a user, or replace all that is said of the one of that name."""
+    tenant_there(txn, new.user.tenant)
+    before, user = find_row(txn, USER, new.user), pb.User()
+    user.CopyFrom(new.user)
+    user.created_at_ms = txn.proposed_at_ms if before is None else before.created_at_ms
+    _keep(txn, user, new.credential)
+    return write_row(txn, USER, user)
+
+
+def update_user(txn: Txn, change: pb.UserChange) -> pb.User:
+    """Change what is given of a user."""
+    user = get_row(txn, USER, change)
+    if change.HasField("description"):
+        user.description = change.description
+    if change.HasField("superuser"):
+        user.superuser = change.superuser
+    if change.HasField("credential"):
+        _keep(txn, user, change.credential)
+    return write_row(txn, USER, user)
+
+
+def forget_credential(txn: Txn, before: pb.User | None, after: pb.User | None) -> None:
+    """Delete the credential with its user."""
+    if before is not None and after is None:
+        txn.delete(CREDENTIALS.name, _key(before))
+
+
+def find_logins(reader: Reader, query: pb.FindLogins) -> Iterator[pb.Login]:
+    """Yield the users that there are with their credentials, in the order of their keys."""
+    names = sorted({keys.pack(each.tenant, each.name) for each in query.names})
+    users = read_values(reader, USER.family, names)
+    credentials = read_values(reader, CREDENTIALS.name, names)
+    for user, credential in zip(users, credentials, strict=True):
+        if user is not None and credential is not None:
+            yield pb.Login(
+                user=pb.User.FromString(user), credential=pb.Credential.FromString(credential)
+            )
+
+
+def _keep(txn: Txn, user: pb.User, credential: pb.Credential) -> None:
+    txn.put(CREDENTIALS.name, _key(user), credential.SerializeToString(deterministic=True))
+
+
+def _key(user: pb.User) -> bytes:
+    return keys.pack(user.tenant, user.name)
+
+
+_CREDENTIAL: Final = pb.Credential(
     salt=bytes(16), hash=bytes(64), cost=16_384, block_size=8, parallelism=1
 )
-_ADA: Final = NewUser(user=User(tenant="acme", name="ada", superuser=True), credential=_CREDENTIAL)
-_BEN: Final = NewUser(user=User(tenant="globex", name="ben"), credential=_CREDENTIAL)
-_ADAS_CHANGE: Final = UserChange(tenant="acme", name="ada", superuser=False)
-_BENS_CHANGE: Final = UserChange(tenant="globex", name="ben", credential=_CREDENTIAL)
+_ADA: Final = pb.User(tenant="acme", name="ada", superuser=True)
+_BEN: Final = pb.User(tenant="globex", name="ben")
+_NEW: Final = tuple(pb.NewUser(user=each, credential=_CREDENTIAL) for each in (_BEN, _ADA))
 
-RESOURCE: Final = Resource(
-    families=FAMILIES,
-    commands=(
-        CREATION.command(
-            key=lambda new: key_of(new.user),
-            shard_of=tenant_shard_of,
+USER: Final = Resource(
+    family="mqtt.users",
+    group=GROUP,
+    row=pb.User,
+    service=pb.DESCRIPTOR.services_by_name["UserService"],
+    servicer=UserServicer,
+    key=("tenant", "name"),
+    check_key={"name": check_identity},
+    shard_by=("tenant",),
+    tenant="tenant",
+    changed=forget_credential,
+    # The service proposes the first three, with hashes in the place of passwords.
+    verbs={
+        "Create": Verb(
+            message=pb.CreateUsers,
+            apply=create_user,
+            key=lambda new: _key(new.user),
             check=check_new_user,
-            examples=([_BEN, _ADA],),
+            examples=_NEW,
         ),
-        CHANGE.command(
-            key=lambda change: keys.pack(change.tenant, change.name),
-            shard_of=tenant_shard_of,
+        "Put": Verb(
+            message=pb.PutUsers,
+            apply=put_user,
+            key=lambda new: _key(new.user),
+            check=check_new_user,
+            examples=_NEW,
+        ),
+        "Update": Verb(
+            message=pb.UpdateUsers,
+            apply=update_user,
             check=check_user_change,
-            examples=([_BENS_CHANGE, _ADAS_CHANGE],),
-        ),
-        PUT.command(
-            key=lambda new: key_of(new.user),
-            shard_of=tenant_shard_of,
-            check=check_new_user,
-            examples=([_BEN, _ADA],),
-        ),
-        vocabulary.deletion(USERS, [DefinitionName(tenant="acme", name="ada")]),
-    ),
-    routes=(
-        DataRoute(message=CreateUsersCommand, apply=create_users, reads=(TENANTS,)),
-        DataRoute(message=UpdateUsersCommand, apply=update_users),
-        DataRoute(message=PutUsersCommand, apply=put_users, reads=(TENANTS,)),
-        vocabulary.deletion_route(USERS),
-    ),
-    queries=(
-        Query(
-            message=FindLogins,
-            group=GROUP,
-            run=queries.find_logins,
-            items=Items(
-                get=lambda query: query.names,
-                shard_key=lambda named: tenant_shard(named.tenant),
-                make=lambda _, names: FindLogins(names=names),
+            examples=(
+                pb.UserChange(tenant="globex", name="ben", credential=_CREDENTIAL),
+                pb.UserChange(tenant="acme", name="ada", superuser=False),
             ),
-            order=queries.order,
         ),
+    },
+    examples=(_ADA,),
+)
+
+FIND_LOGINS: Final = Query(
+    message=pb.FindLogins,
+    group=GROUP,
+    run=find_logins,
+    items=Items(
+        get=lambda query: query.names,
+        shard_key=lambda named: tenant_shard(named.tenant),
+        make=lambda _, names: pb.FindLogins(names=names),
     ),
-    metrics=(LOGINS,),
-    services=(SERVICE,),
-    holdings=(USERS.holding,),
+    order=lambda login: _key(login.user),
 )

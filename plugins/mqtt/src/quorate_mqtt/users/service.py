@@ -1,25 +1,20 @@
-"""The gRPC service: passwords become hashes here, and nothing else of them is proposed or kept.
+"""What the service of users does by itself: passwords become hashes here, and are compared.
 
-`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
+Nothing else of a password is proposed or kept.
 """
 
 from asyncio import gather
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import GrpcService, Invalid, Metric, NodeApi, Rejected, keys, sift
+from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys, sift
+from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch, only_reply
-from quorate_mqtt.definitions.service import Named
-from quorate_mqtt.rows.reading import Range
-from quorate_mqtt.users.families import CHANGE, CREATION, PUT, USERS
 from quorate_mqtt.users.logins import Attempt, Logins
 from quorate_mqtt.users.passwords import Passwords
-from quorate_mqtt.users.queries import order
 from quorate_mqtt.users.validation import (
     MOST_LOGINS,
     MOST_USERS,
@@ -27,27 +22,8 @@ from quorate_mqtt.users.validation import (
     check_change,
     check_creation,
 )
-from quorate_mqtt.v1 import users_pb2
-from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
-from quorate_mqtt.v1.users_pb2 import (
-    AuthenticateRequest,
-    AuthenticateResponse,
-    AuthenticateUsersRequest,
-    CreateUserRequest,
-    CreateUsersRequest,
-    DeleteUsersCommand,
-    FindLogins,
-    ListUsersRequest,
-    Login,
-    NewUser,
-    UpdateUserRequest,
-    UpdateUsersRequest,
-    User,
-    UserChange,
-    UserLookup,
-    UserLookups,
-    UserPage,
-)
+from quorate_mqtt.v1 import users_pb2 as pb
+from quorate_mqtt.v1.definitions_pb2 import DefinitionName
 
 LOGINS: Final = Metric(
     name="quorate_mqtt_logins_total",
@@ -56,89 +32,53 @@ LOGINS: Final = Metric(
     labels=("result",),
 )
 
+_New = type[pb.CreateUsers] | type[pb.PutUsers]
+
 
 class UserServicer:
-    """Serves users on every node, whether it holds a replica of the shard or not."""
+    """Creates, changes and authenticates users; the other methods are derived."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
-        self._named: Final = Named(node=node, kind=USERS)
         self._passwords: Final = Passwords()
         self._logins: Final = Logins(self._passwords)
 
-    async def Create(self, request: CreateUserRequest, context: object) -> User:
-        """Make one user."""
-        check_creation(request)
-        return only_reply(await self._write(CREATION, [request]), User)
+    async def Create(self, request: pb.CreateUserRequest, context: object) -> pb.User:
+        """Create one user."""
+        return await self._write_one(pb.CreateUsers, request)
 
-    async def CreateBatch(self, request: CreateUsersRequest, context: object) -> BatchReply:
-        """Make many users in one proposal a shard."""
-        _check_count(len(request.users))
-        return await sift("users", request.users, check_creation).carried_out(
-            partial(self._write, CREATION)
-        )
+    async def CreateBatch(self, request: pb.CreateUsersRequest, context: object) -> BatchReply:
+        """Create many users in one proposal a shard."""
+        return await self._write_each(pb.CreateUsers, request)
 
-    async def Put(self, request: CreateUserRequest, context: object) -> User:
-        """Make or replace one user."""
-        check_creation(request)
-        return only_reply(await self._write(PUT, [request]), User)
+    async def Put(self, request: pb.CreateUserRequest, context: object) -> pb.User:
+        """Create or replace one user."""
+        return await self._write_one(pb.PutUsers, request)
 
-    async def PutBatch(self, request: CreateUsersRequest, context: object) -> BatchReply:
-        """Make or replace many users in one proposal a shard."""
-        _check_count(len(request.users))
-        return await sift("users", request.users, check_creation).carried_out(
-            partial(self._write, PUT)
-        )
+    async def PutBatch(self, request: pb.CreateUsersRequest, context: object) -> BatchReply:
+        """Create or replace many users in one proposal a shard."""
+        return await self._write_each(pb.PutUsers, request)
 
-    async def Update(self, request: UpdateUserRequest, context: object) -> User:
+    async def Update(self, request: pb.UpdateUserRequest, context: object) -> pb.User:
         """Change what is given of one user."""
         check_change(request)
-        return only_reply(await self._change([request]), User)
+        return pb.User.FromString(only_reply(await self._change([request])))
 
-    async def UpdateBatch(self, request: UpdateUsersRequest, context: object) -> BatchReply:
+    async def UpdateBatch(self, request: pb.UpdateUsersRequest, context: object) -> BatchReply:
         """Change many users in one proposal a shard."""
         _check_count(len(request.users))
         return await sift("users", request.users, check_change).carried_out(self._change)
 
-    async def Delete(self, request: DefinitionName, context: object) -> Empty:
-        """Delete one user."""
-        return await self._named.delete(request)
-
-    async def DeleteBatch(self, request: DeleteUsersCommand, context: object) -> BatchReply:
-        """Delete many users in one proposal a shard."""
-        return await self._named.delete_each(request)
-
-    async def Get(self, request: DefinitionName, context: object) -> User:
-        """Read one user."""
-        return await self._named.get(request)
-
-    async def GetBatch(self, request: GetDefinitionsRequest, context: object) -> UserLookups:
-        """Read many users, in the order of the request."""
-        found = await self._named.get_each(request)
-        return UserLookups(lookups=[UserLookup(user=each) for each in found])
-
-    async def List(self, request: ListUsersRequest, context: object) -> UserPage:
-        """List a page of users."""
-        page, token = await USERS.shelf.page(self._node, Range.of(request), _wanted(request))
-        return UserPage(users=page, next_page_token=token)
-
-    async def StreamList(
-        self, request: ListUsersRequest, context: object
-    ) -> AsyncIterator[UserPage]:
-        """List page by page, to the end."""
-        pages = USERS.shelf.pages(self._node, Range.of(request), _wanted(request))
-        async for page, token in pages:
-            yield UserPage(users=page, next_page_token=token)
-
     async def Authenticate(
-        self, request: AuthenticateRequest, context: object
-    ) -> AuthenticateResponse:
+        self, request: pb.AuthenticateRequest, context: object
+    ) -> pb.AuthenticateResponse:
         """Tell whether that is the password of that user; it takes as long for nobody's."""
         check_authentication(request)
-        return only_reply(await self._authenticate([request]), AuthenticateResponse)
+        reply = only_reply(await self._authenticate([request]))
+        return pb.AuthenticateResponse.FromString(reply)
 
     async def AuthenticateBatch(
-        self, request: AuthenticateUsersRequest, context: object
+        self, request: pb.AuthenticateUsersRequest, context: object
     ) -> BatchReply:
         """Tell it of many users; one that is refused does not keep the others from it."""
         if len(request.logins) > MOST_LOGINS:
@@ -147,11 +87,14 @@ class UserServicer:
             self._authenticate
         )
 
-    async def _authenticate(self, requests: Sequence[AuthenticateRequest]) -> BatchReply:
-        query = FindLogins(
+    async def _authenticate(self, requests: Sequence[pb.AuthenticateRequest]) -> BatchReply:
+        query = pb.FindLogins(
             names=[DefinitionName(tenant=each.tenant, name=each.name) for each in requests]
         )
-        found = {order(login): login async for login in self._node.query(query, Login)}
+        found = {
+            keys.pack(login.user.tenant, login.user.name): login
+            async for login in self._node.query(query, pb.Login)
+        }
         users = [keys.pack(each.tenant, each.name) for each in requests]
         verdicts = await self._logins.are_right(
             [
@@ -161,7 +104,7 @@ class UserServicer:
         )
         reply = BatchReply(items=len(requests))
         for position, (user, verdict) in enumerate(zip(users, verdicts, strict=True)):
-            answer = AuthenticateResponse()
+            answer = pb.AuthenticateResponse()
             if isinstance(verdict, Rejected):
                 reply.refusals.add(item=position, code=verdict.code, message=verdict.message)
             elif verdict:
@@ -171,27 +114,35 @@ class UserServicer:
             self._node.count(LOGINS.name, count, result=result)
         return reply
 
-    async def _write(
-        self, batch: Batch[NewUser], requests: Iterable[CreateUserRequest]
-    ) -> BatchReply:
-        command = batch.of(await gather(*map(self._new, requests)))
-        return await self._node.propose(command, BatchReply)
+    async def _write_one(self, kind: _New, request: pb.CreateUserRequest) -> pb.User:
+        check_creation(request)
+        return pb.User.FromString(only_reply(await self._write(kind, [request])))
 
-    async def _change(self, requests: Iterable[UpdateUserRequest]) -> BatchReply:
-        change = CHANGE.of(await gather(*map(self._changed, requests)))
-        return await self._node.propose(change, BatchReply)
+    async def _write_each(self, kind: _New, request: pb.CreateUsersRequest) -> BatchReply:
+        _check_count(len(request.users))
+        sifted = sift("users", request.users, check_creation)
+        return await sifted.carried_out(partial(self._write, kind))
 
-    async def _new(self, request: CreateUserRequest) -> NewUser:
-        user = User(
+    async def _write(self, kind: _New, requests: Iterable[pb.CreateUserRequest]) -> BatchReply:
+        users = await gather(*map(self._new, requests))
+        return await self._node.propose(kind(users=users), BatchReply)
+
+    async def _change(self, requests: Iterable[pb.UpdateUserRequest]) -> BatchReply:
+        changes = await gather(*map(self._changed, requests))
+        return await self._node.propose(pb.UpdateUsers(users=changes), BatchReply)
+
+    async def _new(self, request: pb.CreateUserRequest) -> pb.NewUser:
+        user = pb.User(
             tenant=request.tenant,
             name=request.name,
             description=request.description,
             superuser=request.superuser,
         )
-        return NewUser(user=user, credential=await self._passwords.credential_of(request.password))
+        credential = await self._passwords.credential_of(request.password)
+        return pb.NewUser(user=user, credential=credential)
 
-    async def _changed(self, request: UpdateUserRequest) -> UserChange:
-        change = UserChange(tenant=request.tenant, name=request.name)
+    async def _changed(self, request: pb.UpdateUserRequest) -> pb.UserChange:
+        change = pb.UserChange(tenant=request.tenant, name=request.name)
         if request.HasField("description"):
             change.description = request.description
         if request.HasField("superuser"):
@@ -211,15 +162,3 @@ def _result(verdict: bool | Rejected) -> str:
 def _check_count(count: int) -> None:
     if count > MOST_USERS:
         raise Invalid("users", f"must be at most {MOST_USERS}, not {count}: passwords are hashed")
-
-
-def _wanted(request: ListUsersRequest) -> Callable[[User], bool] | None:
-    if not request.HasField("superuser"):
-        return None
-    return lambda user: user.superuser == request.superuser
-
-
-SERVICE: Final = GrpcService(
-    service=users_pb2.DESCRIPTOR.services_by_name["UserService"],
-    servicer=UserServicer,
-)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_description, check_name
 
-from quorate_mqtt.names import check_description
-from quorate_mqtt.users.families import USERS
+from quorate_mqtt.names import check_identity
 from quorate_mqtt.v1.users_pb2 import (
     AuthenticateRequest,
     CreateUserRequest,
@@ -25,14 +25,14 @@ _HASH_BYTES: Final = 64
 
 def check_creation(request: CreateUserRequest, path: str = "") -> None:
     """Refuse a user without a name or a password."""
-    USERS.check_parts(request.tenant, request.name, path)
+    _check_named(request.tenant, request.name, path)
     check_description(f"{path}description", request.description)
     check_password(f"{path}password", request.password)
 
 
 def check_change(request: UpdateUserRequest, path: str = "") -> None:
     """Refuse a change of nobody or nothing."""
-    USERS.check_parts(request.tenant, request.name, path)
+    _check_named(request.tenant, request.name, path)
     check_description(f"{path}description", request.description)
     if request.HasField("password"):
         check_password(f"{path}password", request.password)
@@ -40,20 +40,19 @@ def check_change(request: UpdateUserRequest, path: str = "") -> None:
 
 def check_authentication(request: AuthenticateRequest, path: str = "") -> None:
     """Refuse to authenticate nobody; an empty password is merely wrong."""
-    USERS.check_parts(request.tenant, request.name, path)
+    _check_named(request.tenant, request.name, path)
     _check_length(f"{path}password", request.password)
 
 
 def check_new_user(new: NewUser, path: str = "") -> None:
     """Refuse a command that holds no user, or no credential."""
-    USERS.check_parts(new.user.tenant, new.user.name, f"{path}user.")
+    _check_named(new.user.tenant, new.user.name, f"{path}user.")
     check_description(f"{path}user.description", new.user.description)
     _check_credential(f"{path}credential", new.credential)
 
 
 def check_user_change(change: UserChange, path: str = "") -> None:
     """Refuse a command that holds no name, or half a credential."""
-    USERS.check_parts(change.tenant, change.name, path)
     check_description(f"{path}description", change.description)
     if change.HasField("credential"):
         _check_credential(f"{path}credential", change.credential)
@@ -64,6 +63,11 @@ def check_password(field: str, password: bytes) -> None:
     if not password:
         raise Invalid(field, "must not be empty")
     _check_length(field, password)
+
+
+def _check_named(tenant: str, name: str, path: str) -> None:
+    check_name(f"{path}tenant", tenant)
+    check_identity(f"{path}name", name)
 
 
 def _check_length(field: str, password: bytes) -> None:

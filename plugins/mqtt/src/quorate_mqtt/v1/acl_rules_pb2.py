@@ -18,39 +18,39 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate_mqtt.v1 import definitions_pb2 as quorate__mqtt_dot_v1_dot_definitions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fquorate_mqtt/v1/acl_rules.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xa9\x02\n\x07\x41\x63lRule\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x31\n\x0csubject_kind\x18\x04 \x01(\x0e\x32\x1b.quorate_mqtt.v1.AclSubject\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\r\n\x05topic\x18\x06 \x01(\t\x12\n\n\x02ip\x18\x07 \x01(\t\x12*\n\x06\x61\x63tion\x18\x08 \x01(\x0e\x32\x1a.quorate_mqtt.v1.AclAction\x12\x32\n\npermission\x18\t \x01(\x0e\x32\x1e.quorate_mqtt.v1.AclPermission\x12\x15\n\rcreated_at_ms\x18\n \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x0b \x01(\x04\"o\n\x0e\x41\x63lRuleRequest\x12,\n\ndefinition\x18\x01 \x01(\x0b\x32\x18.quorate_mqtt.v1.AclRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"@\n\x15\x43reateAclRulesCommand\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\"q\n\x15UpdateAclRulesCommand\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"=\n\x12PutAclRulesCommand\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\"G\n\x15\x44\x65leteAclRulesCommand\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\xa0\x01\n\x13ListAclRulesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x31\n\x0csubject_kind\x18\x05 \x01(\x0e\x32\x1b.quorate_mqtt.v1.AclSubject\x12\x0f\n\x07subject\x18\x06 \x01(\t\"O\n\x0b\x41\x63lRulePage\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"A\n\x0e\x41\x63lRuleLookups\x12/\n\x07lookups\x18\x01 \x03(\x0b\x32\x1e.quorate_mqtt.v1.AclRuleLookup\"=\n\rAclRuleLookup\x12,\n\ndefinition\x18\x01 \x01(\x0b\x32\x18.quorate_mqtt.v1.AclRule*Z\n\nAclSubject\x12\x1b\n\x17\x41\x43L_SUBJECT_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41\x43L_SUBJECT_CLIENT_ID\x10\x01\x12\x14\n\x10\x41\x43L_SUBJECT_USER\x10\x02*\xaf\x01\n\tAclAction\x12\x1a\n\x16\x41\x43L_ACTION_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x41\x43L_ACTION_ALL\x10\x01\x12\x18\n\x14\x41\x43L_ACTION_SUBSCRIBE\x10\x02\x12\x16\n\x12\x41\x43L_ACTION_PUBLISH\x10\x03\x12\x15\n\x11\x41\x43L_ACTION_PUBSUB\x10\x04\x12\x15\n\x11\x41\x43L_ACTION_RETAIN\x10\x05\x12\x12\n\x0e\x41\x43L_ACTION_QOS\x10\x06*b\n\rAclPermission\x12\x1e\n\x1a\x41\x43L_PERMISSION_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41\x43L_PERMISSION_ALLOW\x10\x01\x12\x17\n\x13\x41\x43L_PERMISSION_DENY\x10\x02\x32\x8c\x07\n\x0e\x41\x63lRuleService\x12\x43\n\x06\x43reate\x12\x1f.quorate_mqtt.v1.AclRuleRequest\x1a\x18.quorate_mqtt.v1.AclRule\x12M\n\x0b\x43reateBatch\x12&.quorate_mqtt.v1.CreateAclRulesCommand\x1a\x16.quorate.v1.BatchReply\x12\x43\n\x06Update\x12\x1f.quorate_mqtt.v1.AclRuleRequest\x1a\x18.quorate_mqtt.v1.AclRule\x12M\n\x0bUpdateBatch\x12&.quorate_mqtt.v1.UpdateAclRulesCommand\x1a\x16.quorate.v1.BatchReply\x12@\n\x03Put\x12\x1f.quorate_mqtt.v1.AclRuleRequest\x1a\x18.quorate_mqtt.v1.AclRule\x12G\n\x08PutBatch\x12#.quorate_mqtt.v1.PutAclRulesCommand\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12M\n\x0b\x44\x65leteBatch\x12&.quorate_mqtt.v1.DeleteAclRulesCommand\x1a\x16.quorate.v1.BatchReply\x12@\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x18.quorate_mqtt.v1.AclRule\x12S\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a\x1f.quorate_mqtt.v1.AclRuleLookups\x12J\n\x04List\x12$.quorate_mqtt.v1.ListAclRulesRequest\x1a\x1c.quorate_mqtt.v1.AclRulePage\x12R\n\nStreamList\x12$.quorate_mqtt.v1.ListAclRulesRequest\x1a\x1c.quorate_mqtt.v1.AclRulePage0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fquorate_mqtt/v1/acl_rules.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xa9\x02\n\x07\x41\x63lRule\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x31\n\x0csubject_kind\x18\x04 \x01(\x0e\x32\x1b.quorate_mqtt.v1.AclSubject\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\r\n\x05topic\x18\x06 \x01(\t\x12\n\n\x02ip\x18\x07 \x01(\t\x12*\n\x06\x61\x63tion\x18\x08 \x01(\x0e\x32\x1a.quorate_mqtt.v1.AclAction\x12\x32\n\npermission\x18\t \x01(\x0e\x32\x1e.quorate_mqtt.v1.AclPermission\x12\x15\n\rcreated_at_ms\x18\n \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x0b \x01(\x04\"o\n\x0e\x41\x63lRuleRequest\x12,\n\ndefinition\x18\x01 \x01(\x0b\x32\x18.quorate_mqtt.v1.AclRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"9\n\x0e\x43reateAclRules\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\"j\n\x0eUpdateAclRules\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"6\n\x0bPutAclRules\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\"@\n\x0e\x44\x65leteAclRules\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\xa0\x01\n\x13ListAclRulesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x31\n\x0csubject_kind\x18\x05 \x01(\x0e\x32\x1b.quorate_mqtt.v1.AclSubject\x12\x0f\n\x07subject\x18\x06 \x01(\t\"O\n\x0b\x41\x63lRulePage\x12\'\n\x05rules\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.AclRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"A\n\x0e\x41\x63lRuleLookups\x12/\n\x07lookups\x18\x01 \x03(\x0b\x32\x1e.quorate_mqtt.v1.AclRuleLookup\"=\n\rAclRuleLookup\x12,\n\ndefinition\x18\x01 \x01(\x0b\x32\x18.quorate_mqtt.v1.AclRule*Z\n\nAclSubject\x12\x1b\n\x17\x41\x43L_SUBJECT_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41\x43L_SUBJECT_CLIENT_ID\x10\x01\x12\x14\n\x10\x41\x43L_SUBJECT_USER\x10\x02*\xaf\x01\n\tAclAction\x12\x1a\n\x16\x41\x43L_ACTION_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x41\x43L_ACTION_ALL\x10\x01\x12\x18\n\x14\x41\x43L_ACTION_SUBSCRIBE\x10\x02\x12\x16\n\x12\x41\x43L_ACTION_PUBLISH\x10\x03\x12\x15\n\x11\x41\x43L_ACTION_PUBSUB\x10\x04\x12\x15\n\x11\x41\x43L_ACTION_RETAIN\x10\x05\x12\x12\n\x0e\x41\x43L_ACTION_QOS\x10\x06*b\n\rAclPermission\x12\x1e\n\x1a\x41\x43L_PERMISSION_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41\x43L_PERMISSION_ALLOW\x10\x01\x12\x17\n\x13\x41\x43L_PERMISSION_DENY\x10\x02\x32\xf0\x06\n\x0e\x41\x63lRuleService\x12\x43\n\x06\x43reate\x12\x1f.quorate_mqtt.v1.AclRuleRequest\x1a\x18.quorate_mqtt.v1.AclRule\x12\x46\n\x0b\x43reateBatch\x12\x1f.quorate_mqtt.v1.CreateAclRules\x1a\x16.quorate.v1.BatchReply\x12\x43\n\x06Update\x12\x1f.quorate_mqtt.v1.AclRuleRequest\x1a\x18.quorate_mqtt.v1.AclRule\x12\x46\n\x0bUpdateBatch\x12\x1f.quorate_mqtt.v1.UpdateAclRules\x1a\x16.quorate.v1.BatchReply\x12@\n\x03Put\x12\x1f.quorate_mqtt.v1.AclRuleRequest\x1a\x18.quorate_mqtt.v1.AclRule\x12@\n\x08PutBatch\x12\x1c.quorate_mqtt.v1.PutAclRules\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12\x46\n\x0b\x44\x65leteBatch\x12\x1f.quorate_mqtt.v1.DeleteAclRules\x1a\x16.quorate.v1.BatchReply\x12@\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x18.quorate_mqtt.v1.AclRule\x12S\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a\x1f.quorate_mqtt.v1.AclRuleLookups\x12J\n\x04List\x12$.quorate_mqtt.v1.ListAclRulesRequest\x1a\x1c.quorate_mqtt.v1.AclRulePage\x12R\n\nStreamList\x12$.quorate_mqtt.v1.ListAclRulesRequest\x1a\x1c.quorate_mqtt.v1.AclRulePage0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_mqtt.v1.acl_rules_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ACLSUBJECT']._serialized_start=1278
-  _globals['_ACLSUBJECT']._serialized_end=1368
-  _globals['_ACLACTION']._serialized_start=1371
-  _globals['_ACLACTION']._serialized_end=1546
-  _globals['_ACLPERMISSION']._serialized_start=1548
-  _globals['_ACLPERMISSION']._serialized_end=1646
+  _globals['_ACLSUBJECT']._serialized_start=1250
+  _globals['_ACLSUBJECT']._serialized_end=1340
+  _globals['_ACLACTION']._serialized_start=1343
+  _globals['_ACLACTION']._serialized_end=1518
+  _globals['_ACLPERMISSION']._serialized_start=1520
+  _globals['_ACLPERMISSION']._serialized_end=1618
   _globals['_ACLRULE']._serialized_start=175
   _globals['_ACLRULE']._serialized_end=472
   _globals['_ACLRULEREQUEST']._serialized_start=474
   _globals['_ACLRULEREQUEST']._serialized_end=585
-  _globals['_CREATEACLRULESCOMMAND']._serialized_start=587
-  _globals['_CREATEACLRULESCOMMAND']._serialized_end=651
-  _globals['_UPDATEACLRULESCOMMAND']._serialized_start=653
-  _globals['_UPDATEACLRULESCOMMAND']._serialized_end=766
-  _globals['_PUTACLRULESCOMMAND']._serialized_start=768
-  _globals['_PUTACLRULESCOMMAND']._serialized_end=829
-  _globals['_DELETEACLRULESCOMMAND']._serialized_start=831
-  _globals['_DELETEACLRULESCOMMAND']._serialized_end=902
-  _globals['_LISTACLRULESREQUEST']._serialized_start=905
-  _globals['_LISTACLRULESREQUEST']._serialized_end=1065
-  _globals['_ACLRULEPAGE']._serialized_start=1067
-  _globals['_ACLRULEPAGE']._serialized_end=1146
-  _globals['_ACLRULELOOKUPS']._serialized_start=1148
-  _globals['_ACLRULELOOKUPS']._serialized_end=1213
-  _globals['_ACLRULELOOKUP']._serialized_start=1215
-  _globals['_ACLRULELOOKUP']._serialized_end=1276
-  _globals['_ACLRULESERVICE']._serialized_start=1649
-  _globals['_ACLRULESERVICE']._serialized_end=2557
+  _globals['_CREATEACLRULES']._serialized_start=587
+  _globals['_CREATEACLRULES']._serialized_end=644
+  _globals['_UPDATEACLRULES']._serialized_start=646
+  _globals['_UPDATEACLRULES']._serialized_end=752
+  _globals['_PUTACLRULES']._serialized_start=754
+  _globals['_PUTACLRULES']._serialized_end=808
+  _globals['_DELETEACLRULES']._serialized_start=810
+  _globals['_DELETEACLRULES']._serialized_end=874
+  _globals['_LISTACLRULESREQUEST']._serialized_start=877
+  _globals['_LISTACLRULESREQUEST']._serialized_end=1037
+  _globals['_ACLRULEPAGE']._serialized_start=1039
+  _globals['_ACLRULEPAGE']._serialized_end=1118
+  _globals['_ACLRULELOOKUPS']._serialized_start=1120
+  _globals['_ACLRULELOOKUPS']._serialized_end=1185
+  _globals['_ACLRULELOOKUP']._serialized_start=1187
+  _globals['_ACLRULELOOKUP']._serialized_end=1248
+  _globals['_ACLRULESERVICE']._serialized_start=1621
+  _globals['_ACLRULESERVICE']._serialized_end=2501
 # @@protoc_insertion_point(module_scope)

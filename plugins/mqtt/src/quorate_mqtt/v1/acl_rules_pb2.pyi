@@ -79,13 +79,13 @@ class AclRuleRequest(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, definition: _Optional[_Union[AclRule, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class CreateAclRulesCommand(_message.Message):
+class CreateAclRules(_message.Message):
     __slots__ = ("rules",)
     RULES_FIELD_NUMBER: _ClassVar[int]
     rules: _containers.RepeatedCompositeFieldContainer[AclRule]
     def __init__(self, rules: _Optional[_Iterable[_Union[AclRule, _Mapping]]] = ...) -> None: ...
 
-class UpdateAclRulesCommand(_message.Message):
+class UpdateAclRules(_message.Message):
     __slots__ = ("rules", "update_mask")
     RULES_FIELD_NUMBER: _ClassVar[int]
     UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
@@ -93,13 +93,13 @@ class UpdateAclRulesCommand(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, rules: _Optional[_Iterable[_Union[AclRule, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class PutAclRulesCommand(_message.Message):
+class PutAclRules(_message.Message):
     __slots__ = ("rules",)
     RULES_FIELD_NUMBER: _ClassVar[int]
     rules: _containers.RepeatedCompositeFieldContainer[AclRule]
     def __init__(self, rules: _Optional[_Iterable[_Union[AclRule, _Mapping]]] = ...) -> None: ...
 
-class DeleteAclRulesCommand(_message.Message):
+class DeleteAclRules(_message.Message):
     __slots__ = ("names",)
     NAMES_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedCompositeFieldContainer[_definitions_pb2.DefinitionName]

@@ -18,7 +18,7 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate_mqtt.v1 import definitions_pb2 as quorate__mqtt_dot_v1_dot_definitions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(quorate_mqtt/v1/auto_subscriptions.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xd7\x01\n\x10\x41utoSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\r\n\x05topic\x18\x04 \x01(\t\x12\x0b\n\x03qos\x18\x05 \x01(\r\x12\x10\n\x08no_local\x18\x06 \x01(\x08\x12\x1b\n\x13retain_as_published\x18\x07 \x01(\x08\x12\x17\n\x0fretain_handling\x18\x08 \x01(\r\x12\x15\n\rcreated_at_ms\x18\t \x01(\x04\x12\x15\n\rupdated_at_ms\x18\n \x01(\x04\"\x81\x01\n\x17\x41utoSubscriptionRequest\x12\x35\n\ndefinition\x18\x01 \x01(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"Z\n\x1e\x43reateAutoSubscriptionsCommand\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\"\x8b\x01\n\x1eUpdateAutoSubscriptionsCommand\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"W\n\x1bPutAutoSubscriptionsCommand\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\"P\n\x1e\x44\x65leteAutoSubscriptionsCommand\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"e\n\x1cListAutoSubscriptionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\"i\n\x14\x41utoSubscriptionPage\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"S\n\x17\x41utoSubscriptionLookups\x12\x38\n\x07lookups\x18\x01 \x03(\x0b\x32\'.quorate_mqtt.v1.AutoSubscriptionLookup\"O\n\x16\x41utoSubscriptionLookup\x12\x35\n\ndefinition\x18\x01 \x01(\x0b\x32!.quorate_mqtt.v1.AutoSubscription2\xa5\x08\n\x17\x41utoSubscriptionService\x12U\n\x06\x43reate\x12(.quorate_mqtt.v1.AutoSubscriptionRequest\x1a!.quorate_mqtt.v1.AutoSubscription\x12V\n\x0b\x43reateBatch\x12/.quorate_mqtt.v1.CreateAutoSubscriptionsCommand\x1a\x16.quorate.v1.BatchReply\x12U\n\x06Update\x12(.quorate_mqtt.v1.AutoSubscriptionRequest\x1a!.quorate_mqtt.v1.AutoSubscription\x12V\n\x0bUpdateBatch\x12/.quorate_mqtt.v1.UpdateAutoSubscriptionsCommand\x1a\x16.quorate.v1.BatchReply\x12R\n\x03Put\x12(.quorate_mqtt.v1.AutoSubscriptionRequest\x1a!.quorate_mqtt.v1.AutoSubscription\x12P\n\x08PutBatch\x12,.quorate_mqtt.v1.PutAutoSubscriptionsCommand\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12V\n\x0b\x44\x65leteBatch\x12/.quorate_mqtt.v1.DeleteAutoSubscriptionsCommand\x1a\x16.quorate.v1.BatchReply\x12I\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a!.quorate_mqtt.v1.AutoSubscription\x12\\\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a(.quorate_mqtt.v1.AutoSubscriptionLookups\x12\\\n\x04List\x12-.quorate_mqtt.v1.ListAutoSubscriptionsRequest\x1a%.quorate_mqtt.v1.AutoSubscriptionPage\x12\x64\n\nStreamList\x12-.quorate_mqtt.v1.ListAutoSubscriptionsRequest\x1a%.quorate_mqtt.v1.AutoSubscriptionPage0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(quorate_mqtt/v1/auto_subscriptions.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xd7\x01\n\x10\x41utoSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\r\n\x05topic\x18\x04 \x01(\t\x12\x0b\n\x03qos\x18\x05 \x01(\r\x12\x10\n\x08no_local\x18\x06 \x01(\x08\x12\x1b\n\x13retain_as_published\x18\x07 \x01(\x08\x12\x17\n\x0fretain_handling\x18\x08 \x01(\r\x12\x15\n\rcreated_at_ms\x18\t \x01(\x04\x12\x15\n\rupdated_at_ms\x18\n \x01(\x04\"\x81\x01\n\x17\x41utoSubscriptionRequest\x12\x35\n\ndefinition\x18\x01 \x01(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"S\n\x17\x43reateAutoSubscriptions\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\"\x84\x01\n\x17UpdateAutoSubscriptions\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"P\n\x14PutAutoSubscriptions\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\"I\n\x17\x44\x65leteAutoSubscriptions\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"e\n\x1cListAutoSubscriptionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\"i\n\x14\x41utoSubscriptionPage\x12\x38\n\rsubscriptions\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.AutoSubscription\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"S\n\x17\x41utoSubscriptionLookups\x12\x38\n\x07lookups\x18\x01 \x03(\x0b\x32\'.quorate_mqtt.v1.AutoSubscriptionLookup\"O\n\x16\x41utoSubscriptionLookup\x12\x35\n\ndefinition\x18\x01 \x01(\x0b\x32!.quorate_mqtt.v1.AutoSubscription2\x89\x08\n\x17\x41utoSubscriptionService\x12U\n\x06\x43reate\x12(.quorate_mqtt.v1.AutoSubscriptionRequest\x1a!.quorate_mqtt.v1.AutoSubscription\x12O\n\x0b\x43reateBatch\x12(.quorate_mqtt.v1.CreateAutoSubscriptions\x1a\x16.quorate.v1.BatchReply\x12U\n\x06Update\x12(.quorate_mqtt.v1.AutoSubscriptionRequest\x1a!.quorate_mqtt.v1.AutoSubscription\x12O\n\x0bUpdateBatch\x12(.quorate_mqtt.v1.UpdateAutoSubscriptions\x1a\x16.quorate.v1.BatchReply\x12R\n\x03Put\x12(.quorate_mqtt.v1.AutoSubscriptionRequest\x1a!.quorate_mqtt.v1.AutoSubscription\x12I\n\x08PutBatch\x12%.quorate_mqtt.v1.PutAutoSubscriptions\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12O\n\x0b\x44\x65leteBatch\x12(.quorate_mqtt.v1.DeleteAutoSubscriptions\x1a\x16.quorate.v1.BatchReply\x12I\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a!.quorate_mqtt.v1.AutoSubscription\x12\\\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a(.quorate_mqtt.v1.AutoSubscriptionLookups\x12\\\n\x04List\x12-.quorate_mqtt.v1.ListAutoSubscriptionsRequest\x1a%.quorate_mqtt.v1.AutoSubscriptionPage\x12\x64\n\nStreamList\x12-.quorate_mqtt.v1.ListAutoSubscriptionsRequest\x1a%.quorate_mqtt.v1.AutoSubscriptionPage0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -29,22 +29,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_AUTOSUBSCRIPTION']._serialized_end=399
   _globals['_AUTOSUBSCRIPTIONREQUEST']._serialized_start=402
   _globals['_AUTOSUBSCRIPTIONREQUEST']._serialized_end=531
-  _globals['_CREATEAUTOSUBSCRIPTIONSCOMMAND']._serialized_start=533
-  _globals['_CREATEAUTOSUBSCRIPTIONSCOMMAND']._serialized_end=623
-  _globals['_UPDATEAUTOSUBSCRIPTIONSCOMMAND']._serialized_start=626
-  _globals['_UPDATEAUTOSUBSCRIPTIONSCOMMAND']._serialized_end=765
-  _globals['_PUTAUTOSUBSCRIPTIONSCOMMAND']._serialized_start=767
-  _globals['_PUTAUTOSUBSCRIPTIONSCOMMAND']._serialized_end=854
-  _globals['_DELETEAUTOSUBSCRIPTIONSCOMMAND']._serialized_start=856
-  _globals['_DELETEAUTOSUBSCRIPTIONSCOMMAND']._serialized_end=936
-  _globals['_LISTAUTOSUBSCRIPTIONSREQUEST']._serialized_start=938
-  _globals['_LISTAUTOSUBSCRIPTIONSREQUEST']._serialized_end=1039
-  _globals['_AUTOSUBSCRIPTIONPAGE']._serialized_start=1041
-  _globals['_AUTOSUBSCRIPTIONPAGE']._serialized_end=1146
-  _globals['_AUTOSUBSCRIPTIONLOOKUPS']._serialized_start=1148
-  _globals['_AUTOSUBSCRIPTIONLOOKUPS']._serialized_end=1231
-  _globals['_AUTOSUBSCRIPTIONLOOKUP']._serialized_start=1233
-  _globals['_AUTOSUBSCRIPTIONLOOKUP']._serialized_end=1312
-  _globals['_AUTOSUBSCRIPTIONSERVICE']._serialized_start=1315
-  _globals['_AUTOSUBSCRIPTIONSERVICE']._serialized_end=2376
+  _globals['_CREATEAUTOSUBSCRIPTIONS']._serialized_start=533
+  _globals['_CREATEAUTOSUBSCRIPTIONS']._serialized_end=616
+  _globals['_UPDATEAUTOSUBSCRIPTIONS']._serialized_start=619
+  _globals['_UPDATEAUTOSUBSCRIPTIONS']._serialized_end=751
+  _globals['_PUTAUTOSUBSCRIPTIONS']._serialized_start=753
+  _globals['_PUTAUTOSUBSCRIPTIONS']._serialized_end=833
+  _globals['_DELETEAUTOSUBSCRIPTIONS']._serialized_start=835
+  _globals['_DELETEAUTOSUBSCRIPTIONS']._serialized_end=908
+  _globals['_LISTAUTOSUBSCRIPTIONSREQUEST']._serialized_start=910
+  _globals['_LISTAUTOSUBSCRIPTIONSREQUEST']._serialized_end=1011
+  _globals['_AUTOSUBSCRIPTIONPAGE']._serialized_start=1013
+  _globals['_AUTOSUBSCRIPTIONPAGE']._serialized_end=1118
+  _globals['_AUTOSUBSCRIPTIONLOOKUPS']._serialized_start=1120
+  _globals['_AUTOSUBSCRIPTIONLOOKUPS']._serialized_end=1203
+  _globals['_AUTOSUBSCRIPTIONLOOKUP']._serialized_start=1205
+  _globals['_AUTOSUBSCRIPTIONLOOKUP']._serialized_end=1284
+  _globals['_AUTOSUBSCRIPTIONSERVICE']._serialized_start=1287
+  _globals['_AUTOSUBSCRIPTIONSERVICE']._serialized_end=2320
 # @@protoc_insertion_point(module_scope)

@@ -41,13 +41,13 @@ class AutoSubscriptionRequest(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, definition: _Optional[_Union[AutoSubscription, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class CreateAutoSubscriptionsCommand(_message.Message):
+class CreateAutoSubscriptions(_message.Message):
     __slots__ = ("subscriptions",)
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     subscriptions: _containers.RepeatedCompositeFieldContainer[AutoSubscription]
     def __init__(self, subscriptions: _Optional[_Iterable[_Union[AutoSubscription, _Mapping]]] = ...) -> None: ...
 
-class UpdateAutoSubscriptionsCommand(_message.Message):
+class UpdateAutoSubscriptions(_message.Message):
     __slots__ = ("subscriptions", "update_mask")
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
@@ -55,13 +55,13 @@ class UpdateAutoSubscriptionsCommand(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, subscriptions: _Optional[_Iterable[_Union[AutoSubscription, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class PutAutoSubscriptionsCommand(_message.Message):
+class PutAutoSubscriptions(_message.Message):
     __slots__ = ("subscriptions",)
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     subscriptions: _containers.RepeatedCompositeFieldContainer[AutoSubscription]
     def __init__(self, subscriptions: _Optional[_Iterable[_Union[AutoSubscription, _Mapping]]] = ...) -> None: ...
 
-class DeleteAutoSubscriptionsCommand(_message.Message):
+class DeleteAutoSubscriptions(_message.Message):
     __slots__ = ("names",)
     NAMES_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedCompositeFieldContainer[_definitions_pb2.DefinitionName]

@@ -18,37 +18,37 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate_mqtt.v1 import definitions_pb2 as quorate__mqtt_dot_v1_dot_definitions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fquorate_mqtt/v1/blacklist.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xc4\x01\n\x0e\x42lacklistEntry\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12,\n\x04kind\x18\x04 \x01(\x0e\x32\x1e.quorate_mqtt.v1.BlacklistKind\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\x12\n\nends_at_ms\x18\x06 \x01(\x04\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x08 \x01(\x04\"}\n\x15\x42lacklistEntryRequest\x12\x33\n\ndefinition\x18\x01 \x01(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"Q\n\x1d\x43reateBlacklistEntriesCommand\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\"\x82\x01\n\x1dUpdateBlacklistEntriesCommand\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"N\n\x1aPutBlacklistEntriesCommand\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\"O\n\x1d\x44\x65leteBlacklistEntriesCommand\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\xa3\x01\n\x1bListBlacklistEntriesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12,\n\x04kind\x18\x05 \x01(\x0e\x32\x1e.quorate_mqtt.v1.BlacklistKind\x12\x0f\n\x07subject\x18\x06 \x01(\t\"_\n\x12\x42lacklistEntryPage\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"O\n\x15\x42lacklistEntryLookups\x12\x36\n\x07lookups\x18\x01 \x03(\x0b\x32%.quorate_mqtt.v1.BlacklistEntryLookup\"K\n\x14\x42lacklistEntryLookup\x12\x33\n\ndefinition\x18\x01 \x01(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\"*\n\x1a\x45ndBlacklistEntriesCommand\x12\x0c\n\x04keys\x18\x01 \x03(\x0c*\xdd\x01\n\rBlacklistKind\x12\x1e\n\x1a\x42LACKLIST_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x42LACKLIST_KIND_CLIENT_ID\x10\x01\x12\x17\n\x13\x42LACKLIST_KIND_USER\x10\x02\x12\x15\n\x11\x42LACKLIST_KIND_IP\x10\x03\x12$\n BLACKLIST_KIND_CLIENT_ID_PATTERN\x10\x04\x12\x1f\n\x1b\x42LACKLIST_KIND_USER_PATTERN\x10\x05\x12\x17\n\x13\x42LACKLIST_KIND_CIDR\x10\x06\x32\x84\x08\n\x10\x42lacklistService\x12Q\n\x06\x43reate\x12&.quorate_mqtt.v1.BlacklistEntryRequest\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12U\n\x0b\x43reateBatch\x12..quorate_mqtt.v1.CreateBlacklistEntriesCommand\x1a\x16.quorate.v1.BatchReply\x12Q\n\x06Update\x12&.quorate_mqtt.v1.BlacklistEntryRequest\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12U\n\x0bUpdateBatch\x12..quorate_mqtt.v1.UpdateBlacklistEntriesCommand\x1a\x16.quorate.v1.BatchReply\x12N\n\x03Put\x12&.quorate_mqtt.v1.BlacklistEntryRequest\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12O\n\x08PutBatch\x12+.quorate_mqtt.v1.PutBlacklistEntriesCommand\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12U\n\x0b\x44\x65leteBatch\x12..quorate_mqtt.v1.DeleteBlacklistEntriesCommand\x1a\x16.quorate.v1.BatchReply\x12G\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12Z\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a&.quorate_mqtt.v1.BlacklistEntryLookups\x12Y\n\x04List\x12,.quorate_mqtt.v1.ListBlacklistEntriesRequest\x1a#.quorate_mqtt.v1.BlacklistEntryPage\x12\x61\n\nStreamList\x12,.quorate_mqtt.v1.ListBlacklistEntriesRequest\x1a#.quorate_mqtt.v1.BlacklistEntryPage0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fquorate_mqtt/v1/blacklist.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xc4\x01\n\x0e\x42lacklistEntry\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12,\n\x04kind\x18\x04 \x01(\x0e\x32\x1e.quorate_mqtt.v1.BlacklistKind\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\x12\n\nends_at_ms\x18\x06 \x01(\x04\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x08 \x01(\x04\"}\n\x15\x42lacklistEntryRequest\x12\x33\n\ndefinition\x18\x01 \x01(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"J\n\x16\x43reateBlacklistEntries\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\"{\n\x16UpdateBlacklistEntries\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"G\n\x13PutBlacklistEntries\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\"H\n\x16\x44\x65leteBlacklistEntries\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\xa3\x01\n\x1bListBlacklistEntriesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12,\n\x04kind\x18\x05 \x01(\x0e\x32\x1e.quorate_mqtt.v1.BlacklistKind\x12\x0f\n\x07subject\x18\x06 \x01(\t\"_\n\x12\x42lacklistEntryPage\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"O\n\x15\x42lacklistEntryLookups\x12\x36\n\x07lookups\x18\x01 \x03(\x0b\x32%.quorate_mqtt.v1.BlacklistEntryLookup\"K\n\x14\x42lacklistEntryLookup\x12\x33\n\ndefinition\x18\x01 \x01(\x0b\x32\x1f.quorate_mqtt.v1.BlacklistEntry\"#\n\x13\x45ndBlacklistEntries\x12\x0c\n\x04keys\x18\x01 \x03(\x0c*\xdd\x01\n\rBlacklistKind\x12\x1e\n\x1a\x42LACKLIST_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x42LACKLIST_KIND_CLIENT_ID\x10\x01\x12\x17\n\x13\x42LACKLIST_KIND_USER\x10\x02\x12\x15\n\x11\x42LACKLIST_KIND_IP\x10\x03\x12$\n BLACKLIST_KIND_CLIENT_ID_PATTERN\x10\x04\x12\x1f\n\x1b\x42LACKLIST_KIND_USER_PATTERN\x10\x05\x12\x17\n\x13\x42LACKLIST_KIND_CIDR\x10\x06\x32\xe8\x07\n\x10\x42lacklistService\x12Q\n\x06\x43reate\x12&.quorate_mqtt.v1.BlacklistEntryRequest\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12N\n\x0b\x43reateBatch\x12\'.quorate_mqtt.v1.CreateBlacklistEntries\x1a\x16.quorate.v1.BatchReply\x12Q\n\x06Update\x12&.quorate_mqtt.v1.BlacklistEntryRequest\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12N\n\x0bUpdateBatch\x12\'.quorate_mqtt.v1.UpdateBlacklistEntries\x1a\x16.quorate.v1.BatchReply\x12N\n\x03Put\x12&.quorate_mqtt.v1.BlacklistEntryRequest\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12H\n\x08PutBatch\x12$.quorate_mqtt.v1.PutBlacklistEntries\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12N\n\x0b\x44\x65leteBatch\x12\'.quorate_mqtt.v1.DeleteBlacklistEntries\x1a\x16.quorate.v1.BatchReply\x12G\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x1f.quorate_mqtt.v1.BlacklistEntry\x12Z\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a&.quorate_mqtt.v1.BlacklistEntryLookups\x12Y\n\x04List\x12,.quorate_mqtt.v1.ListBlacklistEntriesRequest\x1a#.quorate_mqtt.v1.BlacklistEntryPage\x12\x61\n\nStreamList\x12,.quorate_mqtt.v1.ListBlacklistEntriesRequest\x1a#.quorate_mqtt.v1.BlacklistEntryPage0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_mqtt.v1.blacklist_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_BLACKLISTKIND']._serialized_start=1343
-  _globals['_BLACKLISTKIND']._serialized_end=1564
+  _globals['_BLACKLISTKIND']._serialized_start=1307
+  _globals['_BLACKLISTKIND']._serialized_end=1528
   _globals['_BLACKLISTENTRY']._serialized_start=175
   _globals['_BLACKLISTENTRY']._serialized_end=371
   _globals['_BLACKLISTENTRYREQUEST']._serialized_start=373
   _globals['_BLACKLISTENTRYREQUEST']._serialized_end=498
-  _globals['_CREATEBLACKLISTENTRIESCOMMAND']._serialized_start=500
-  _globals['_CREATEBLACKLISTENTRIESCOMMAND']._serialized_end=581
-  _globals['_UPDATEBLACKLISTENTRIESCOMMAND']._serialized_start=584
-  _globals['_UPDATEBLACKLISTENTRIESCOMMAND']._serialized_end=714
-  _globals['_PUTBLACKLISTENTRIESCOMMAND']._serialized_start=716
-  _globals['_PUTBLACKLISTENTRIESCOMMAND']._serialized_end=794
-  _globals['_DELETEBLACKLISTENTRIESCOMMAND']._serialized_start=796
-  _globals['_DELETEBLACKLISTENTRIESCOMMAND']._serialized_end=875
-  _globals['_LISTBLACKLISTENTRIESREQUEST']._serialized_start=878
-  _globals['_LISTBLACKLISTENTRIESREQUEST']._serialized_end=1041
-  _globals['_BLACKLISTENTRYPAGE']._serialized_start=1043
-  _globals['_BLACKLISTENTRYPAGE']._serialized_end=1138
-  _globals['_BLACKLISTENTRYLOOKUPS']._serialized_start=1140
-  _globals['_BLACKLISTENTRYLOOKUPS']._serialized_end=1219
-  _globals['_BLACKLISTENTRYLOOKUP']._serialized_start=1221
-  _globals['_BLACKLISTENTRYLOOKUP']._serialized_end=1296
-  _globals['_ENDBLACKLISTENTRIESCOMMAND']._serialized_start=1298
-  _globals['_ENDBLACKLISTENTRIESCOMMAND']._serialized_end=1340
-  _globals['_BLACKLISTSERVICE']._serialized_start=1567
-  _globals['_BLACKLISTSERVICE']._serialized_end=2595
+  _globals['_CREATEBLACKLISTENTRIES']._serialized_start=500
+  _globals['_CREATEBLACKLISTENTRIES']._serialized_end=574
+  _globals['_UPDATEBLACKLISTENTRIES']._serialized_start=576
+  _globals['_UPDATEBLACKLISTENTRIES']._serialized_end=699
+  _globals['_PUTBLACKLISTENTRIES']._serialized_start=701
+  _globals['_PUTBLACKLISTENTRIES']._serialized_end=772
+  _globals['_DELETEBLACKLISTENTRIES']._serialized_start=774
+  _globals['_DELETEBLACKLISTENTRIES']._serialized_end=846
+  _globals['_LISTBLACKLISTENTRIESREQUEST']._serialized_start=849
+  _globals['_LISTBLACKLISTENTRIESREQUEST']._serialized_end=1012
+  _globals['_BLACKLISTENTRYPAGE']._serialized_start=1014
+  _globals['_BLACKLISTENTRYPAGE']._serialized_end=1109
+  _globals['_BLACKLISTENTRYLOOKUPS']._serialized_start=1111
+  _globals['_BLACKLISTENTRYLOOKUPS']._serialized_end=1190
+  _globals['_BLACKLISTENTRYLOOKUP']._serialized_start=1192
+  _globals['_BLACKLISTENTRYLOOKUP']._serialized_end=1267
+  _globals['_ENDBLACKLISTENTRIES']._serialized_start=1269
+  _globals['_ENDBLACKLISTENTRIES']._serialized_end=1304
+  _globals['_BLACKLISTSERVICE']._serialized_start=1531
+  _globals['_BLACKLISTSERVICE']._serialized_end=2531
 # @@protoc_insertion_point(module_scope)

@@ -55,13 +55,13 @@ class BlacklistEntryRequest(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, definition: _Optional[_Union[BlacklistEntry, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class CreateBlacklistEntriesCommand(_message.Message):
+class CreateBlacklistEntries(_message.Message):
     __slots__ = ("entries",)
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[BlacklistEntry]
     def __init__(self, entries: _Optional[_Iterable[_Union[BlacklistEntry, _Mapping]]] = ...) -> None: ...
 
-class UpdateBlacklistEntriesCommand(_message.Message):
+class UpdateBlacklistEntries(_message.Message):
     __slots__ = ("entries", "update_mask")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
@@ -69,13 +69,13 @@ class UpdateBlacklistEntriesCommand(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, entries: _Optional[_Iterable[_Union[BlacklistEntry, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class PutBlacklistEntriesCommand(_message.Message):
+class PutBlacklistEntries(_message.Message):
     __slots__ = ("entries",)
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[BlacklistEntry]
     def __init__(self, entries: _Optional[_Iterable[_Union[BlacklistEntry, _Mapping]]] = ...) -> None: ...
 
-class DeleteBlacklistEntriesCommand(_message.Message):
+class DeleteBlacklistEntries(_message.Message):
     __slots__ = ("names",)
     NAMES_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedCompositeFieldContainer[_definitions_pb2.DefinitionName]
@@ -117,7 +117,7 @@ class BlacklistEntryLookup(_message.Message):
     definition: BlacklistEntry
     def __init__(self, definition: _Optional[_Union[BlacklistEntry, _Mapping]] = ...) -> None: ...
 
-class EndBlacklistEntriesCommand(_message.Message):
+class EndBlacklistEntries(_message.Message):
     __slots__ = ("keys",)
     KEYS_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedScalarFieldContainer[bytes]

@@ -16,7 +16,7 @@ from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'quorate_mqtt/v1/retained_messages.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\"\x8f\x01\n\x0fRetainedMessage\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03qos\x18\x04 \x01(\r\x12\x12\n\nproperties\x18\x05 \x01(\x0c\x12\x14\n\x0cstored_at_ms\x18\x06 \x01(\x04\x12\x15\n\rexpires_at_ms\x18\x07 \x01(\x04\"\x92\x01\n\x19PutRetainedMessageRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03qos\x18\x04 \x01(\r\x12\x12\n\nproperties\x18\x05 \x01(\x0c\x12\x16\n\texpiry_ms\x18\x06 \x01(\x04H\x00\x88\x01\x01\x42\x0c\n\n_expiry_ms\"Z\n\x1aPutRetainedMessagesCommand\x12<\n\x08messages\x18\x01 \x03(\x0b\x32*.quorate_mqtt.v1.PutRetainedMessageRequest\"<\n\rRetainedStamp\x12\x14\n\x0cstored_at_ms\x18\x01 \x01(\x04\x12\x15\n\rexpires_at_ms\x18\x02 \x01(\x04\"-\n\x0cRetainedName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\"M\n\x1d\x44\x65leteRetainedMessagesCommand\x12,\n\x05names\x18\x01 \x03(\x0b\x32\x1d.quorate_mqtt.v1.RetainedName\"-\n\x1d\x45xpireRetainedMessagesCommand\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"J\n\x1aGetRetainedMessagesRequest\x12,\n\x05names\x18\x01 \x03(\x0b\x32\x1d.quorate_mqtt.v1.RetainedName\"Q\n\x16RetainedMessageLookups\x12\x37\n\x07lookups\x18\x01 \x03(\x0b\x32&.quorate_mqtt.v1.RetainedMessageLookup\"J\n\x15RetainedMessageLookup\x12\x31\n\x07message\x18\x01 \x01(\x0b\x32 .quorate_mqtt.v1.RetainedMessage\"z\n\x1bListRetainedMessagesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x14\n\x0ctopic_filter\x18\x05 \x01(\t\"b\n\x13RetainedMessagePage\x12\x32\n\x08messages\x18\x01 \x03(\x0b\x32 .quorate_mqtt.v1.RetainedMessage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\x32\xbe\x05\n\x16RetainedMessageService\x12Q\n\x03Put\x12*.quorate_mqtt.v1.PutRetainedMessageRequest\x1a\x1e.quorate_mqtt.v1.RetainedStamp\x12O\n\x08PutBatch\x12+.quorate_mqtt.v1.PutRetainedMessagesCommand\x1a\x16.quorate.v1.BatchReply\x12?\n\x06\x44\x65lete\x12\x1d.quorate_mqtt.v1.RetainedName\x1a\x16.google.protobuf.Empty\x12U\n\x0b\x44\x65leteBatch\x12..quorate_mqtt.v1.DeleteRetainedMessagesCommand\x1a\x16.quorate.v1.BatchReply\x12\x46\n\x03Get\x12\x1d.quorate_mqtt.v1.RetainedName\x1a .quorate_mqtt.v1.RetainedMessage\x12`\n\x08GetBatch\x12+.quorate_mqtt.v1.GetRetainedMessagesRequest\x1a\'.quorate_mqtt.v1.RetainedMessageLookups\x12Z\n\x04List\x12,.quorate_mqtt.v1.ListRetainedMessagesRequest\x1a$.quorate_mqtt.v1.RetainedMessagePage\x12\x62\n\nStreamList\x12,.quorate_mqtt.v1.ListRetainedMessagesRequest\x1a$.quorate_mqtt.v1.RetainedMessagePage0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'quorate_mqtt/v1/retained_messages.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\"\x8f\x01\n\x0fRetainedMessage\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03qos\x18\x04 \x01(\r\x12\x12\n\nproperties\x18\x05 \x01(\x0c\x12\x14\n\x0cstored_at_ms\x18\x06 \x01(\x04\x12\x15\n\rexpires_at_ms\x18\x07 \x01(\x04\"\x92\x01\n\x19PutRetainedMessageRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03qos\x18\x04 \x01(\r\x12\x12\n\nproperties\x18\x05 \x01(\x0c\x12\x16\n\texpiry_ms\x18\x06 \x01(\x04H\x00\x88\x01\x01\x42\x0c\n\n_expiry_ms\"S\n\x13PutRetainedMessages\x12<\n\x08messages\x18\x01 \x03(\x0b\x32*.quorate_mqtt.v1.PutRetainedMessageRequest\"<\n\rRetainedStamp\x12\x14\n\x0cstored_at_ms\x18\x01 \x01(\x04\x12\x15\n\rexpires_at_ms\x18\x02 \x01(\x04\"-\n\x0cRetainedName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\"F\n\x16\x44\x65leteRetainedMessages\x12,\n\x05names\x18\x01 \x03(\x0b\x32\x1d.quorate_mqtt.v1.RetainedName\"&\n\x16\x45xpireRetainedMessages\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"J\n\x1aGetRetainedMessagesRequest\x12,\n\x05names\x18\x01 \x03(\x0b\x32\x1d.quorate_mqtt.v1.RetainedName\"Q\n\x16RetainedMessageLookups\x12\x37\n\x07lookups\x18\x01 \x03(\x0b\x32&.quorate_mqtt.v1.RetainedMessageLookup\"J\n\x15RetainedMessageLookup\x12\x31\n\x07message\x18\x01 \x01(\x0b\x32 .quorate_mqtt.v1.RetainedMessage\"z\n\x1bListRetainedMessagesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x14\n\x0ctopic_filter\x18\x05 \x01(\t\"b\n\x13RetainedMessagePage\x12\x32\n\x08messages\x18\x01 \x03(\x0b\x32 .quorate_mqtt.v1.RetainedMessage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\x32\xb0\x05\n\x16RetainedMessageService\x12Q\n\x03Put\x12*.quorate_mqtt.v1.PutRetainedMessageRequest\x1a\x1e.quorate_mqtt.v1.RetainedStamp\x12H\n\x08PutBatch\x12$.quorate_mqtt.v1.PutRetainedMessages\x1a\x16.quorate.v1.BatchReply\x12?\n\x06\x44\x65lete\x12\x1d.quorate_mqtt.v1.RetainedName\x1a\x16.google.protobuf.Empty\x12N\n\x0b\x44\x65leteBatch\x12\'.quorate_mqtt.v1.DeleteRetainedMessages\x1a\x16.quorate.v1.BatchReply\x12\x46\n\x03Get\x12\x1d.quorate_mqtt.v1.RetainedName\x1a .quorate_mqtt.v1.RetainedMessage\x12`\n\x08GetBatch\x12+.quorate_mqtt.v1.GetRetainedMessagesRequest\x1a\'.quorate_mqtt.v1.RetainedMessageLookups\x12Z\n\x04List\x12,.quorate_mqtt.v1.ListRetainedMessagesRequest\x1a$.quorate_mqtt.v1.RetainedMessagePage\x12\x62\n\nStreamList\x12,.quorate_mqtt.v1.ListRetainedMessagesRequest\x1a$.quorate_mqtt.v1.RetainedMessagePage0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -27,26 +27,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RETAINEDMESSAGE']._serialized_end=257
   _globals['_PUTRETAINEDMESSAGEREQUEST']._serialized_start=260
   _globals['_PUTRETAINEDMESSAGEREQUEST']._serialized_end=406
-  _globals['_PUTRETAINEDMESSAGESCOMMAND']._serialized_start=408
-  _globals['_PUTRETAINEDMESSAGESCOMMAND']._serialized_end=498
-  _globals['_RETAINEDSTAMP']._serialized_start=500
-  _globals['_RETAINEDSTAMP']._serialized_end=560
-  _globals['_RETAINEDNAME']._serialized_start=562
-  _globals['_RETAINEDNAME']._serialized_end=607
-  _globals['_DELETERETAINEDMESSAGESCOMMAND']._serialized_start=609
-  _globals['_DELETERETAINEDMESSAGESCOMMAND']._serialized_end=686
-  _globals['_EXPIRERETAINEDMESSAGESCOMMAND']._serialized_start=688
-  _globals['_EXPIRERETAINEDMESSAGESCOMMAND']._serialized_end=733
-  _globals['_GETRETAINEDMESSAGESREQUEST']._serialized_start=735
-  _globals['_GETRETAINEDMESSAGESREQUEST']._serialized_end=809
-  _globals['_RETAINEDMESSAGELOOKUPS']._serialized_start=811
-  _globals['_RETAINEDMESSAGELOOKUPS']._serialized_end=892
-  _globals['_RETAINEDMESSAGELOOKUP']._serialized_start=894
-  _globals['_RETAINEDMESSAGELOOKUP']._serialized_end=968
-  _globals['_LISTRETAINEDMESSAGESREQUEST']._serialized_start=970
-  _globals['_LISTRETAINEDMESSAGESREQUEST']._serialized_end=1092
-  _globals['_RETAINEDMESSAGEPAGE']._serialized_start=1094
-  _globals['_RETAINEDMESSAGEPAGE']._serialized_end=1192
-  _globals['_RETAINEDMESSAGESERVICE']._serialized_start=1195
-  _globals['_RETAINEDMESSAGESERVICE']._serialized_end=1897
+  _globals['_PUTRETAINEDMESSAGES']._serialized_start=408
+  _globals['_PUTRETAINEDMESSAGES']._serialized_end=491
+  _globals['_RETAINEDSTAMP']._serialized_start=493
+  _globals['_RETAINEDSTAMP']._serialized_end=553
+  _globals['_RETAINEDNAME']._serialized_start=555
+  _globals['_RETAINEDNAME']._serialized_end=600
+  _globals['_DELETERETAINEDMESSAGES']._serialized_start=602
+  _globals['_DELETERETAINEDMESSAGES']._serialized_end=672
+  _globals['_EXPIRERETAINEDMESSAGES']._serialized_start=674
+  _globals['_EXPIRERETAINEDMESSAGES']._serialized_end=712
+  _globals['_GETRETAINEDMESSAGESREQUEST']._serialized_start=714
+  _globals['_GETRETAINEDMESSAGESREQUEST']._serialized_end=788
+  _globals['_RETAINEDMESSAGELOOKUPS']._serialized_start=790
+  _globals['_RETAINEDMESSAGELOOKUPS']._serialized_end=871
+  _globals['_RETAINEDMESSAGELOOKUP']._serialized_start=873
+  _globals['_RETAINEDMESSAGELOOKUP']._serialized_end=947
+  _globals['_LISTRETAINEDMESSAGESREQUEST']._serialized_start=949
+  _globals['_LISTRETAINEDMESSAGESREQUEST']._serialized_end=1071
+  _globals['_RETAINEDMESSAGEPAGE']._serialized_start=1073
+  _globals['_RETAINEDMESSAGEPAGE']._serialized_end=1171
+  _globals['_RETAINEDMESSAGESERVICE']._serialized_start=1174
+  _globals['_RETAINEDMESSAGESERVICE']._serialized_end=1862
 # @@protoc_insertion_point(module_scope)

@@ -41,7 +41,7 @@ class PutRetainedMessageRequest(_message.Message):
     expiry_ms: int
     def __init__(self, tenant: _Optional[str] = ..., topic: _Optional[str] = ..., payload: _Optional[bytes] = ..., qos: _Optional[int] = ..., properties: _Optional[bytes] = ..., expiry_ms: _Optional[int] = ...) -> None: ...
 
-class PutRetainedMessagesCommand(_message.Message):
+class PutRetainedMessages(_message.Message):
     __slots__ = ("messages",)
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     messages: _containers.RepeatedCompositeFieldContainer[PutRetainedMessageRequest]
@@ -63,13 +63,13 @@ class RetainedName(_message.Message):
     topic: str
     def __init__(self, tenant: _Optional[str] = ..., topic: _Optional[str] = ...) -> None: ...
 
-class DeleteRetainedMessagesCommand(_message.Message):
+class DeleteRetainedMessages(_message.Message):
     __slots__ = ("names",)
     NAMES_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedCompositeFieldContainer[RetainedName]
     def __init__(self, names: _Optional[_Iterable[_Union[RetainedName, _Mapping]]] = ...) -> None: ...
 
-class ExpireRetainedMessagesCommand(_message.Message):
+class ExpireRetainedMessages(_message.Message):
     __slots__ = ("keys",)
     KEYS_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedScalarFieldContainer[bytes]

@@ -18,35 +18,35 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate_mqtt.v1 import definitions_pb2 as quorate__mqtt_dot_v1_dot_definitions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorate_mqtt/v1/rewrite_rules.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xde\x01\n\x0bRewriteRule\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12.\n\x06\x61\x63tion\x18\x04 \x01(\x0e\x32\x1e.quorate_mqtt.v1.RewriteAction\x12\x14\n\x0csource_topic\x18\x05 \x01(\t\x12\x14\n\x0ctarget_topic\x18\x06 \x01(\t\x12\x12\n\nexpression\x18\x07 \x01(\t\x12\x15\n\rcreated_at_ms\x18\x08 \x01(\x04\x12\x15\n\rupdated_at_ms\x18\t \x01(\x04\"w\n\x12RewriteRuleRequest\x12\x30\n\ndefinition\x18\x01 \x01(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"H\n\x19\x43reateRewriteRulesCommand\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\"y\n\x19UpdateRewriteRulesCommand\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"E\n\x16PutRewriteRulesCommand\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\"K\n\x19\x44\x65leteRewriteRulesCommand\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\x90\x01\n\x17ListRewriteRulesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12.\n\x06\x61\x63tion\x18\x05 \x01(\x0e\x32\x1e.quorate_mqtt.v1.RewriteAction\"W\n\x0fRewriteRulePage\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"I\n\x12RewriteRuleLookups\x12\x33\n\x07lookups\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.RewriteRuleLookup\"E\n\x11RewriteRuleLookup\x12\x30\n\ndefinition\x18\x01 \x01(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule*\x81\x01\n\rRewriteAction\x12\x1e\n\x1aREWRITE_ACTION_UNSPECIFIED\x10\x00\x12\x16\n\x12REWRITE_ACTION_ALL\x10\x01\x12\x1a\n\x16REWRITE_ACTION_PUBLISH\x10\x02\x12\x1c\n\x18REWRITE_ACTION_SUBSCRIBE\x10\x03\x32\xd0\x07\n\x12RewriteRuleService\x12K\n\x06\x43reate\x12#.quorate_mqtt.v1.RewriteRuleRequest\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12Q\n\x0b\x43reateBatch\x12*.quorate_mqtt.v1.CreateRewriteRulesCommand\x1a\x16.quorate.v1.BatchReply\x12K\n\x06Update\x12#.quorate_mqtt.v1.RewriteRuleRequest\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12Q\n\x0bUpdateBatch\x12*.quorate_mqtt.v1.UpdateRewriteRulesCommand\x1a\x16.quorate.v1.BatchReply\x12H\n\x03Put\x12#.quorate_mqtt.v1.RewriteRuleRequest\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12K\n\x08PutBatch\x12\'.quorate_mqtt.v1.PutRewriteRulesCommand\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12Q\n\x0b\x44\x65leteBatch\x12*.quorate_mqtt.v1.DeleteRewriteRulesCommand\x1a\x16.quorate.v1.BatchReply\x12\x44\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12W\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a#.quorate_mqtt.v1.RewriteRuleLookups\x12R\n\x04List\x12(.quorate_mqtt.v1.ListRewriteRulesRequest\x1a .quorate_mqtt.v1.RewriteRulePage\x12Z\n\nStreamList\x12(.quorate_mqtt.v1.ListRewriteRulesRequest\x1a .quorate_mqtt.v1.RewriteRulePage0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorate_mqtt/v1/rewrite_rules.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"\xde\x01\n\x0bRewriteRule\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12.\n\x06\x61\x63tion\x18\x04 \x01(\x0e\x32\x1e.quorate_mqtt.v1.RewriteAction\x12\x14\n\x0csource_topic\x18\x05 \x01(\t\x12\x14\n\x0ctarget_topic\x18\x06 \x01(\t\x12\x12\n\nexpression\x18\x07 \x01(\t\x12\x15\n\rcreated_at_ms\x18\x08 \x01(\x04\x12\x15\n\rupdated_at_ms\x18\t \x01(\x04\"w\n\x12RewriteRuleRequest\x12\x30\n\ndefinition\x18\x01 \x01(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"A\n\x12\x43reateRewriteRules\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\"r\n\x12UpdateRewriteRules\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\">\n\x0fPutRewriteRules\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\"D\n\x12\x44\x65leteRewriteRules\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\x90\x01\n\x17ListRewriteRulesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12.\n\x06\x61\x63tion\x18\x05 \x01(\x0e\x32\x1e.quorate_mqtt.v1.RewriteAction\"W\n\x0fRewriteRulePage\x12+\n\x05rules\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"I\n\x12RewriteRuleLookups\x12\x33\n\x07lookups\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.RewriteRuleLookup\"E\n\x11RewriteRuleLookup\x12\x30\n\ndefinition\x18\x01 \x01(\x0b\x32\x1c.quorate_mqtt.v1.RewriteRule*\x81\x01\n\rRewriteAction\x12\x1e\n\x1aREWRITE_ACTION_UNSPECIFIED\x10\x00\x12\x16\n\x12REWRITE_ACTION_ALL\x10\x01\x12\x1a\n\x16REWRITE_ACTION_PUBLISH\x10\x02\x12\x1c\n\x18REWRITE_ACTION_SUBSCRIBE\x10\x03\x32\xb4\x07\n\x12RewriteRuleService\x12K\n\x06\x43reate\x12#.quorate_mqtt.v1.RewriteRuleRequest\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12J\n\x0b\x43reateBatch\x12#.quorate_mqtt.v1.CreateRewriteRules\x1a\x16.quorate.v1.BatchReply\x12K\n\x06Update\x12#.quorate_mqtt.v1.RewriteRuleRequest\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12J\n\x0bUpdateBatch\x12#.quorate_mqtt.v1.UpdateRewriteRules\x1a\x16.quorate.v1.BatchReply\x12H\n\x03Put\x12#.quorate_mqtt.v1.RewriteRuleRequest\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12\x44\n\x08PutBatch\x12 .quorate_mqtt.v1.PutRewriteRules\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12J\n\x0b\x44\x65leteBatch\x12#.quorate_mqtt.v1.DeleteRewriteRules\x1a\x16.quorate.v1.BatchReply\x12\x44\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x1c.quorate_mqtt.v1.RewriteRule\x12W\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a#.quorate_mqtt.v1.RewriteRuleLookups\x12R\n\x04List\x12(.quorate_mqtt.v1.ListRewriteRulesRequest\x1a .quorate_mqtt.v1.RewriteRulePage\x12Z\n\nStreamList\x12(.quorate_mqtt.v1.ListRewriteRulesRequest\x1a .quorate_mqtt.v1.RewriteRulePage0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_mqtt.v1.rewrite_rules_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REWRITEACTION']._serialized_start=1252
-  _globals['_REWRITEACTION']._serialized_end=1381
+  _globals['_REWRITEACTION']._serialized_start=1224
+  _globals['_REWRITEACTION']._serialized_end=1353
   _globals['_REWRITERULE']._serialized_start=179
   _globals['_REWRITERULE']._serialized_end=401
   _globals['_REWRITERULEREQUEST']._serialized_start=403
   _globals['_REWRITERULEREQUEST']._serialized_end=522
-  _globals['_CREATEREWRITERULESCOMMAND']._serialized_start=524
-  _globals['_CREATEREWRITERULESCOMMAND']._serialized_end=596
-  _globals['_UPDATEREWRITERULESCOMMAND']._serialized_start=598
-  _globals['_UPDATEREWRITERULESCOMMAND']._serialized_end=719
-  _globals['_PUTREWRITERULESCOMMAND']._serialized_start=721
-  _globals['_PUTREWRITERULESCOMMAND']._serialized_end=790
-  _globals['_DELETEREWRITERULESCOMMAND']._serialized_start=792
-  _globals['_DELETEREWRITERULESCOMMAND']._serialized_end=867
-  _globals['_LISTREWRITERULESREQUEST']._serialized_start=870
-  _globals['_LISTREWRITERULESREQUEST']._serialized_end=1014
-  _globals['_REWRITERULEPAGE']._serialized_start=1016
-  _globals['_REWRITERULEPAGE']._serialized_end=1103
-  _globals['_REWRITERULELOOKUPS']._serialized_start=1105
-  _globals['_REWRITERULELOOKUPS']._serialized_end=1178
-  _globals['_REWRITERULELOOKUP']._serialized_start=1180
-  _globals['_REWRITERULELOOKUP']._serialized_end=1249
-  _globals['_REWRITERULESERVICE']._serialized_start=1384
-  _globals['_REWRITERULESERVICE']._serialized_end=2360
+  _globals['_CREATEREWRITERULES']._serialized_start=524
+  _globals['_CREATEREWRITERULES']._serialized_end=589
+  _globals['_UPDATEREWRITERULES']._serialized_start=591
+  _globals['_UPDATEREWRITERULES']._serialized_end=705
+  _globals['_PUTREWRITERULES']._serialized_start=707
+  _globals['_PUTREWRITERULES']._serialized_end=769
+  _globals['_DELETEREWRITERULES']._serialized_start=771
+  _globals['_DELETEREWRITERULES']._serialized_end=839
+  _globals['_LISTREWRITERULESREQUEST']._serialized_start=842
+  _globals['_LISTREWRITERULESREQUEST']._serialized_end=986
+  _globals['_REWRITERULEPAGE']._serialized_start=988
+  _globals['_REWRITERULEPAGE']._serialized_end=1075
+  _globals['_REWRITERULELOOKUPS']._serialized_start=1077
+  _globals['_REWRITERULELOOKUPS']._serialized_end=1150
+  _globals['_REWRITERULELOOKUP']._serialized_start=1152
+  _globals['_REWRITERULELOOKUP']._serialized_end=1221
+  _globals['_REWRITERULESERVICE']._serialized_start=1356
+  _globals['_REWRITERULESERVICE']._serialized_end=2304
 # @@protoc_insertion_point(module_scope)

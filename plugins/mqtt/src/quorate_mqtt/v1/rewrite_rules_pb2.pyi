@@ -51,13 +51,13 @@ class RewriteRuleRequest(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, definition: _Optional[_Union[RewriteRule, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class CreateRewriteRulesCommand(_message.Message):
+class CreateRewriteRules(_message.Message):
     __slots__ = ("rules",)
     RULES_FIELD_NUMBER: _ClassVar[int]
     rules: _containers.RepeatedCompositeFieldContainer[RewriteRule]
     def __init__(self, rules: _Optional[_Iterable[_Union[RewriteRule, _Mapping]]] = ...) -> None: ...
 
-class UpdateRewriteRulesCommand(_message.Message):
+class UpdateRewriteRules(_message.Message):
     __slots__ = ("rules", "update_mask")
     RULES_FIELD_NUMBER: _ClassVar[int]
     UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
@@ -65,13 +65,13 @@ class UpdateRewriteRulesCommand(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, rules: _Optional[_Iterable[_Union[RewriteRule, _Mapping]]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class PutRewriteRulesCommand(_message.Message):
+class PutRewriteRules(_message.Message):
     __slots__ = ("rules",)
     RULES_FIELD_NUMBER: _ClassVar[int]
     rules: _containers.RepeatedCompositeFieldContainer[RewriteRule]
     def __init__(self, rules: _Optional[_Iterable[_Union[RewriteRule, _Mapping]]] = ...) -> None: ...
 
-class DeleteRewriteRulesCommand(_message.Message):
+class DeleteRewriteRules(_message.Message):
     __slots__ = ("names",)
     NAMES_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedCompositeFieldContainer[_definitions_pb2.DefinitionName]

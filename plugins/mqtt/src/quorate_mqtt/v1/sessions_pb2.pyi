@@ -231,12 +231,6 @@ class DisconnectOrphans(_message.Message):
     keys: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
-class EraseSessions(_message.Message):
-    __slots__ = ("keys",)
-    KEYS_FIELD_NUMBER: _ClassVar[int]
-    keys: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
-
 class FindOrphans(_message.Message):
     __slots__ = ("after", "limit")
     AFTER_FIELD_NUMBER: _ClassVar[int]
@@ -308,9 +302,9 @@ class SessionLookup(_message.Message):
     def __init__(self, session: _Optional[_Union[KeyedSession, _Mapping]] = ...) -> None: ...
 
 class ListSessionsRequest(_message.Message):
-    __slots__ = ("tenant", "client_prefix", "broker", "state", "page_size", "page_token", "stale", "min_revision")
+    __slots__ = ("tenant", "prefix", "broker", "state", "page_size", "page_token", "stale", "min_revision")
     TENANT_FIELD_NUMBER: _ClassVar[int]
-    CLIENT_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
     BROKER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -318,14 +312,14 @@ class ListSessionsRequest(_message.Message):
     STALE_FIELD_NUMBER: _ClassVar[int]
     MIN_REVISION_FIELD_NUMBER: _ClassVar[int]
     tenant: str
-    client_prefix: str
+    prefix: str
     broker: str
     state: ConnectionState
     page_size: int
     page_token: bytes
     stale: bool
     min_revision: int
-    def __init__(self, tenant: _Optional[str] = ..., client_prefix: _Optional[str] = ..., broker: _Optional[str] = ..., state: _Optional[_Union[ConnectionState, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[bytes] = ..., stale: bool = ..., min_revision: _Optional[int] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., prefix: _Optional[str] = ..., broker: _Optional[str] = ..., state: _Optional[_Union[ConnectionState, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[bytes] = ..., stale: bool = ..., min_revision: _Optional[int] = ...) -> None: ...
 
 class ListSessionsResponse(_message.Message):
     __slots__ = ("sessions", "next_page_token")

@@ -166,12 +166,6 @@ class LeaveSharedGroups(_message.Message):
     members: _containers.RepeatedCompositeFieldContainer[LeaveSharedGroup]
     def __init__(self, members: _Optional[_Iterable[_Union[LeaveSharedGroup, _Mapping]]] = ...) -> None: ...
 
-class EraseSharedGroups(_message.Message):
-    __slots__ = ("keys",)
-    KEYS_FIELD_NUMBER: _ClassVar[int]
-    keys: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
-
 class GetSharedGroupRequest(_message.Message):
     __slots__ = ("tenant", "name")
     TENANT_FIELD_NUMBER: _ClassVar[int]

@@ -16,61 +16,59 @@ from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mas
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cquorate_mqtt/v1/topics.proto\x12\x0fquorate_mqtt.v1\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\"\xd5\x02\n\x05Topic\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12.\n\x07storage\x18\x05 \x01(\x0e\x32\x1d.quorate_mqtt.v1.TopicStorage\x12,\n\x06source\x18\x06 \x01(\x0e\x32\x1c.quorate_mqtt.v1.TopicSource\x12\x12\n\npartitions\x18\x07 \x01(\r\x12\x13\n\x0breplication\x18\x08 \x01(\r\x12,\n\x06\x63onfig\x18\t \x01(\x0b\x32\x1c.quorate_mqtt.v1.TopicConfig\x12\x15\n\rcreated_at_ms\x18\n \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x0b \x01(\x04\x12\x16\n\x0e\x64\x65leting_at_ms\x18\x0c \x01(\x04\x12\x12\n\nfinalizers\x18\r \x03(\t\"J\n\x0bTopicConfig\x12\x15\n\rsegment_bytes\x18\x01 \x01(\x04\x12\x0f\n\x07records\x18\x02 \x01(\x04\x12\x13\n\x0bretention_s\x18\x03 \x01(\x04\"9\n\rTopicDeletion\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\"\x1c\n\nTopicCount\x12\x0e\n\x06topics\x18\x01 \x01(\x04\"=\n\tTopicName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\";\n\x12\x43reateTopicRequest\x12%\n\x05topic\x18\x01 \x01(\x0b\x32\x16.quorate_mqtt.v1.Topic\"=\n\x13\x43reateTopicsCommand\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.quorate_mqtt.v1.Topic\"\xa6\x01\n\x12UpdateTopicRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12,\n\x06\x63onfig\x18\x04 \x01(\x0b\x32\x1c.quorate_mqtt.v1.TopicConfig\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"J\n\x13UpdateTopicsCommand\x12\x33\n\x06topics\x18\x01 \x03(\x0b\x32#.quorate_mqtt.v1.UpdateTopicRequest\":\n\x10PutTopicsCommand\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.quorate_mqtt.v1.Topic\"D\n\x10GrowTopicRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\npartitions\x18\x03 \x01(\r\"F\n\x11GrowTopicsCommand\x12\x31\n\x06topics\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.GrowTopicRequest\"A\n\x13\x44\x65leteTopicsRequest\x12*\n\x06topics\x18\x01 \x03(\x0b\x32\x1a.quorate_mqtt.v1.TopicName\"Q\n\tTopicMark\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nfinalizers\x18\x03 \x03(\t\x12\x12\n\nmissing_ok\x18\x04 \x01(\x08\"?\n\x11MarkTopicsCommand\x12*\n\x06topics\x18\x01 \x03(\x0b\x32\x1a.quorate_mqtt.v1.TopicMark\"J\n\x0bTopicFinish\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\x12\x11\n\tfinalizer\x18\x04 \x01(\t\"C\n\x13\x46inishTopicsCommand\x12,\n\x06topics\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.TopicFinish\"=\n\x10GetTopicsRequest\x12)\n\x05names\x18\x01 \x03(\x0b\x32\x1a.quorate_mqtt.v1.TopicName\"=\n\x0cTopicLookups\x12-\n\x07lookups\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.TopicLookup\"4\n\x0bTopicLookup\x12%\n\x05topic\x18\x01 \x01(\x0b\x32\x16.quorate_mqtt.v1.Topic\"\xc2\x01\n\x11ListTopicsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x14\n\x0ctopic_filter\x18\x05 \x01(\t\x12,\n\x06source\x18\x06 \x01(\x0e\x32\x1c.quorate_mqtt.v1.TopicSource\x12\x15\n\x08\x64\x65leting\x18\x07 \x01(\x08H\x00\x88\x01\x01\x42\x0b\n\t_deleting\"L\n\tTopicPage\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.quorate_mqtt.v1.Topic\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c*\xda\x01\n\x0cTopicStorage\x12\x1d\n\x19TOPIC_STORAGE_UNSPECIFIED\x10\x00\x12\x1f\n\x1bTOPIC_STORAGE_ENGINE_MEMORY\x10\x01\x12 \n\x1cTOPIC_STORAGE_ENGINE_SEGMENT\x10\x02\x12 \n\x1cTOPIC_STORAGE_ENGINE_ROCKSDB\x10\x03\x12\x17\n\x13TOPIC_STORAGE_MYSQL\x10\x04\x12\x17\n\x13TOPIC_STORAGE_MINIO\x10\x05\x12\x14\n\x10TOPIC_STORAGE_S3\x10\x06*\xb7\x01\n\x0bTopicSource\x12\x1c\n\x18TOPIC_SOURCE_UNSPECIFIED\x10\x00\x12\x17\n\x13TOPIC_SOURCE_SYSTEM\x10\x01\x12\x15\n\x11TOPIC_SOURCE_MQTT\x10\x02\x12\x15\n\x11TOPIC_SOURCE_NATS\x10\x03\x12\x14\n\x10TOPIC_SOURCE_MQ9\x10\x04\x12\x16\n\x12TOPIC_SOURCE_KAFKA\x10\x05\x12\x15\n\x11TOPIC_SOURCE_AMQP\x10\x06\x32\xf9\x07\n\x0cTopicService\x12\x45\n\x06\x43reate\x12#.quorate_mqtt.v1.CreateTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12K\n\x0b\x43reateBatch\x12$.quorate_mqtt.v1.CreateTopicsCommand\x1a\x16.quorate.v1.BatchReply\x12\x45\n\x06Update\x12#.quorate_mqtt.v1.UpdateTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12K\n\x0bUpdateBatch\x12$.quorate_mqtt.v1.UpdateTopicsCommand\x1a\x16.quorate.v1.BatchReply\x12\x42\n\x03Put\x12#.quorate_mqtt.v1.CreateTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12\x45\n\x08PutBatch\x12!.quorate_mqtt.v1.PutTopicsCommand\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x04Grow\x12!.quorate_mqtt.v1.GrowTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12G\n\tGrowBatch\x12\".quorate_mqtt.v1.GrowTopicsCommand\x1a\x16.quorate.v1.BatchReply\x12<\n\x06\x44\x65lete\x12\x1a.quorate_mqtt.v1.TopicName\x1a\x16.quorate_mqtt.v1.Topic\x12K\n\x0b\x44\x65leteBatch\x12$.quorate_mqtt.v1.DeleteTopicsRequest\x1a\x16.quorate.v1.BatchReply\x12\x39\n\x03Get\x12\x1a.quorate_mqtt.v1.TopicName\x1a\x16.quorate_mqtt.v1.Topic\x12L\n\x08GetBatch\x12!.quorate_mqtt.v1.GetTopicsRequest\x1a\x1d.quorate_mqtt.v1.TopicLookups\x12\x46\n\x04List\x12\".quorate_mqtt.v1.ListTopicsRequest\x1a\x1a.quorate_mqtt.v1.TopicPage\x12N\n\nStreamList\x12\".quorate_mqtt.v1.ListTopicsRequest\x1a\x1a.quorate_mqtt.v1.TopicPage0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cquorate_mqtt/v1/topics.proto\x12\x0fquorate_mqtt.v1\x1a google/protobuf/field_mask.proto\x1a\x16quorate/v1/batch.proto\"\xd5\x02\n\x05Topic\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12.\n\x07storage\x18\x05 \x01(\x0e\x32\x1d.quorate_mqtt.v1.TopicStorage\x12,\n\x06source\x18\x06 \x01(\x0e\x32\x1c.quorate_mqtt.v1.TopicSource\x12\x12\n\npartitions\x18\x07 \x01(\r\x12\x13\n\x0breplication\x18\x08 \x01(\r\x12,\n\x06\x63onfig\x18\t \x01(\x0b\x32\x1c.quorate_mqtt.v1.TopicConfig\x12\x15\n\rcreated_at_ms\x18\n \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x0b \x01(\x04\x12\x16\n\x0e\x64\x65leting_at_ms\x18\x0c \x01(\x04\x12\x12\n\nfinalizers\x18\r \x03(\t\"J\n\x0bTopicConfig\x12\x15\n\rsegment_bytes\x18\x01 \x01(\x04\x12\x0f\n\x07records\x18\x02 \x01(\x04\x12\x13\n\x0bretention_s\x18\x03 \x01(\x04\"9\n\rTopicDeletion\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\")\n\tTopicName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\";\n\x12\x43reateTopicRequest\x12%\n\x05topic\x18\x01 \x01(\x0b\x32\x16.quorate_mqtt.v1.Topic\"6\n\x0c\x43reateTopics\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.quorate_mqtt.v1.Topic\"\xa6\x01\n\x12UpdateTopicRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12,\n\x06\x63onfig\x18\x04 \x01(\x0b\x32\x1c.quorate_mqtt.v1.TopicConfig\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"C\n\x0cUpdateTopics\x12\x33\n\x06topics\x18\x01 \x03(\x0b\x32#.quorate_mqtt.v1.UpdateTopicRequest\"3\n\tPutTopics\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.quorate_mqtt.v1.Topic\"D\n\x10GrowTopicRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\npartitions\x18\x03 \x01(\r\"?\n\nGrowTopics\x12\x31\n\x06topics\x18\x01 \x03(\x0b\x32!.quorate_mqtt.v1.GrowTopicRequest\"S\n\x0b\x44\x65leteTopic\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmissing_ok\x18\x03 \x01(\x08\x12\x12\n\nfinalizers\x18\x04 \x03(\t\"<\n\x0c\x44\x65leteTopics\x12,\n\x06topics\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.DeleteTopic\"J\n\x0bTopicFinish\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x04\x12\x11\n\tfinalizer\x18\x04 \x01(\t\"<\n\x0c\x46inishTopics\x12,\n\x06topics\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.TopicFinish\"=\n\x10GetTopicsRequest\x12)\n\x05names\x18\x01 \x03(\x0b\x32\x1a.quorate_mqtt.v1.TopicName\"=\n\x0cTopicLookups\x12-\n\x07lookups\x18\x01 \x03(\x0b\x32\x1c.quorate_mqtt.v1.TopicLookup\"4\n\x0bTopicLookup\x12%\n\x05topic\x18\x01 \x01(\x0b\x32\x16.quorate_mqtt.v1.Topic\"\xc2\x01\n\x11ListTopicsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x14\n\x0ctopic_filter\x18\x05 \x01(\t\x12,\n\x06source\x18\x06 \x01(\x0e\x32\x1c.quorate_mqtt.v1.TopicSource\x12\x15\n\x08\x64\x65leting\x18\x07 \x01(\x08H\x00\x88\x01\x01\x42\x0b\n\t_deleting\"L\n\tTopicPage\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.quorate_mqtt.v1.Topic\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"2\n\x12\x46indTopicDeletions\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x0c\x12\r\n\x05limit\x18\x02 \x01(\r*\xda\x01\n\x0cTopicStorage\x12\x1d\n\x19TOPIC_STORAGE_UNSPECIFIED\x10\x00\x12\x1f\n\x1bTOPIC_STORAGE_ENGINE_MEMORY\x10\x01\x12 \n\x1cTOPIC_STORAGE_ENGINE_SEGMENT\x10\x02\x12 \n\x1cTOPIC_STORAGE_ENGINE_ROCKSDB\x10\x03\x12\x17\n\x13TOPIC_STORAGE_MYSQL\x10\x04\x12\x17\n\x13TOPIC_STORAGE_MINIO\x10\x05\x12\x14\n\x10TOPIC_STORAGE_S3\x10\x06*\xb7\x01\n\x0bTopicSource\x12\x1c\n\x18TOPIC_SOURCE_UNSPECIFIED\x10\x00\x12\x17\n\x13TOPIC_SOURCE_SYSTEM\x10\x01\x12\x15\n\x11TOPIC_SOURCE_MQTT\x10\x02\x12\x15\n\x11TOPIC_SOURCE_NATS\x10\x03\x12\x14\n\x10TOPIC_SOURCE_MQ9\x10\x04\x12\x16\n\x12TOPIC_SOURCE_KAFKA\x10\x05\x12\x15\n\x11TOPIC_SOURCE_AMQP\x10\x06\x32\xd8\x07\n\x0cTopicService\x12\x45\n\x06\x43reate\x12#.quorate_mqtt.v1.CreateTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12\x44\n\x0b\x43reateBatch\x12\x1d.quorate_mqtt.v1.CreateTopics\x1a\x16.quorate.v1.BatchReply\x12\x45\n\x06Update\x12#.quorate_mqtt.v1.UpdateTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12\x44\n\x0bUpdateBatch\x12\x1d.quorate_mqtt.v1.UpdateTopics\x1a\x16.quorate.v1.BatchReply\x12\x42\n\x03Put\x12#.quorate_mqtt.v1.CreateTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12>\n\x08PutBatch\x12\x1a.quorate_mqtt.v1.PutTopics\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x04Grow\x12!.quorate_mqtt.v1.GrowTopicRequest\x1a\x16.quorate_mqtt.v1.Topic\x12@\n\tGrowBatch\x12\x1b.quorate_mqtt.v1.GrowTopics\x1a\x16.quorate.v1.BatchReply\x12>\n\x06\x44\x65lete\x12\x1c.quorate_mqtt.v1.DeleteTopic\x1a\x16.quorate_mqtt.v1.Topic\x12\x44\n\x0b\x44\x65leteBatch\x12\x1d.quorate_mqtt.v1.DeleteTopics\x1a\x16.quorate.v1.BatchReply\x12\x39\n\x03Get\x12\x1a.quorate_mqtt.v1.TopicName\x1a\x16.quorate_mqtt.v1.Topic\x12L\n\x08GetBatch\x12!.quorate_mqtt.v1.GetTopicsRequest\x1a\x1d.quorate_mqtt.v1.TopicLookups\x12\x46\n\x04List\x12\".quorate_mqtt.v1.ListTopicsRequest\x1a\x1a.quorate_mqtt.v1.TopicPage\x12N\n\nStreamList\x12\".quorate_mqtt.v1.ListTopicsRequest\x1a\x1a.quorate_mqtt.v1.TopicPage0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_mqtt.v1.topics_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TOPICSTORAGE']._serialized_start=2066
-  _globals['_TOPICSTORAGE']._serialized_end=2284
-  _globals['_TOPICSOURCE']._serialized_start=2287
-  _globals['_TOPICSOURCE']._serialized_end=2470
+  _globals['_TOPICSTORAGE']._serialized_start=1965
+  _globals['_TOPICSTORAGE']._serialized_end=2183
+  _globals['_TOPICSOURCE']._serialized_start=2186
+  _globals['_TOPICSOURCE']._serialized_end=2369
   _globals['_TOPIC']._serialized_start=108
   _globals['_TOPIC']._serialized_end=449
   _globals['_TOPICCONFIG']._serialized_start=451
   _globals['_TOPICCONFIG']._serialized_end=525
   _globals['_TOPICDELETION']._serialized_start=527
   _globals['_TOPICDELETION']._serialized_end=584
-  _globals['_TOPICCOUNT']._serialized_start=586
-  _globals['_TOPICCOUNT']._serialized_end=614
-  _globals['_TOPICNAME']._serialized_start=616
-  _globals['_TOPICNAME']._serialized_end=677
-  _globals['_CREATETOPICREQUEST']._serialized_start=679
-  _globals['_CREATETOPICREQUEST']._serialized_end=738
-  _globals['_CREATETOPICSCOMMAND']._serialized_start=740
-  _globals['_CREATETOPICSCOMMAND']._serialized_end=801
-  _globals['_UPDATETOPICREQUEST']._serialized_start=804
-  _globals['_UPDATETOPICREQUEST']._serialized_end=970
-  _globals['_UPDATETOPICSCOMMAND']._serialized_start=972
-  _globals['_UPDATETOPICSCOMMAND']._serialized_end=1046
-  _globals['_PUTTOPICSCOMMAND']._serialized_start=1048
-  _globals['_PUTTOPICSCOMMAND']._serialized_end=1106
-  _globals['_GROWTOPICREQUEST']._serialized_start=1108
-  _globals['_GROWTOPICREQUEST']._serialized_end=1176
-  _globals['_GROWTOPICSCOMMAND']._serialized_start=1178
-  _globals['_GROWTOPICSCOMMAND']._serialized_end=1248
-  _globals['_DELETETOPICSREQUEST']._serialized_start=1250
-  _globals['_DELETETOPICSREQUEST']._serialized_end=1315
-  _globals['_TOPICMARK']._serialized_start=1317
-  _globals['_TOPICMARK']._serialized_end=1398
-  _globals['_MARKTOPICSCOMMAND']._serialized_start=1400
-  _globals['_MARKTOPICSCOMMAND']._serialized_end=1463
-  _globals['_TOPICFINISH']._serialized_start=1465
-  _globals['_TOPICFINISH']._serialized_end=1539
-  _globals['_FINISHTOPICSCOMMAND']._serialized_start=1541
-  _globals['_FINISHTOPICSCOMMAND']._serialized_end=1608
-  _globals['_GETTOPICSREQUEST']._serialized_start=1610
-  _globals['_GETTOPICSREQUEST']._serialized_end=1671
-  _globals['_TOPICLOOKUPS']._serialized_start=1673
-  _globals['_TOPICLOOKUPS']._serialized_end=1734
-  _globals['_TOPICLOOKUP']._serialized_start=1736
-  _globals['_TOPICLOOKUP']._serialized_end=1788
-  _globals['_LISTTOPICSREQUEST']._serialized_start=1791
-  _globals['_LISTTOPICSREQUEST']._serialized_end=1985
-  _globals['_TOPICPAGE']._serialized_start=1987
-  _globals['_TOPICPAGE']._serialized_end=2063
-  _globals['_TOPICSERVICE']._serialized_start=2473
-  _globals['_TOPICSERVICE']._serialized_end=3490
+  _globals['_TOPICNAME']._serialized_start=586
+  _globals['_TOPICNAME']._serialized_end=627
+  _globals['_CREATETOPICREQUEST']._serialized_start=629
+  _globals['_CREATETOPICREQUEST']._serialized_end=688
+  _globals['_CREATETOPICS']._serialized_start=690
+  _globals['_CREATETOPICS']._serialized_end=744
+  _globals['_UPDATETOPICREQUEST']._serialized_start=747
+  _globals['_UPDATETOPICREQUEST']._serialized_end=913
+  _globals['_UPDATETOPICS']._serialized_start=915
+  _globals['_UPDATETOPICS']._serialized_end=982
+  _globals['_PUTTOPICS']._serialized_start=984
+  _globals['_PUTTOPICS']._serialized_end=1035
+  _globals['_GROWTOPICREQUEST']._serialized_start=1037
+  _globals['_GROWTOPICREQUEST']._serialized_end=1105
+  _globals['_GROWTOPICS']._serialized_start=1107
+  _globals['_GROWTOPICS']._serialized_end=1170
+  _globals['_DELETETOPIC']._serialized_start=1172
+  _globals['_DELETETOPIC']._serialized_end=1255
+  _globals['_DELETETOPICS']._serialized_start=1257
+  _globals['_DELETETOPICS']._serialized_end=1317
+  _globals['_TOPICFINISH']._serialized_start=1319
+  _globals['_TOPICFINISH']._serialized_end=1393
+  _globals['_FINISHTOPICS']._serialized_start=1395
+  _globals['_FINISHTOPICS']._serialized_end=1455
+  _globals['_GETTOPICSREQUEST']._serialized_start=1457
+  _globals['_GETTOPICSREQUEST']._serialized_end=1518
+  _globals['_TOPICLOOKUPS']._serialized_start=1520
+  _globals['_TOPICLOOKUPS']._serialized_end=1581
+  _globals['_TOPICLOOKUP']._serialized_start=1583
+  _globals['_TOPICLOOKUP']._serialized_end=1635
+  _globals['_LISTTOPICSREQUEST']._serialized_start=1638
+  _globals['_LISTTOPICSREQUEST']._serialized_end=1832
+  _globals['_TOPICPAGE']._serialized_start=1834
+  _globals['_TOPICPAGE']._serialized_end=1910
+  _globals['_FINDTOPICDELETIONS']._serialized_start=1912
+  _globals['_FINDTOPICDELETIONS']._serialized_end=1962
+  _globals['_TOPICSERVICE']._serialized_start=2372
+  _globals['_TOPICSERVICE']._serialized_end=3356
 # @@protoc_insertion_point(module_scope)

@@ -92,21 +92,13 @@ class TopicDeletion(_message.Message):
     id: int
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., id: _Optional[int] = ...) -> None: ...
 
-class TopicCount(_message.Message):
-    __slots__ = ("topics",)
-    TOPICS_FIELD_NUMBER: _ClassVar[int]
-    topics: int
-    def __init__(self, topics: _Optional[int] = ...) -> None: ...
-
 class TopicName(_message.Message):
-    __slots__ = ("tenant", "name", "missing_ok")
+    __slots__ = ("tenant", "name")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
-    MISSING_OK_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
-    missing_ok: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class CreateTopicRequest(_message.Message):
     __slots__ = ("topic",)
@@ -114,7 +106,7 @@ class CreateTopicRequest(_message.Message):
     topic: Topic
     def __init__(self, topic: _Optional[_Union[Topic, _Mapping]] = ...) -> None: ...
 
-class CreateTopicsCommand(_message.Message):
+class CreateTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[Topic]
@@ -134,13 +126,13 @@ class UpdateTopicRequest(_message.Message):
     update_mask: _field_mask_pb2.FieldMask
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., config: _Optional[_Union[TopicConfig, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
-class UpdateTopicsCommand(_message.Message):
+class UpdateTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[UpdateTopicRequest]
     def __init__(self, topics: _Optional[_Iterable[_Union[UpdateTopicRequest, _Mapping]]] = ...) -> None: ...
 
-class PutTopicsCommand(_message.Message):
+class PutTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[Topic]
@@ -156,35 +148,29 @@ class GrowTopicRequest(_message.Message):
     partitions: int
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., partitions: _Optional[int] = ...) -> None: ...
 
-class GrowTopicsCommand(_message.Message):
+class GrowTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[GrowTopicRequest]
     def __init__(self, topics: _Optional[_Iterable[_Union[GrowTopicRequest, _Mapping]]] = ...) -> None: ...
 
-class DeleteTopicsRequest(_message.Message):
-    __slots__ = ("topics",)
-    TOPICS_FIELD_NUMBER: _ClassVar[int]
-    topics: _containers.RepeatedCompositeFieldContainer[TopicName]
-    def __init__(self, topics: _Optional[_Iterable[_Union[TopicName, _Mapping]]] = ...) -> None: ...
-
-class TopicMark(_message.Message):
-    __slots__ = ("tenant", "name", "finalizers", "missing_ok")
+class DeleteTopic(_message.Message):
+    __slots__ = ("tenant", "name", "missing_ok", "finalizers")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
-    FINALIZERS_FIELD_NUMBER: _ClassVar[int]
     MISSING_OK_FIELD_NUMBER: _ClassVar[int]
+    FINALIZERS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
-    finalizers: _containers.RepeatedScalarFieldContainer[str]
     missing_ok: bool
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., finalizers: _Optional[_Iterable[str]] = ..., missing_ok: bool = ...) -> None: ...
+    finalizers: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., missing_ok: bool = ..., finalizers: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class MarkTopicsCommand(_message.Message):
+class DeleteTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
-    topics: _containers.RepeatedCompositeFieldContainer[TopicMark]
-    def __init__(self, topics: _Optional[_Iterable[_Union[TopicMark, _Mapping]]] = ...) -> None: ...
+    topics: _containers.RepeatedCompositeFieldContainer[DeleteTopic]
+    def __init__(self, topics: _Optional[_Iterable[_Union[DeleteTopic, _Mapping]]] = ...) -> None: ...
 
 class TopicFinish(_message.Message):
     __slots__ = ("tenant", "name", "id", "finalizer")
@@ -198,7 +184,7 @@ class TopicFinish(_message.Message):
     finalizer: str
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., id: _Optional[int] = ..., finalizer: _Optional[str] = ...) -> None: ...
 
-class FinishTopicsCommand(_message.Message):
+class FinishTopics(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[TopicFinish]
@@ -247,3 +233,11 @@ class TopicPage(_message.Message):
     topics: _containers.RepeatedCompositeFieldContainer[Topic]
     next_page_token: bytes
     def __init__(self, topics: _Optional[_Iterable[_Union[Topic, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...
+
+class FindTopicDeletions(_message.Message):
+    __slots__ = ("after", "limit")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    after: bytes
+    limit: int
+    def __init__(self, after: _Optional[bytes] = ..., limit: _Optional[int] = ...) -> None: ...

@@ -17,7 +17,7 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate_mqtt.v1 import definitions_pb2 as quorate__mqtt_dot_v1_dot_definitions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bquorate_mqtt/v1/users.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"z\n\x04User\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x11\n\tsuperuser\x18\x04 \x01(\x08\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x06 \x01(\x04\"_\n\nCredential\x12\x0c\n\x04salt\x18\x01 \x01(\x0c\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0c\n\x04\x63ost\x18\x03 \x01(\r\x12\x12\n\nblock_size\x18\x04 \x01(\r\x12\x13\n\x0bparallelism\x18\x05 \x01(\r\"k\n\x11\x43reateUserRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x11\n\tsuperuser\x18\x04 \x01(\x08\x12\x10\n\x08password\x18\x05 \x01(\x0c\"G\n\x12\x43reateUsersRequest\x12\x31\n\x05users\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.CreateUserRequest\"\xa5\x01\n\x11UpdateUserRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x0b\x64\x65scription\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x16\n\tsuperuser\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12\x15\n\x08password\x18\x05 \x01(\x0cH\x02\x88\x01\x01\x42\x0e\n\x0c_descriptionB\x0c\n\n_superuserB\x0b\n\t_password\"G\n\x12UpdateUsersRequest\x12\x31\n\x05users\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.UpdateUserRequest\"_\n\x07NewUser\x12#\n\x04user\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.User\x12/\n\ncredential\x18\x02 \x01(\x0b\x32\x1b.quorate_mqtt.v1.Credential\"=\n\x12\x43reateUsersCommand\x12\'\n\x05users\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.NewUser\":\n\x0fPutUsersCommand\x12\'\n\x05users\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.NewUser\"\xab\x01\n\nUserChange\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x0b\x64\x65scription\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x16\n\tsuperuser\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12/\n\ncredential\x18\x05 \x01(\x0b\x32\x1b.quorate_mqtt.v1.CredentialB\x0e\n\x0c_descriptionB\x0c\n\n_superuser\"@\n\x12UpdateUsersCommand\x12*\n\x05users\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.UserChange\"D\n\x12\x44\x65leteUsersCommand\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\x7f\n\x10ListUsersRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x16\n\tsuperuser\x18\x05 \x01(\x08H\x00\x88\x01\x01\x42\x0c\n\n_superuser\"I\n\x08UserPage\x12$\n\x05users\x18\x01 \x03(\x0b\x32\x15.quorate_mqtt.v1.User\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\";\n\x0bUserLookups\x12,\n\x07lookups\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.UserLookup\"1\n\nUserLookup\x12#\n\x04user\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.User\"E\n\x13\x41uthenticateRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08password\x18\x03 \x01(\x0c\"@\n\x14\x41uthenticateResponse\x12\x15\n\rauthenticated\x18\x01 \x01(\x08\x12\x11\n\tsuperuser\x18\x02 \x01(\x08\"P\n\x18\x41uthenticateUsersRequest\x12\x34\n\x06logins\x18\x01 \x03(\x0b\x32$.quorate_mqtt.v1.AuthenticateRequest\"<\n\nFindLogins\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"]\n\x05Login\x12#\n\x04user\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.User\x12/\n\ncredential\x18\x02 \x01(\x0b\x32\x1b.quorate_mqtt.v1.Credential2\xa3\x08\n\x0bUserService\x12\x43\n\x06\x43reate\x12\".quorate_mqtt.v1.CreateUserRequest\x1a\x15.quorate_mqtt.v1.User\x12J\n\x0b\x43reateBatch\x12#.quorate_mqtt.v1.CreateUsersRequest\x1a\x16.quorate.v1.BatchReply\x12\x43\n\x06Update\x12\".quorate_mqtt.v1.UpdateUserRequest\x1a\x15.quorate_mqtt.v1.User\x12J\n\x0bUpdateBatch\x12#.quorate_mqtt.v1.UpdateUsersRequest\x1a\x16.quorate.v1.BatchReply\x12@\n\x03Put\x12\".quorate_mqtt.v1.CreateUserRequest\x1a\x15.quorate_mqtt.v1.User\x12G\n\x08PutBatch\x12#.quorate_mqtt.v1.CreateUsersRequest\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12J\n\x0b\x44\x65leteBatch\x12#.quorate_mqtt.v1.DeleteUsersCommand\x1a\x16.quorate.v1.BatchReply\x12=\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x15.quorate_mqtt.v1.User\x12P\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a\x1c.quorate_mqtt.v1.UserLookups\x12\x44\n\x04List\x12!.quorate_mqtt.v1.ListUsersRequest\x1a\x19.quorate_mqtt.v1.UserPage\x12L\n\nStreamList\x12!.quorate_mqtt.v1.ListUsersRequest\x1a\x19.quorate_mqtt.v1.UserPage0\x01\x12[\n\x0c\x41uthenticate\x12$.quorate_mqtt.v1.AuthenticateRequest\x1a%.quorate_mqtt.v1.AuthenticateResponse\x12V\n\x11\x41uthenticateBatch\x12).quorate_mqtt.v1.AuthenticateUsersRequest\x1a\x16.quorate.v1.BatchReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bquorate_mqtt/v1/users.proto\x12\x0fquorate_mqtt.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x16quorate/v1/batch.proto\x1a!quorate_mqtt/v1/definitions.proto\"z\n\x04User\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x11\n\tsuperuser\x18\x04 \x01(\x08\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x04\x12\x15\n\rupdated_at_ms\x18\x06 \x01(\x04\"_\n\nCredential\x12\x0c\n\x04salt\x18\x01 \x01(\x0c\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0c\n\x04\x63ost\x18\x03 \x01(\r\x12\x12\n\nblock_size\x18\x04 \x01(\r\x12\x13\n\x0bparallelism\x18\x05 \x01(\r\"k\n\x11\x43reateUserRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x11\n\tsuperuser\x18\x04 \x01(\x08\x12\x10\n\x08password\x18\x05 \x01(\x0c\"G\n\x12\x43reateUsersRequest\x12\x31\n\x05users\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.CreateUserRequest\"\xa5\x01\n\x11UpdateUserRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x0b\x64\x65scription\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x16\n\tsuperuser\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12\x15\n\x08password\x18\x05 \x01(\x0cH\x02\x88\x01\x01\x42\x0e\n\x0c_descriptionB\x0c\n\n_superuserB\x0b\n\t_password\"G\n\x12UpdateUsersRequest\x12\x31\n\x05users\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.UpdateUserRequest\"_\n\x07NewUser\x12#\n\x04user\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.User\x12/\n\ncredential\x18\x02 \x01(\x0b\x32\x1b.quorate_mqtt.v1.Credential\"6\n\x0b\x43reateUsers\x12\'\n\x05users\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.NewUser\"3\n\x08PutUsers\x12\'\n\x05users\x18\x01 \x03(\x0b\x32\x18.quorate_mqtt.v1.NewUser\"\xab\x01\n\nUserChange\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x0b\x64\x65scription\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x16\n\tsuperuser\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12/\n\ncredential\x18\x05 \x01(\x0b\x32\x1b.quorate_mqtt.v1.CredentialB\x0e\n\x0c_descriptionB\x0c\n\n_superuser\"9\n\x0bUpdateUsers\x12*\n\x05users\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.UserChange\"=\n\x0b\x44\x65leteUsers\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"\x7f\n\x10ListUsersRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\x16\n\tsuperuser\x18\x05 \x01(\x08H\x00\x88\x01\x01\x42\x0c\n\n_superuser\"I\n\x08UserPage\x12$\n\x05users\x18\x01 \x03(\x0b\x32\x15.quorate_mqtt.v1.User\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\";\n\x0bUserLookups\x12,\n\x07lookups\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.UserLookup\"1\n\nUserLookup\x12#\n\x04user\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.User\"E\n\x13\x41uthenticateRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08password\x18\x03 \x01(\x0c\"@\n\x14\x41uthenticateResponse\x12\x15\n\rauthenticated\x18\x01 \x01(\x08\x12\x11\n\tsuperuser\x18\x02 \x01(\x08\"P\n\x18\x41uthenticateUsersRequest\x12\x34\n\x06logins\x18\x01 \x03(\x0b\x32$.quorate_mqtt.v1.AuthenticateRequest\"<\n\nFindLogins\x12.\n\x05names\x18\x01 \x03(\x0b\x32\x1f.quorate_mqtt.v1.DefinitionName\"]\n\x05Login\x12#\n\x04user\x18\x01 \x01(\x0b\x32\x15.quorate_mqtt.v1.User\x12/\n\ncredential\x18\x02 \x01(\x0b\x32\x1b.quorate_mqtt.v1.Credential2\x9c\x08\n\x0bUserService\x12\x43\n\x06\x43reate\x12\".quorate_mqtt.v1.CreateUserRequest\x1a\x15.quorate_mqtt.v1.User\x12J\n\x0b\x43reateBatch\x12#.quorate_mqtt.v1.CreateUsersRequest\x1a\x16.quorate.v1.BatchReply\x12\x43\n\x06Update\x12\".quorate_mqtt.v1.UpdateUserRequest\x1a\x15.quorate_mqtt.v1.User\x12J\n\x0bUpdateBatch\x12#.quorate_mqtt.v1.UpdateUsersRequest\x1a\x16.quorate.v1.BatchReply\x12@\n\x03Put\x12\".quorate_mqtt.v1.CreateUserRequest\x1a\x15.quorate_mqtt.v1.User\x12G\n\x08PutBatch\x12#.quorate_mqtt.v1.CreateUsersRequest\x1a\x16.quorate.v1.BatchReply\x12\x41\n\x06\x44\x65lete\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x16.google.protobuf.Empty\x12\x43\n\x0b\x44\x65leteBatch\x12\x1c.quorate_mqtt.v1.DeleteUsers\x1a\x16.quorate.v1.BatchReply\x12=\n\x03Get\x12\x1f.quorate_mqtt.v1.DefinitionName\x1a\x15.quorate_mqtt.v1.User\x12P\n\x08GetBatch\x12&.quorate_mqtt.v1.GetDefinitionsRequest\x1a\x1c.quorate_mqtt.v1.UserLookups\x12\x44\n\x04List\x12!.quorate_mqtt.v1.ListUsersRequest\x1a\x19.quorate_mqtt.v1.UserPage\x12L\n\nStreamList\x12!.quorate_mqtt.v1.ListUsersRequest\x1a\x19.quorate_mqtt.v1.UserPage0\x01\x12[\n\x0c\x41uthenticate\x12$.quorate_mqtt.v1.AuthenticateRequest\x1a%.quorate_mqtt.v1.AuthenticateResponse\x12V\n\x11\x41uthenticateBatch\x12).quorate_mqtt.v1.AuthenticateUsersRequest\x1a\x16.quorate.v1.BatchReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,34 +38,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATEUSERSREQUEST']._serialized_end=778
   _globals['_NEWUSER']._serialized_start=780
   _globals['_NEWUSER']._serialized_end=875
-  _globals['_CREATEUSERSCOMMAND']._serialized_start=877
-  _globals['_CREATEUSERSCOMMAND']._serialized_end=938
-  _globals['_PUTUSERSCOMMAND']._serialized_start=940
-  _globals['_PUTUSERSCOMMAND']._serialized_end=998
-  _globals['_USERCHANGE']._serialized_start=1001
-  _globals['_USERCHANGE']._serialized_end=1172
-  _globals['_UPDATEUSERSCOMMAND']._serialized_start=1174
-  _globals['_UPDATEUSERSCOMMAND']._serialized_end=1238
-  _globals['_DELETEUSERSCOMMAND']._serialized_start=1240
-  _globals['_DELETEUSERSCOMMAND']._serialized_end=1308
-  _globals['_LISTUSERSREQUEST']._serialized_start=1310
-  _globals['_LISTUSERSREQUEST']._serialized_end=1437
-  _globals['_USERPAGE']._serialized_start=1439
-  _globals['_USERPAGE']._serialized_end=1512
-  _globals['_USERLOOKUPS']._serialized_start=1514
-  _globals['_USERLOOKUPS']._serialized_end=1573
-  _globals['_USERLOOKUP']._serialized_start=1575
-  _globals['_USERLOOKUP']._serialized_end=1624
-  _globals['_AUTHENTICATEREQUEST']._serialized_start=1626
-  _globals['_AUTHENTICATEREQUEST']._serialized_end=1695
-  _globals['_AUTHENTICATERESPONSE']._serialized_start=1697
-  _globals['_AUTHENTICATERESPONSE']._serialized_end=1761
-  _globals['_AUTHENTICATEUSERSREQUEST']._serialized_start=1763
-  _globals['_AUTHENTICATEUSERSREQUEST']._serialized_end=1843
-  _globals['_FINDLOGINS']._serialized_start=1845
-  _globals['_FINDLOGINS']._serialized_end=1905
-  _globals['_LOGIN']._serialized_start=1907
-  _globals['_LOGIN']._serialized_end=2000
-  _globals['_USERSERVICE']._serialized_start=2003
-  _globals['_USERSERVICE']._serialized_end=3062
+  _globals['_CREATEUSERS']._serialized_start=877
+  _globals['_CREATEUSERS']._serialized_end=931
+  _globals['_PUTUSERS']._serialized_start=933
+  _globals['_PUTUSERS']._serialized_end=984
+  _globals['_USERCHANGE']._serialized_start=987
+  _globals['_USERCHANGE']._serialized_end=1158
+  _globals['_UPDATEUSERS']._serialized_start=1160
+  _globals['_UPDATEUSERS']._serialized_end=1217
+  _globals['_DELETEUSERS']._serialized_start=1219
+  _globals['_DELETEUSERS']._serialized_end=1280
+  _globals['_LISTUSERSREQUEST']._serialized_start=1282
+  _globals['_LISTUSERSREQUEST']._serialized_end=1409
+  _globals['_USERPAGE']._serialized_start=1411
+  _globals['_USERPAGE']._serialized_end=1484
+  _globals['_USERLOOKUPS']._serialized_start=1486
+  _globals['_USERLOOKUPS']._serialized_end=1545
+  _globals['_USERLOOKUP']._serialized_start=1547
+  _globals['_USERLOOKUP']._serialized_end=1596
+  _globals['_AUTHENTICATEREQUEST']._serialized_start=1598
+  _globals['_AUTHENTICATEREQUEST']._serialized_end=1667
+  _globals['_AUTHENTICATERESPONSE']._serialized_start=1669
+  _globals['_AUTHENTICATERESPONSE']._serialized_end=1733
+  _globals['_AUTHENTICATEUSERSREQUEST']._serialized_start=1735
+  _globals['_AUTHENTICATEUSERSREQUEST']._serialized_end=1815
+  _globals['_FINDLOGINS']._serialized_start=1817
+  _globals['_FINDLOGINS']._serialized_end=1877
+  _globals['_LOGIN']._serialized_start=1879
+  _globals['_LOGIN']._serialized_end=1972
+  _globals['_USERSERVICE']._serialized_start=1975
+  _globals['_USERSERVICE']._serialized_end=3027
 # @@protoc_insertion_point(module_scope)

@@ -86,13 +86,13 @@ class NewUser(_message.Message):
     credential: Credential
     def __init__(self, user: _Optional[_Union[User, _Mapping]] = ..., credential: _Optional[_Union[Credential, _Mapping]] = ...) -> None: ...
 
-class CreateUsersCommand(_message.Message):
+class CreateUsers(_message.Message):
     __slots__ = ("users",)
     USERS_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedCompositeFieldContainer[NewUser]
     def __init__(self, users: _Optional[_Iterable[_Union[NewUser, _Mapping]]] = ...) -> None: ...
 
-class PutUsersCommand(_message.Message):
+class PutUsers(_message.Message):
     __slots__ = ("users",)
     USERS_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedCompositeFieldContainer[NewUser]
@@ -112,13 +112,13 @@ class UserChange(_message.Message):
     credential: Credential
     def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., superuser: bool = ..., credential: _Optional[_Union[Credential, _Mapping]] = ...) -> None: ...
 
-class UpdateUsersCommand(_message.Message):
+class UpdateUsers(_message.Message):
     __slots__ = ("users",)
     USERS_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedCompositeFieldContainer[UserChange]
     def __init__(self, users: _Optional[_Iterable[_Union[UserChange, _Mapping]]] = ...) -> None: ...
 
-class DeleteUsersCommand(_message.Message):
+class DeleteUsers(_message.Message):
     __slots__ = ("names",)
     NAMES_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedCompositeFieldContainer[_definitions_pb2.DefinitionName]

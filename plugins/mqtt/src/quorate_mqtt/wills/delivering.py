@@ -10,9 +10,11 @@ from quorate.plugin import Txn, keys
 from quorate_mqtt.activity.counts import Counts, count
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
+from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS
 from quorate_mqtt.v1.wills_pb2 import Will, WillDelivery
-from quorate_mqtt.wills.families import DELAY, DELIVERIES, IDS, WILLS
 
+#: The sequence of the deliveries.
+IDS: Final = "mqtt.will_deliveries"
 _MS: Final = 1_000
 
 

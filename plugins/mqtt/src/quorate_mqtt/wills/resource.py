@@ -1,67 +1,106 @@
-"""What wills declare."""
+"""Last wills: kept with their session, given to a broker when they are due, and acknowledged."""
 
-from typing import Final
+from typing import Any, Final
 
-from quorate.plugin import Command, DataRoute, Timer
+from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.batches import Batch
-from quorate_mqtt.brokers import BROKERS
-from quorate_mqtt.resource import Holding, Resource
-from quorate_mqtt.sessions.validation import alone
-from quorate_mqtt.shards import GROUP, client_shard, client_shard_of
-from quorate_mqtt.v1.wills_pb2 import (
-    AcknowledgeWill,
-    AcknowledgeWills,
-    DeliverWills,
-    EraseWillDeliveries,
+from quorate_mqtt.activity.counts import Counts, count
+from quorate_mqtt.brokers import BROKERS, Roster
+from quorate_mqtt.names import check_identity
+from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS
+from quorate_mqtt.shards import GROUP, client_shard
+from quorate_mqtt.v1 import wills_pb2 as pb
+from quorate_mqtt.wills import delivering
+
+_SERVICE: Final = pb.DESCRIPTOR.services_by_name["WillService"]
+
+
+def acknowledge_will(txn: Txn, command: pb.AcknowledgeWill) -> pb.AcknowledgeWillReply:
+    """Forget a will that was published, by whichever of its assignees."""
+    key = keys.pack(command.tenant, command.client_id, command.id)
+    acknowledged = delivering.finish(txn, key)
+    count(txn, Counts(wills_published=int(acknowledged)))
+    return pb.AcknowledgeWillReply(acknowledged=acknowledged)
+
+
+def deliver_wills(txn: Txn, command: pb.DeliverWills) -> BatchReply:
+    """Deliver the wills whose deadline stands and has come: a connect has cancelled its own."""
+    roster = Roster(txn)
+    for client in still_due(txn, DELAY, command.keys):
+        delivering.deliver(txn, client, roster)
+        txn.schedule(DELAY, client, None)
+    return BatchReply(items=len(command.keys))
+
+
+def erase_will_deliveries(txn: Txn, command: pb.EraseWillDeliveries) -> BatchReply:
+    """Forget deliveries, whoever has them."""
+    for key in command.keys:
+        delivering.finish(txn, key)
+    return BatchReply(items=len(command.keys))
+
+
+def _check_acknowledgement(command: pb.AcknowledgeWill, path: str) -> None:
+    if command.id == 0:
+        raise Invalid(f"{path}id", "must be the id of the delivery")
+
+
+def _check_list(request: pb.ListWillDeliveriesRequest) -> None:
+    if request.assignee:
+        check_identity("assignee", request.assignee)
+
+
+_ADA: Final[dict[str, Any]] = {"tenant": "acme", "client_id": "ada"}
+
+#: A session that ends takes its will along: of a tenant without sessions there are none.
+WILL: Final[Resource[pb.Will]] = Resource(
+    family=WILLS,
+    group=GROUP,
+    row=pb.Will,
+    service=_SERVICE,
+    serves=("Get", "GetBatch"),
+    key=("tenant", "client_id"),
+    check_key={"client_id": check_identity},
+    shard_by=("tenant", "client_id"),
+    verbs={
+        "Deliver": Verb(
+            apply_all=deliver_wills,
+            message=pb.DeliverWills,
+            reads=(BROKERS,),
+            examples=(client_shard("acme", "ada"),),
+        ),
+    },
+    table=False,
 )
-from quorate_mqtt.wills import apply
-from quorate_mqtt.wills.families import DELAY, DELIVERIES, FAMILIES, delivery_key
-from quorate_mqtt.wills.service import SERVICE
-from quorate_mqtt.wills.validation import check_acknowledgement
+WILL_DELAY: Final = Timer(
+    name=DELAY, group=GROUP, due=lambda due: pb.DeliverWills(keys=due), batch=500
+)
 
-_PUBLISHED: Final = AcknowledgeWill(tenant="acme", client_id="ada", id=1)
-
-_ACKNOWLEDGEMENT: Final = Batch[AcknowledgeWill](message=AcknowledgeWills, field="wills")
-_DUE: Final = Batch[bytes](message=DeliverWills, field="keys")
-_ERASURE: Final = Batch[bytes](message=EraseWillDeliveries, field="keys")
-
-RESOURCE: Final = Resource(
-    families=FAMILIES,
-    commands=(
-        _DUE.command(
-            key=lambda key: key,
-            shard_of=client_shard_of,
-            examples=([client_shard("acme", "ada")],),
+WILL_DELIVERY: Final[Resource[pb.WillDelivery]] = Resource(
+    family=DELIVERIES,
+    group=GROUP,
+    row=pb.WillDelivery,
+    answer=pb.KeyedWillDelivery,
+    service=_SERVICE,
+    serves=("ListDeliveries", "Acknowledge", "AcknowledgeBatch"),
+    key=("tenant", "client_id", "id"),
+    check_key={"client_id": check_identity},
+    shard_by=("tenant", "client_id"),
+    tenant="tenant",
+    cascade=lambda _, found: pb.EraseWillDeliveries(keys=found),
+    keep=_check_list,
+    verbs={
+        "Acknowledge": Verb(
+            apply=acknowledge_will,
+            check=_check_acknowledgement,
+            reply=pb.AcknowledgeWillReply,
+            examples=(pb.AcknowledgeWill(**_ADA, id=1),),
         ),
-        Command(
-            message=AcknowledgeWill,
-            group=GROUP,
-            shard_key=lambda command: client_shard(command.tenant, command.client_id),
-            validate=alone(check_acknowledgement),
-            public=True,
-            examples=(_PUBLISHED,),
+        "Erase": Verb(
+            apply_all=erase_will_deliveries,
+            message=pb.EraseWillDeliveries,
+            examples=(keys.pack("acme", "ada", 1),),
         ),
-        _ACKNOWLEDGEMENT.command(
-            key=lambda each: delivery_key(each.tenant, each.client_id, each.id),
-            shard_of=client_shard_of,
-            check=check_acknowledgement,
-            public=True,
-            examples=([_PUBLISHED],),
-        ),
-        _ERASURE.command(
-            key=lambda key: key,
-            shard_of=client_shard_of,
-            examples=([delivery_key("acme", "ada", 1)],),
-        ),
-    ),
-    routes=(
-        DataRoute(message=DeliverWills, apply=apply.deliver_wills, reads=(BROKERS,)),
-        DataRoute(message=AcknowledgeWill, apply=apply.acknowledge_will),
-        DataRoute(message=AcknowledgeWills, apply=apply.acknowledge_wills),
-        DataRoute(message=EraseWillDeliveries, apply=apply.erase_will_deliveries),
-    ),
-    controllers=(Timer(name=DELAY, group=GROUP, due=_DUE.of, batch=500),),
-    services=(SERVICE,),
-    holdings=(Holding(family=DELIVERIES, erase=_ERASURE.of),),
+    },
+    table=False,
 )

@@ -5,6 +5,7 @@ from typing import Final
 from quorate.builtin.cluster.coordinators.rows import Candidates
 from quorate.builtin.cluster.validation import check_labels, check_text, check_wanted
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_each
 from quorate.v1.coordinator_pb2 import (
     AssignCoordinator,
     AssignCoordinators,
@@ -36,8 +37,7 @@ def check_assignment(wanted: AssignCoordinator, path: str = "") -> None:
 def check_assignments(command: AssignCoordinators) -> None:
     """Refuse a batch that is too long, or has a wrong item, and say which one it is."""
     check_count(command)
-    for position, wanted in enumerate(command.coordinators):
-        check_assignment(wanted, f"coordinators[{position}].")
+    check_each("coordinators", command.coordinators, check_assignment)
 
 
 def check_count(command: AssignCoordinators) -> None:

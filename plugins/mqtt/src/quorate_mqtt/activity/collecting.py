@@ -1,10 +1,25 @@
-"""What runs on the leader of the first shard: it collects what all shards have counted."""
+"""The leader of the first shard collects what all shards have counted, and tells it."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from quorate.plugin import (
+    Command,
+    Controller,
+    DataRoute,
+    Items,
+    Metric,
+    NodeApi,
+    Query,
+    Reader,
+    ShardRef,
+    Txn,
+    answer_each,
+)
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_mqtt.activity.counts import collect, counted
+from quorate_mqtt.session_shares.room import seat_of
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.activity_pb2 import Activity, CollectActivity, ListActivity
 
@@ -32,7 +47,23 @@ WILLS: Final = Metric(
 METRICS: Final = (CONNECTS, TAKE_OVERS, EXPIRED, WILLS)
 
 
-async def collect_activity(node: NodeApi, shard: ShardRef) -> None:
+def collect_activity(txn: Txn, command: CollectActivity) -> BatchReply:
+    """Answer with what this shard has counted, and begin anew."""
+
+    def collected(txn: Txn, probe: bytes) -> Activity:
+        return Activity(probe=probe, **collect(txn)._asdict())
+
+    return answer_each(txn, command.probes, collected)
+
+
+def list_activity(reader: Reader, _: ListActivity) -> Iterator[Activity]:
+    """Yield what this shard has counted, once it knows a key that leads to it."""
+    probe, counts = seat_of(reader).probe, counted(reader)
+    if probe and any(counts):
+        yield Activity(probe=probe, **counts._asdict())
+
+
+async def tell_activity(node: NodeApi, shard: ShardRef) -> None:
     """Add to the counters of this node what shards have counted, each thing once."""
     probes = [each.probe async for each in node.query(ListActivity(), Activity)]
     if not probes:
@@ -51,6 +82,21 @@ async def collect_activity(node: NodeApi, shard: ShardRef) -> None:
 COLLECTING: Final = Controller(
     name="mqtt.activity_collecting",
     group=GROUP,
-    run_once=collect_activity,
+    run_once=tell_activity,
     interval_s=5.0,
+)
+COLLECT_ACTIVITY: Final = Command(
+    message=CollectActivity,
+    group=GROUP,
+    items=Items(
+        get=lambda command: command.probes,
+        shard_key=lambda probe: probe,
+        make=lambda _, probes: CollectActivity(probes=probes),
+        key=lambda probe: probe,
+    ),
+    examples=(CollectActivity(probes=[b"probe 1"]),),
+)
+ROUTE: Final = DataRoute(message=CollectActivity, apply=collect_activity)
+LIST_ACTIVITY: Final = Query(
+    message=ListActivity, group=GROUP, run=list_activity, order=lambda activity: activity.probe
 )

@@ -1,1 +1,0 @@
-"""ACL rules: what clients may do with topics, and what not."""

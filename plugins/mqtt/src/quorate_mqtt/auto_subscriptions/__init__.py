@@ -1,1 +1,0 @@
-"""Automatic subscriptions: what clients are subscribed to without asking."""

@@ -1,1 +1,0 @@
-"""The blacklist: who is kept out, and until when."""

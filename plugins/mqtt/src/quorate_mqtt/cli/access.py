@@ -1,0 +1,107 @@
+"""`quorate mqtt check`, and how blacklist entries are created: their end is told in seconds."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import click
+from quorate.plugin import Console
+
+from quorate_mqtt.cli.showing import show, words_of
+from quorate_mqtt.client import Access, Action, SyncMqtt
+from quorate_mqtt.v1 import blacklist_pb2 as blacklist
+
+_KINDS: Final = words_of(blacklist.DESCRIPTOR.enum_types_by_name["BlacklistKind"])
+#: A hundred years: what is to last longer has no end.
+_LONGEST_S: Final = 100 * 365 * 86_400
+
+
+@click.group("blacklist-entries")
+def blacklist_entries() -> None:
+    """Keep clients out."""
+
+
+@blacklist_entries.command("create")
+@click.argument("tenant")
+@click.argument("name")
+@click.argument("kind", type=click.Choice(list(_KINDS)))
+@click.argument("subject")
+@click.option(
+    "--for",
+    "seconds",
+    type=click.IntRange(1, _LONGEST_S),
+    metavar="S",
+    help="For how many seconds; default: until the entry is deleted.",
+)
+@click.option("--description", default="")
+@click.option("--replace", is_flag=True, help="Replace the entry of that name, if there is one.")
+@click.pass_obj
+def create(
+    console: Console,
+    tenant: str,
+    name: str,
+    kind: str,
+    subject: str,
+    seconds: int | None,
+    description: str,
+    replace: bool,
+) -> None:
+    """Keep whom KIND and SUBJECT name from all that is TENANT's, under the entry NAME."""
+    entry = blacklist.BlacklistEntry(
+        tenant=tenant,
+        name=name,
+        description=description,
+        kind=_KINDS[kind],
+        subject=subject,
+        ends_at_ms=0 if seconds is None else round((time.time() + seconds) * 1_000),
+    )
+    entries = SyncMqtt(console.client()).blacklist
+    show(console, [entries.put(entry) if replace else entries.create(entry)])
+
+
+@click.command("check")
+@click.argument("tenant")
+@click.argument("client_id")
+@click.argument("action", type=click.Choice([action.value for action in Action]))
+@click.argument("topic", default="")
+@click.option("--username", default="", help="The user name that the client gives.")
+@click.option("--address", default="", help="The IP address that it comes from.")
+@click.option("--qos", type=click.IntRange(0, 2), default=0, show_default=True)
+@click.option("--retain", is_flag=True, help="The message is to be retained.")
+@click.option("--deny-unmatched", is_flag=True, help="Deny where no rule says anything.")
+@click.pass_obj
+def check(
+    console: Console,
+    tenant: str,
+    client_id: str,
+    action: str,
+    topic: str,
+    username: str,
+    address: str,
+    qos: int,
+    retain: bool,
+    deny_unmatched: bool,
+) -> None:
+    """Show whether CLIENT_ID may do ACTION with TOPIC, and which rule decides that."""
+    access = Access(
+        client_id=client_id,
+        username=username,
+        address=address,
+        action=Action(action),
+        topic=topic,
+        qos=qos,
+        retain=retain,
+    )
+    decision = SyncMqtt(console.client()).check_access(
+        tenant, access, allow_unmatched=not deny_unmatched
+    )
+    console.print(
+        [
+            {
+                "allowed": decision.allowed,
+                "reason": decision.reason.value,
+                "decided_by": decision.decided_by,
+            }
+        ]
+    )

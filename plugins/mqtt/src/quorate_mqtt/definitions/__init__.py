@@ -1,1 +1,0 @@
-"""What tenants define by name: users, rules, and who is kept out."""

@@ -1,1 +1,0 @@
-"""Rewrite rules: which topics are turned into others."""

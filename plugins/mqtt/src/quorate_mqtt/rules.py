@@ -1,0 +1,269 @@
+"""What tenants rule: what clients may do, who is kept out, and what becomes of their topics."""
+
+import re
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address, ip_network
+from typing import Final
+
+from quorate.plugin import Invalid, Rejected, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.plugin.checking import check_choice, check_description, check_text
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_mqtt.names import LONGEST_TOPIC, check_identity, check_qos, check_topic_filter
+from quorate_mqtt.shards import GROUP
+from quorate_mqtt.topic_filters import group_of
+from quorate_mqtt.v1 import (
+    acl_rules_pb2 as acl,
+    auto_subscriptions_pb2 as auto,
+    blacklist_pb2 as blacklist,
+    rewrite_rules_pb2 as rewrite,
+)
+
+#: The timer of the blacklist's entries: its deadlines have the keys of their rows.
+END: Final = "mqtt.blacklist_end"
+#: The last millisecond that calendars can show.
+LATEST_END_MS: Final = 253_402_300_799_999
+_LONGEST_EXPRESSION: Final = 1_024
+_MOST_RETAIN_HANDLING: Final = 2
+_CAPTURED: Final = re.compile(r"\$(\d+)")
+#: What the subject of a kind of blacklist entries must be, and what reads it.
+_READ_AS: Final[Mapping[int, tuple[str, Callable[[str], object]]]] = {
+    blacklist.BLACKLIST_KIND_IP: ("an address", ip_address),
+    blacklist.BLACKLIST_KIND_CIDR: ("a network, as in 10.0.0.0/8", ip_network),
+}
+
+
+def check_acl_rule(rule: acl.AclRule, path: str) -> None:
+    """Refuse a rule that does not say whom it is about, what they may do, and with which topics."""
+    check_description(f"{path}description", rule.description)
+    check_choice(f"{path}subject_kind", rule.subject_kind, acl.AclSubject)
+    check_identity(f"{path}subject", rule.subject)
+    _check_topics(f"{path}topic", rule.topic)
+    if rule.ip:
+        _check_network(f"{path}ip", rule.ip)
+    check_choice(f"{path}action", rule.action, acl.AclAction)
+    check_choice(f"{path}permission", rule.permission, acl.AclPermission)
+
+
+def check_entry(entry: blacklist.BlacklistEntry, path: str) -> None:
+    """Refuse an entry that does not say whom it keeps out."""
+    check_description(f"{path}description", entry.description)
+    check_choice(f"{path}kind", entry.kind, blacklist.BlacklistKind)
+    check_identity(f"{path}subject", entry.subject)
+    if entry.ends_at_ms > LATEST_END_MS:
+        reason = (
+            f"must be at most {LATEST_END_MS}, the last millisecond of the year 9999, not "
+            f"{entry.ends_at_ms}: leave it out for an entry that stays"
+        )
+        raise Invalid(f"{path}ends_at_ms", reason)
+    if entry.kind in _READ_AS:
+        wanted, read = _READ_AS[entry.kind]
+        try:
+            read(entry.subject)
+        except ValueError:
+            raise Invalid(f"{path}subject", f"must be {wanted}, not {entry.subject!r}") from None
+
+
+def check_rewrite_rule(rule: rewrite.RewriteRule, path: str) -> None:
+    """Refuse a rule without topics, or with an expression that is none."""
+    check_description(f"{path}description", rule.description)
+    check_choice(f"{path}action", rule.action, rewrite.RewriteAction)
+    _check_topics(f"{path}source_topic", rule.source_topic)
+    check_text(f"{path}target_topic", rule.target_topic, LONGEST_TOPIC)
+    check_text(f"{path}expression", rule.expression, _LONGEST_EXPRESSION)
+    try:
+        groups = re.compile(rule.expression).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        reason = f"must be a regular expression: {error}"
+        raise Invalid(f"{path}expression", reason) from None
+    named = max(map(int, _CAPTURED.findall(rule.target_topic)), default=0)
+    if named > groups:
+        raise Invalid(
+            f"{path}target_topic", f"names group ${named}, and the expression has {groups}"
+        )
+
+
+def check_auto_subscription(subscription: auto.AutoSubscription, path: str) -> None:
+    """Refuse a rule that no client could subscribe by."""
+    check_description(f"{path}description", subscription.description)
+    check_topic_filter(f"{path}topic", subscription.topic)
+    check_qos(f"{path}qos", subscription.qos)
+    if subscription.retain_handling > _MOST_RETAIN_HANDLING:
+        raise Invalid(f"{path}retain_handling", "must be 0, 1 or 2")
+    if subscription.no_local and group_of(subscription.topic):
+        raise Invalid(f"{path}no_local", "must not be set for a shared subscription: so says MQTT")
+
+
+def keep_deadline(
+    txn: Txn, before: blacklist.BlacklistEntry | None, after: blacklist.BlacklistEntry | None
+) -> None:
+    """Let an entry end at its time; refuse one that has ended."""
+    entry = after or before
+    assert entry is not None
+    ends_at_ms = after.ends_at_ms if after is not None else 0
+    if 0 < ends_at_ms <= txn.proposed_at_ms:
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"blacklist entry {entry.name} of {entry.tenant} ended at {ends_at_ms} ms, and it is "
+            f"{txn.proposed_at_ms} ms: give a later end, or none",
+        )
+    txn.schedule(END, keys.pack(entry.tenant, entry.name), ends_at_ms or None)
+
+
+def end_entries(txn: Txn, command: blacklist.EndBlacklistEntries) -> BatchReply:
+    """Delete the entries whose end stands and has come: an update may have moved it since."""
+    for key in still_due(txn, END, command.keys):
+        txn.delete(BLACKLIST_ENTRY.family, key)
+        txn.schedule(END, key, None)
+    return BatchReply(items=len(command.keys))
+
+
+def _check_topics(field: str, topic_filter: str) -> None:
+    check_topic_filter(field, topic_filter)
+    if group_of(topic_filter):
+        raise Invalid(field, "must not be shared: a rule is about topics")
+
+
+def _check_network(field: str, text: str) -> None:
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        reason = f"must be an address or a network, not {text!r}: 10.0.0.0/8 is one"
+        raise Invalid(field, reason) from None
+
+
+def _check_acl_list(request: acl.ListAclRulesRequest) -> None:
+    if request.subject_kind:
+        check_choice("subject_kind", request.subject_kind, acl.AclSubject)
+    if request.subject:
+        check_identity("subject", request.subject)
+
+
+def _check_blacklist_list(request: blacklist.ListBlacklistEntriesRequest) -> None:
+    if request.kind:
+        check_choice("kind", request.kind, blacklist.BlacklistKind)
+    if request.subject:
+        check_identity("subject", request.subject)
+
+
+def _check_rewrite_list(request: rewrite.ListRewriteRulesRequest) -> None:
+    if request.action:
+        check_choice("action", request.action, rewrite.RewriteAction)
+
+
+ACL_RULE: Final = Resource(
+    family="mqtt.acl_rules",
+    group=GROUP,
+    row=acl.AclRule,
+    noun="ACL rule",
+    service=acl.DESCRIPTOR.services_by_name["AclRuleService"],
+    key=("tenant", "name"),
+    shard_by=("tenant",),
+    tenant="tenant",
+    check=check_acl_rule,
+    keep=_check_acl_list,
+    examples=(
+        acl.AclRule(
+            tenant="acme",
+            name="own",
+            subject_kind=acl.ACL_SUBJECT_CLIENT_ID,
+            subject="*",
+            topic="devices/%c/#",
+            action=acl.ACL_ACTION_ALL,
+            permission=acl.ACL_PERMISSION_ALLOW,
+        ),
+        acl.AclRule(
+            tenant="globex",
+            name="others",
+            subject_kind=acl.ACL_SUBJECT_USER,
+            subject="ada",
+            topic="devices/+/commands",
+            ip="10.0.0.0/8",
+            action=acl.ACL_ACTION_PUBLISH,
+            permission=acl.ACL_PERMISSION_DENY,
+        ),
+    ),
+)
+
+BLACKLIST_ENTRY: Final = Resource(
+    family="mqtt.blacklist_entries",
+    group=GROUP,
+    row=blacklist.BlacklistEntry,
+    service=blacklist.DESCRIPTOR.services_by_name["BlacklistService"],
+    key=("tenant", "name"),
+    shard_by=("tenant",),
+    tenant="tenant",
+    check=check_entry,
+    keep=_check_blacklist_list,
+    changed=keep_deadline,
+    verbs={
+        "End": Verb(
+            apply_all=end_entries,
+            message=blacklist.EndBlacklistEntries,
+            examples=(keys.pack("acme", "ada"),),
+        ),
+    },
+    examples=(
+        blacklist.BlacklistEntry(
+            tenant="acme",
+            name="ada",
+            kind=blacklist.BLACKLIST_KIND_CLIENT_ID,
+            subject="ada",
+            ends_at_ms=100_000,
+        ),
+        blacklist.BlacklistEntry(
+            tenant="globex", name="lab", kind=blacklist.BLACKLIST_KIND_CIDR, subject="10.0.0.0/8"
+        ),
+    ),
+)
+BLACKLIST_END: Final = Timer(
+    name=END, group=GROUP, due=lambda due: blacklist.EndBlacklistEntries(keys=due)
+)
+
+REWRITE_RULE: Final = Resource(
+    family="mqtt.rewrite_rules",
+    group=GROUP,
+    row=rewrite.RewriteRule,
+    service=rewrite.DESCRIPTOR.services_by_name["RewriteRuleService"],
+    key=("tenant", "name"),
+    shard_by=("tenant",),
+    tenant="tenant",
+    check=check_rewrite_rule,
+    keep=_check_rewrite_list,
+    examples=(
+        rewrite.RewriteRule(
+            tenant="acme",
+            name="old-sensors",
+            action=rewrite.REWRITE_ACTION_ALL,
+            source_topic="sensors/#",
+            target_topic="devices/$1",
+            expression="^sensors/(.+)$",
+        ),
+        rewrite.RewriteRule(
+            tenant="globex",
+            name="flat",
+            action=rewrite.REWRITE_ACTION_PUBLISH,
+            source_topic="a/+/b",
+            target_topic="ab",
+            expression=".*",
+        ),
+    ),
+)
+
+AUTO_SUBSCRIPTION: Final = Resource(
+    family="mqtt.auto_subscriptions",
+    group=GROUP,
+    row=auto.AutoSubscription,
+    noun="automatic subscription",
+    service=auto.DESCRIPTOR.services_by_name["AutoSubscriptionService"],
+    key=("tenant", "name"),
+    shard_by=("tenant",),
+    tenant="tenant",
+    check=check_auto_subscription,
+    examples=(
+        auto.AutoSubscription(tenant="acme", name="inbox", topic="inbox/%c", qos=1),
+        auto.AutoSubscription(
+            tenant="globex", name="news", topic="news/#", no_local=True, retain_handling=2
+        ),
+    ),
+)

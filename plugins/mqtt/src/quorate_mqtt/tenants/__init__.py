@@ -1,1 +1,0 @@
-"""The tenants as the plugin knows them: copies of core's rows, limits, and their deletion."""
