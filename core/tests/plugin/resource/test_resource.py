@@ -427,7 +427,7 @@ def test_a_list_of_what_cannot_be_is_refused(proto: Callable[[str], Proto]) -> N
         if request.kind == "none":
             raise Invalid("kind", "must be one of x, y")
 
-    things = Things(proto, check_list=check)
+    things = Things(proto, keep=check)
 
     for conditions, field in (({"kind": "none"}, "kind"), ({"page_token": b"x"}, "page_token")):
         with pytest.raises(Exception, match=f"{field}: "):

@@ -48,6 +48,7 @@ _TASK: Final = pb.TaskId(tenant="acme", connector="orders", number=0)
 
 def _listed(request: connectors_pb2.ListConnectorsRequest) -> Any:
     """Keep the connectors of a type, if a list asks for one."""
+    validation.check_listed_connectors(request)
     return (lambda row: row.definition.type == request.type) if request.type else None
 
 
@@ -63,7 +64,6 @@ CONNECTOR: Final = Resource(
     missing="CONNECTOR_NOT_FOUND",
     counted=True,
     deletions=validation.AT_A_TIME,
-    check_list=validation.check_listed_connectors,
     keep=_listed,
     cli=False,
     verbs={
@@ -149,7 +149,7 @@ TASK: Final = Resource(
     servicer=TaskReads,
     key=("id.tenant", "id.connector", "id.number"),
     shard_key=families.SHARD_KEY,
-    check_list=validation.check_listed_tasks,
+    keep=validation.check_listed_tasks,
     cli=False,
     verbs={
         "StoreCursor": Verb(

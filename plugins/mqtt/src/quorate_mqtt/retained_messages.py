@@ -68,14 +68,10 @@ def check_put(message: pb.PutRetainedMessageRequest, path: str) -> None:
         raise Invalid(f"{path}expiry_ms", "must be at least 1")
 
 
-def check_list(request: pb.ListRetainedMessagesRequest) -> None:
-    """Refuse to look for the topics of what is no filter."""
+def keep(request: pb.ListRetainedMessagesRequest) -> Callable[[pb.RetainedMessage], bool] | None:
+    """Return what tells whether a message is wanted; refuse what no row can be."""
     if request.topic_filter:
         check_topic_filter("topic_filter", request.topic_filter)
-
-
-def keep(request: pb.ListRetainedMessagesRequest) -> Callable[[pb.RetainedMessage], bool] | None:
-    """Return what tells whether a message is wanted."""
     if not request.topic_filter:
         return None
     return lambda message: matches(request.topic_filter, message.topic)
@@ -96,7 +92,6 @@ RETAINED_MESSAGE: Final[Resource[pb.RetainedMessage]] = Resource(
     # There are too many for the shard of their tenant.
     shard_by=("tenant", "topic"),
     tenant="tenant",
-    check_list=check_list,
     keep=keep,
     verbs={
         "Put": Verb(

@@ -164,7 +164,7 @@ ACL_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_acl_rule,
-    check_list=check_acl_list,
+    keep=check_acl_list,
     examples=(
         acl.AclRule(
             tenant="acme",
@@ -197,7 +197,7 @@ BLACKLIST_ENTRY: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_entry,
-    check_list=check_blacklist_list,
+    keep=check_blacklist_list,
     changed=keep_deadline,
     verbs={
         "End": Verb(
@@ -232,7 +232,7 @@ REWRITE_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_rewrite_rule,
-    check_list=check_rewrite_list,
+    keep=check_rewrite_list,
     examples=(
         rewrite.RewriteRule(
             tenant="acme",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from google.protobuf.message import Message
 from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
 from quorate.plugin.resource import TENANTS
 
@@ -38,14 +39,14 @@ SUBSCRIPTION_GROUP: Final = Resource(
     # They go together with the offsets.
     cascade=False,
     check_key={"tenant": check_name, "group": check_name},
-    check_list=validation.check_listed,
+    keep=validation.check_listed,
     cli=False,
     verbs={
         "Change": Verb(
             apply=subscriptions.put,
             repeats=True,
             message=groups_pb2.PutGroupsRequest,
-            validate=lambda command: validation.check_count("groups", command.groups),
+            validate=validation.count_of("groups"),
             public=True,
             examples=(
                 pb.SubscriptionGroupChange(
@@ -62,7 +63,7 @@ SUBSCRIPTION_GROUP: Final = Resource(
             apply=subscriptions.delete,
             repeats=True,
             message=groups_pb2.DeleteGroupsRequest,
-            validate=lambda command: validation.check_count("deletions", command.deletions),
+            validate=validation.count_of("deletions"),
             public=True,
             examples=(pb.SubscriptionGroupDeletion(**_AUDIT, offsets=True),),
         ),
@@ -84,6 +85,18 @@ def _items(message: Any, field: str, key: Any = None) -> Items[Any, Any]:
     )
 
 
+def _batch(message: Any, field: str, validate: Any, *examples: Message) -> Command[Any]:
+    """Return the command of a request with items that each name a group."""
+    return Command(
+        message=message,
+        group=GROUP,
+        items=_items(message, field),
+        validate=validate,
+        public=True,
+        examples=examples,
+    )
+
+
 def _at(
     partition: int, offset: int, expected_offset: int | None = None, metadata: str = ""
 ) -> pb.OffsetCommit:
@@ -99,78 +112,60 @@ def _at(
 _COMMIT: Final = service_pb2.CommitOffsetsRequest
 _FENCE: Final = service_pb2.FenceGroupsRequest
 _DELETE: Final = service_pb2.DeleteOffsetsRequest
+_LIST: Final = pb.OffsetList(offsets=[pb.PartitionOffset(topic="orders", partition=9, offset=1)])
 
 COMMANDS: Final[Sequence[Command[Any]]] = (
-    Command(
-        message=_COMMIT,
-        group=GROUP,
-        items=_items(_COMMIT, "groups"),
-        validate=validation.check_commits,
-        public=True,
-        examples=(
-            _COMMIT(
-                groups=[
-                    pb.GroupCommit(**_BILLING, commits=[_at(0, 100), _at(1, 7, -1, "node-1")]),
-                    pb.GroupCommit(**_AUDIT, commits=[_at(9, 3)]),
-                ]
-            ),
-            _COMMIT(
-                groups=[
-                    pb.GroupCommit(
-                        **_BILLING,
-                        commits=[_at(0, 99), _at(1, 8, 7)],
-                        mode=pb.COMMIT_MODE_MONOTONIC,
-                        generation=4,
-                    )
-                ]
-            ),
+    _batch(
+        _COMMIT,
+        "groups",
+        validation.check_commits,
+        _COMMIT(
+            groups=[
+                pb.GroupCommit(**_BILLING, commits=[_at(0, 100), _at(1, 7, -1, "node-1")]),
+                pb.GroupCommit(**_AUDIT, commits=[_at(9, 3)]),
+            ]
+        ),
+        _COMMIT(
+            groups=[
+                pb.GroupCommit(
+                    **_BILLING,
+                    commits=[_at(0, 99), _at(1, 8, 7)],
+                    mode=pb.COMMIT_MODE_MONOTONIC,
+                    generation=4,
+                )
+            ]
         ),
     ),
-    Command(
-        message=_FENCE,
-        group=GROUP,
-        items=_items(_FENCE, "fences"),
-        validate=lambda command: validation.check_count("fences", command.fences),
-        public=True,
-        examples=(_FENCE(fences=[pb.GroupFence(**_BILLING, generation=3)]),),
+    _batch(
+        _FENCE,
+        "fences",
+        validation.count_of("fences"),
+        _FENCE(fences=[pb.GroupFence(**_BILLING, generation=3)]),
     ),
-    Command(
-        message=pb.SetOffsets,
-        group=GROUP,
-        items=_items(pb.SetOffsets, "resets"),
-        validate=validation.check_resets,
-        public=True,
-        examples=(
-            pb.SetOffsets(
-                resets=[
-                    pb.OffsetReset(
-                        **_BILLING,
-                        to_offset=pb.ResetToOffset(offset=50, topic="orders"),
-                        generation=5,
-                    ),
-                    pb.OffsetReset(
-                        **_AUDIT,
-                        to_offsets=pb.OffsetList(
-                            offsets=[pb.PartitionOffset(topic="orders", partition=9, offset=1)]
-                        ),
-                    ),
-                ]
-            ),
+    _batch(
+        pb.SetOffsets,
+        "resets",
+        validation.check_resets,
+        pb.SetOffsets(
+            resets=[
+                pb.OffsetReset(
+                    **_BILLING,
+                    to_offset=pb.ResetToOffset(offset=50, topic="orders"),
+                    generation=5,
+                ),
+                pb.OffsetReset(**_AUDIT, to_offsets=_LIST),
+            ]
         ),
     ),
-    Command(
-        message=_DELETE,
-        group=GROUP,
-        items=_items(_DELETE, "deletions"),
-        validate=lambda command: validation.check_count("deletions", command.deletions),
-        public=True,
-        examples=(
-            _DELETE(
-                deletions=[
-                    pb.OffsetDeletion(**_BILLING, topic="orders", partition=1),
-                    pb.OffsetDeletion(**_AUDIT),
-                ]
-            ),
+    _batch(
+        _DELETE,
+        "deletions",
+        validation.count_of("deletions"),
+        _DELETE(
+            deletions=[
+                pb.OffsetDeletion(**_BILLING, topic="orders", partition=1),
+                pb.OffsetDeletion(**_AUDIT),
+            ]
         ),
     ),
     Command(

@@ -3,7 +3,7 @@
 from quorate.plugin.resource.binding import Binding, bind
 from quorate.plugin.resource.declaration import Resource, Verb
 from quorate.plugin.resource.deriving import Derived, derive, holding_of, tenant_deletion
-from quorate.plugin.resource.reading import read_rows
+from quorate.plugin.resource.reading import read_family, read_rows
 from quorate.plugin.resource.rows import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.tenants import (
     TENANTS,
@@ -29,6 +29,7 @@ __all__ = [
     "get_row",
     "holding_of",
     "limit_of",
+    "read_family",
     "read_rows",
     "remove_row",
     "tenant_deletion",

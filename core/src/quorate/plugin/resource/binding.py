@@ -324,18 +324,19 @@ class _Binder:
     def _verb(self, name: str) -> str:
         """Return the verb of a method: its name without `Batch`, the row's name and its plural.
 
-        Of a row's name its last word is enough, as `Group` of `SubscriptionGroup`.
+        Of a row's name its last words are enough, as `Group` of `SubscriptionGroup`.
         """
         name = name.removesuffix(_BATCH)
         if name.endswith("s") and name[:-1] in self._methods:
             name = name[:-1]
         if name in self._resource.verbs:
             return name
-        last = spaced(self._row.name).split()[-1].capitalize()
-        for noun in (plural(self._row.name), self._row.name, plural(last), last):
-            if name.endswith(noun) and name != noun:
-                name = name.removesuffix(noun)
-                break
+        words = [each.capitalize() for each in spaced(self._row.name).split()]
+        for noun in ("".join(words[first:]) for first in range(len(words))):
+            for each in (plural(noun), noun):
+                if name.endswith(each) and name != each:
+                    name = name.removesuffix(each)
+                    return _ALIASES.get(name, name)
         return _ALIASES.get(name, name)
 
     def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:

@@ -99,8 +99,6 @@ class Resource(Generic[R]):
     check: Callable[[Any, str], None] | None = None
     #: What parts of the key must be; text that is not named here must be a name.
     check_key: Mapping[str, CheckField] = field(default_factory=dict)
-    #: Refuses a list whose conditions no row can meet, whatever is stored.
-    check_list: Callable[[Any], None] | None = None
     #: The reason with which a row that is not there is refused.
     missing: str = "NOT_FOUND"
     #: Fields that callers do not set; `created_at_ms` and `updated_at_ms` are among them anyhow.

@@ -24,7 +24,7 @@ from quorate.plugin.checking import (
 from quorate.plugin.declarations import Items, Query
 from quorate.plugin.node import Consistency, NodeApi
 from quorate.plugin.outcomes import Invalid, Rejected
-from quorate.plugin.resource.binding import TOKEN, Binding, Read, bind, inner_field
+from quorate.plugin.resource.binding import TOKEN, Binding, Read, inner_field
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.handlers import shown
 from quorate.plugin.resource.messages import query_of
@@ -194,8 +194,6 @@ class Reads:
         """Return a page of rows in its wire form."""
         size = getattr(request, "page_size", 0)
         check_page_size("page_size", size)
-        if self.binding.resource.check_list is not None:
-            self.binding.resource.check_list(request)
         start, end, shard_key = self.range_of(request)
         token = request.page_token
         if token:
@@ -326,8 +324,16 @@ async def read_rows(
     node: NodeApi, resource: Resource[R], wanted: Sequence[bytes]
 ) -> list[R | None]:
     """Return the rows of keys in their order; None where there is no row."""
-    found = await Reads(bind(resource)).rows(node, wanted)
-    return [None if row is None else resource.row.FromString(row.value) for row in found]
+    return await read_family(node, resource.family, resource.row, wanted)
+
+
+async def read_family(
+    node: NodeApi, family: str, row: type[R], wanted: Sequence[bytes]
+) -> list[R | None]:
+    """Return the rows of keys of a resource's family, for what its resource itself names."""
+    query = query_of(row.DESCRIPTOR.file.package, "Read", family, ReadRows)
+    found = await node.read(query(keys=wanted), StoredRow)
+    return [row.FromString(each.value) if each.key else None for each in found.rows]
 
 
 def check_key_of(binding: Binding, item: Any, path: str) -> None:

@@ -12,11 +12,11 @@ from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import Invalid, NodeApi, Rejected, Sifted
 from quorate.plugin.batches import join_parts
 from quorate.plugin.checking import check_count
-from quorate.plugin.resource import read_rows
+from quorate.plugin.resource import read_family
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector import validation
-from quorate_connector.families import connector_key
+from quorate_connector.families import CONNECTORS, connector_key
 from quorate_connector.types.checking import checked, offered, progress_of
 from quorate_connector.v1 import connectors_pb2 as pb
 from quorate_connector.v1.queries_pb2 import ListVersionsQuery
@@ -112,14 +112,13 @@ class Definitions:
         )
 
     async def _find(self, *named: pb.UpdateConnectorRequest) -> Sequence[pb.Connector | None]:
-        # The resource names this class.
-        from quorate_connector.resources import CONNECTOR
-
         keys = [connector_key(each.tenant, each.name) for each in named]
         # A few at a time: each may have a configuration of 64 KiB.
         few = validation.AT_A_TIME
         parts = (keys[first : first + few] for first in range(0, len(keys), few))
-        found = await gather(*(read_rows(self._node, CONNECTOR, part) for part in parts))
+        found = await gather(
+            *(read_family(self._node, CONNECTORS, pb.Connector, part) for part in parts)
+        )
         return [connector for part in found for connector in part]
 
     async def _versions(

@@ -37,16 +37,12 @@ class ConnectionCounts:
         )
 
 
-def check_list(request: pb.ListSessionsRequest) -> None:
-    """Refuse to look for a broker or a state that no session can have."""
+def keep(request: pb.ListSessionsRequest) -> Callable[[pb.Session], bool] | None:
+    """Return what tells whether a session is in the wanted state; refuse what no row can be."""
     if request.broker:
         check_identity("broker", request.broker)
     if request.state not in pb.ConnectionState.values():
         raise Invalid("state", f"{request.state} is none that is known")
-
-
-def keep(request: pb.ListSessionsRequest) -> Callable[[pb.Session], bool] | None:
-    """Return what tells whether a session is in the wanted state."""
     if request.state == pb.CONNECTION_STATE_UNSPECIFIED:
         return None
     connected = request.state == pb.CONNECTION_STATE_CONNECTED
@@ -85,7 +81,6 @@ SESSION: Final[Resource[pb.Session]] = Resource(
     check_key={"client_id": check_identity},
     shard_by=("tenant", "client_id"),
     tenant="tenant",
-    check_list=check_list,
     keep=keep,
     verbs={
         "Connect": Verb(

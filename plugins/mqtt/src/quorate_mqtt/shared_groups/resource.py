@@ -148,7 +148,7 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
     check_key={"name": check_share_name},
     shard_by=("tenant",),
     tenant="tenant",
-    check_list=partial(_check_broker, "leader"),
+    keep=partial(_check_broker, "leader"),
     verbs={
         "Create": Verb(
             apply_all=with_roster("groups", create_group),
@@ -187,7 +187,7 @@ SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
         "filter": _check_filter,
     },
     shard_by=("tenant",),
-    check_list=partial(_check_broker, "broker"),
+    keep=partial(_check_broker, "broker"),
     verbs={
         "Join": Verb(
             apply_all=with_roster("members", join_group),

@@ -113,16 +113,12 @@ async def name_finalizers(node: NodeApi, _: object, command: pb.DeleteTopics) ->
     return named
 
 
-def check_list(request: pb.ListTopicsRequest) -> None:
-    """Refuse to look for what no topic can be."""
+def keep(request: pb.ListTopicsRequest) -> Callable[[pb.Topic], bool] | None:
+    """Return what tells whether a topic is wanted; refuse what no row can be."""
     if request.topic_filter:
         check_topic_filter("topic_filter", request.topic_filter)
     if request.source:
         check_choice("source", request.source, pb.TopicSource)
-
-
-def keep(request: pb.ListTopicsRequest) -> Callable[[pb.Topic], bool] | None:
-    """Return what tells whether a topic is wanted."""
     if not request.topic_filter and not request.HasField("deleting"):
         return None
     return lambda topic: (
@@ -174,7 +170,6 @@ TOPIC: Final[Resource[pb.Topic]] = Resource(
     internal=("id", "deleting_at_ms", "finalizers"),
     check=check_topic,
     changed=complete,
-    check_list=check_list,
     keep=keep,
     verbs={
         "Update": Verb(

@@ -88,7 +88,7 @@ WILL_DELIVERY: Final[Resource[pb.WillDelivery]] = Resource(
     shard_by=("tenant", "client_id"),
     tenant="tenant",
     cascade=lambda _, found: pb.EraseWillDeliveries(keys=found),
-    check_list=_check_list,
+    keep=_check_list,
     verbs={
         "Acknowledge": Verb(
             apply=acknowledge_will,

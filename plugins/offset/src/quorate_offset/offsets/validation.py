@@ -3,8 +3,8 @@
 What is wrong with one item of a batch is found by the handler, so that the others go through.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from quorate.plugin import Invalid
 from quorate.plugin.checking import check_longest, check_page_size
@@ -130,6 +130,11 @@ def check_states(request: requests.ListGroupStatesRequest) -> None:
 def check_listed(request: requests.ListGroupStatesRequest | groups_pb2.ListGroupsRequest) -> None:
     """Refuse a prefix of what no group can be called."""
     check_longest("prefix", request.prefix, LONGEST_NAME)
+
+
+def count_of(field: str) -> Callable[[Any], None]:
+    """Return what refuses a batch of too many groups, whose items are in this field."""
+    return lambda command: check_count(field, getattr(command, field))
 
 
 def check_count(field: str, items: Sequence[object]) -> None:
