@@ -35,6 +35,7 @@ from quorate.v1.command_pb2 import (
 )
 from quorate.v1.coordinator_pb2 import AssignCoordinators, ReleaseCoordinators
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, PutPair
+from quorate.v1.schema_pb2 import DeleteSchemas, UnbindSchemas
 from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants
 
 if TYPE_CHECKING:
@@ -296,7 +297,15 @@ def readable(kind: type[Any], contents: Sequence[bytes]) -> list[Any]:
 
 #: What core's services make of a request, or what is proposed beside it.
 COMPOSED: Final = {
-    *(each.DESCRIPTOR.full_name for each in (PutPair, AssignCoordinators, ReleaseCoordinators)),
+    each.DESCRIPTOR.full_name
+    for each in (
+        PutPair,
+        AssignCoordinators,
+        ReleaseCoordinators,
+        # With a tenant its schemas go, and their bindings.
+        DeleteSchemas,
+        UnbindSchemas,
+    )
 }
 
 
