@@ -26,7 +26,7 @@ from quorate.testing.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "client.md"
-HOW_TO = ROOT / "docs" / "how-to" / "write-without-doubt.md"
+HOW_TO = ROOT / "docs" / "how-to" / "exactly-once-writes.md"
 SCRIPT = ROOT / "examples" / "ten_lines.py"
 TEXT = PAGE.read_text(encoding="utf-8")
 
