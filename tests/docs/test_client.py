@@ -20,7 +20,7 @@ from quorate.client.brokers import Brokers
 from quorate.client.coordinators import Coordinators
 from quorate.client.endpoints import DEFAULT, VARIABLE
 from quorate.client.kv import Kv
-from quorate.client.lanes import CALLS, MOST_BYTES, MOST_COMMANDS
+from quorate.client.node_queues import CALLS, MOST_BYTES, MOST_COMMANDS
 from quorate.client.sessions import TTL_MS, WINDOW
 from quorate.testing.cluster import Cluster
 

@@ -18,8 +18,8 @@ from quorate.client.endpoints import endpoints_of
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.kv import Kv
-from quorate.client.lanes import Lanes
 from quorate.client.named_sessions import NamedSessions
+from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
 from quorate.client.resources import Resources
 from quorate.client.schemas import Schemas
@@ -60,11 +60,11 @@ class AsyncClient:
         self._topology: Final = Topology(endpoints_of(endpoints), self._connections)
         self._calls: Final = Calls(self._topology, self._connections)
         self._sessions: Final = Sessions(self._calls) if exactly_once else None
-        self._lanes: Final = Lanes(self._connections)
+        self._queues: Final = NodeQueues(self._connections)
         self._commands: Final = Commands(
             installed_commands() if vocabulary is None else vocabulary,
             self._topology,
-            self._lanes,
+            self._queues,
             self._sessions,
         )
         self._watching: Final = Watching(self._topology, self._connections)
@@ -230,7 +230,7 @@ class AsyncClient:
         self._closed = True
         if self._sessions is not None:
             await self._sessions.close()
-        await self._lanes.close()
+        await self._queues.close()
         await self._topology.close()
         await self._connections.close()
 

@@ -12,7 +12,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.watches import Watch
-from quorate.node.metrics import PluginMetrics
+from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
     Answers,
     CacheView,

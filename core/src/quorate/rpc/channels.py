@@ -43,11 +43,11 @@ _SETTLED: Final = frozenset(
 )
 
 
-class NoWayError(Exception):
+class UnreachableError(Exception):
     """A node cannot be reached: nothing was sent."""
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """A connection that stands, and what this node says of itself on it."""
 
     channel: grpc.aio.Channel
@@ -71,8 +71,8 @@ class NodeChannels:
         self._known: Final[dict[str, _Known]] = {}
         self._closing: Final[set[asyncio.Task[None]]] = set()
 
-    async def way(self, node: str, timeout_s: float) -> Way:
-        """Return a connection to a node once it stands; raises `NoWayError`."""
+    async def route(self, node: str, timeout_s: float) -> Route:
+        """Return a connection to a node once it stands; raises `UnreachableError`."""
         known = self._known_as(node)
         try:
             async with asyncio.timeout(min(timeout_s, self._connect_s)):
@@ -80,9 +80,9 @@ class NodeChannels:
         except TimeoutError:
             stands = False
         if not stands:
-            raise NoWayError(f"{node} does not answer at {self._network.address(node)}")
+            raise UnreachableError(f"{node} does not answer at {self._network.address(node)}")
         shown = encode_handshake(self._network.handshake(node))
-        return Way(known.channel, known.stub, ((PEER_KEY, shown),))
+        return Route(known.channel, known.stub, ((PEER_KEY, shown),))
 
     async def close(self) -> None:
         """End every connection."""
@@ -101,7 +101,7 @@ class NodeChannels:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
         if address is None:
-            raise NoWayError(f"no address of {node} is known")
+            raise UnreachableError(f"no address of {node} is known")
         channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         made = self._known[node] = _Known(address, channel, Stub(channel, SERVICE))
         return made

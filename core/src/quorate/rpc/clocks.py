@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import grpc.aio
 
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import node_pb2
 
 _EVERY_S: Final = 5.0
@@ -66,12 +66,12 @@ class NodeClocks:
 
     async def _ask(self, node: str) -> None:
         try:
-            way = await self._channels.way(node, _ANSWER_S)
+            route = await self._channels.route(node, _ANSWER_S)
             asked_at = self._loop.time()
-            answer = await way.stub.Clock(
-                node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=way.metadata
+            answer = await route.stub.Clock(
+                node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=route.metadata
             )
-        except (NoWayError, grpc.aio.AioRpcError):
+        except (UnreachableError, grpc.aio.AioRpcError):
             return
         # It was read about halfway between asking and hearing.
         self._heard[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)

@@ -15,7 +15,7 @@ from quorate.groups.watching.feeds import Lost, Page, Seen, Selection, Start, em
 from quorate.groups.watching.fresh import Mark
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import node_pb2, watch_pb2
 
 _log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class NodeFeeds:
                 try:
                     left_s = max(0.0, deadline - self._loop.time())
                     return await self._mark_on(node, shard, left_s)
-                except NoWayError as error:
+                except UnreachableError as error:
                     reason = str(error)
                 except grpc.aio.AioRpcError as error:
                     # That the time is over says less than what came before it.
@@ -90,9 +90,9 @@ class NodeFeeds:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _mark_on(self, node: str, shard: ShardId, timeout_s: float) -> Mark:
-        way = await self._channels.way(node, timeout_s)
+        route = await self._channels.route(node, timeout_s)
         asked = node_pb2.MarkRequest(shard=str(shard), timeout_ms=round(timeout_s * 1_000))
-        answer = await way.stub.Mark(asked, timeout=timeout_s, metadata=way.metadata)
+        answer = await route.stub.Mark(asked, timeout=timeout_s, metadata=route.metadata)
         return Mark(answer.revision, answer.generation)
 
 
@@ -177,7 +177,7 @@ class RemoteFeed:
                 told = f"{node} ended it"
                 try:
                     await self._read(node)
-                except NoWayError as error:
+                except UnreachableError as error:
                     told = str(error)
                 except grpc.aio.AioRpcError as error:
                     told = f"{node} ended it: {error.details()}"
@@ -199,8 +199,8 @@ class RemoteFeed:
 
     async def _read(self, node: str) -> None:
         """Read on from a node until it ends."""
-        way = await self._channels.way(node, _CONNECT_S)
-        call = way.stub.Feed(metadata=way.metadata)
+        route = await self._channels.route(node, _CONNECT_S)
+        call = route.stub.Feed(metadata=route.metadata)
         try:
             await call.write(node_pb2.FeedRequest(start=self._beginning()))
             while (response := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]

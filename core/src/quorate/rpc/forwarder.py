@@ -26,7 +26,7 @@ from quorate.groups.routing.forwarding import (
 from quorate.groups.routing.proposing import Result
 from quorate.groups.shard.admission import Admission
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_stream import ForwardStream
 from quorate.rpc.parts import GRACE_S, ROOM_BYTES, ROOM_COMMANDS, Part
 from quorate.rpc.status import DETAILS_KEY, error_of
@@ -95,12 +95,12 @@ class NodeForwarder:
         rows: list[bytes] = []
         as_of: AsOf | None = None
         try:
-            way = await self._channels.way(node, request.timeout_s)
+            route = await self._channels.route(node, request.timeout_s)
             timeout_s = request.timeout_s + GRACE_S
-            async for part in way.stub.Query(asked, timeout=timeout_s, metadata=way.metadata):
+            async for part in route.stub.Query(asked, timeout=timeout_s, metadata=route.metadata):
                 as_of = AsOf(part.revision, part.age_ms)
                 rows += part.rows
-        except NoWayError as error:
+        except UnreachableError as error:
             raise UnreadableError(str(error)) from None
         except grpc.aio.AioRpcError as error:
             _raise_unread(node, request.shard, error)

@@ -29,7 +29,7 @@ def list_brokers(reader: Reader, query: pb.ListBrokers) -> Iterator[pb.Broker]:
     wanted = min(query.limit or LONGEST_LIST, LONGEST_LIST)
     start, end = keys.prefix()
     if query.after_name:
-        start = keys.behind(broker_key(query.after_name))
+        start = keys.successor(broker_key(query.after_name))
     brokers = (pb.Broker.FromString(row.value) for row in read_range(reader, BROKERS, start, end))
     yield from islice((broker for broker in brokers if _fits(broker, query)), wanted)
 

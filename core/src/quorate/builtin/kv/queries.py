@@ -79,7 +79,7 @@ def listed_key(listed: bytes) -> bytes:
 def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
     start, end = max(query.start, query.prefix), query.end or LAST
     if query.after:
-        start = max(start, keys.behind(query.after))
+        start = max(start, keys.successor(query.after))
     # Nothing but longer keys of the same bytes is larger than a prefix of 0xff alone.
     if query.prefix.rstrip(b"\xff"):
         end = min(end, keys.after(query.prefix))

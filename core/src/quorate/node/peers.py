@@ -24,7 +24,7 @@ from quorate.rpc.membership import NodeMembership
 from quorate.rpc.server import RpcServer
 
 
-class Neighbours:
+class Peers:
     """Finds the cluster, and carries what replicas, snapshots and nodes say to each other."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Neighbours:
         )
         self.channels: Final = NodeChannels(self.network)
         #: The ports of the shards; that of peers is for one history.
-        self.peers: Final = partial(NetworkPeers, self.network)
+        self.network_peers: Final = partial(NetworkPeers, self.network)
         self.membership: Final = NodeMembership(self.channels, loop)
         self.clocks: Final = NodeClocks(self.channels, lambda: sorted(self.network.addresses), loop)
         self._transfers: Final = NetworkSnapshots(self.network, limits)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from quorate.groups.shard.shard import Shard
-from quorate.node.figures import shards, storage, work
+from quorate.node.metrics import shards, storage, work
 from quorate.observe.figures import Figures
 
 

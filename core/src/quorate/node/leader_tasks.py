@@ -16,7 +16,7 @@ from quorate.plugin import NodeApi, ShardRef
 from quorate.plugin.catalog import Catalog
 
 
-class Duties:
+class LeaderTasks:
     """Begins them together, and ends them in the opposite order."""
 
     def __init__(
