@@ -57,7 +57,7 @@ FIGURES: Final[Sequence[Figure[Work]]] = (
     Figure(
         name="quorate_shard_stopped",
         kind="gauge",
-        help="1 when the replica has stopped or cannot be opened, and quorate status tells why.",
+        help="1 when the replica has stopped or cannot be opened, and quorate status says why.",
         labels=("shard",),
         read=lambda work: [((shard,), stopped) for shard, stopped in work.stopped.items()],
     ),
