@@ -100,7 +100,7 @@ def _on_every_node(
         raise Failure(
             ExitCode.UNAVAILABLE,
             [
-                problem(f"{node} was not told: {error}", "call it again when that node runs")
+                problem(f"{node} was not reached: {error}", "run this again when that node is up")
                 for node, error in missed.items()
             ],
         )

@@ -40,7 +40,7 @@ def get(ctx: click.Context, role: str, key: str, cluster_name: str, labels: Sequ
 
 @command.command("list")
 @click.argument("role", default="")
-@click.option("--broker", default="", help="Only what this broker coordinates.")
+@click.option("--broker", default="", help="Only keys that this broker coordinates.")
 @click.pass_context
 def list_coordinators(ctx: click.Context, role: str, broker: str) -> None:
     """List the keys that have a coordinator, of ROLE or of all roles."""

@@ -34,15 +34,17 @@ _PAGE: Final = 1_000
 _LONGEST_S: Final = 100 * 365 * 86_400
 
 _hex = click.option(
-    "--hex", "in_hex", is_flag=True, help="Keys and values are given and shown in hex digits."
+    "--hex", "in_hex", is_flag=True, help="Read and print keys and values as hex digits."
 )
 _stale = click.option(
-    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
+    "--stale",
+    is_flag=True,
+    help="Read from any replica, possibly old data, even without a majority.",
 )
 _file = click.option(
     "--file",
     type=click.File("rb"),
-    help="Take the value from a file as it is; - is standard input.",
+    help="Read the value from a file; - is standard input.",
 )
 _ttl = click.option(
     "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
@@ -196,15 +198,15 @@ def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> N
 
 @command.command("list")
 @click.argument("prefix", default="")
-@click.option("--after", help="Begin behind this key.")
+@click.option("--after", help="Start after this key.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
     default=_PAGE,
     show_default=True,
-    help="Show at most so many pairs.",
+    help="Maximum number of pairs.",
 )
-@click.option("--keys-only", is_flag=True, help="Leave the values out.")
+@click.option("--keys-only", is_flag=True, help="Print keys only.")
 @_stale
 @_hex
 @click.pass_context
@@ -223,7 +225,7 @@ def list_pairs(
     start = b"" if after is None else _read(after, "--after", in_hex) + b"\0"
 
     async def listed(client: AsyncClient) -> tuple[list[KeyValue], bool]:
-        """Read page by page; also tell whether there is more than was asked for."""
+        """Read page by page; also return whether there is more than was asked for."""
         pages = client.kv.scan(
             wanted, start=start, keys_only=keys_only, page_size=min(_PAGE, limit), stale=stale
         )
@@ -240,7 +242,7 @@ def list_pairs(
     if more:
         last = pairs[-1].key
         told = last.hex() if in_hex else last.decode(errors="replace")
-        terminal.warn(f"there are more than {limit}; go on with --after {told}")
+        terminal.warn(f"there are more than {limit}; continue with --after {told}")
 
 
 def _ask(ctx: click.Context, method: str, request: Message, response: type[M]) -> M:

@@ -57,7 +57,7 @@ def add(ctx: click.Context, name: str, address: str) -> None:
     ask(ctx, lambda client: _add(client, terminal, name, address))
 
 
-FORCE = click.option("--force", is_flag=True, help="Remove it also when fewer than two nodes stay.")
+FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than two nodes remain.")
 
 
 @command.command("remove")

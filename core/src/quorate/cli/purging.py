@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def purge_plugin(ctx: click.Context, name: str, *, asks: bool) -> None:
-    """Show what a plugin has, delete it, and tell how much that was."""
+    """Show the rows of a plugin, delete them, and report their number."""
     terminal = terminal_of(ctx)
 
     async def rows_of(client: AsyncClient, *, count_only: bool) -> Counter[tuple[str, str]]:

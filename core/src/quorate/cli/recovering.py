@@ -29,9 +29,11 @@ _LOOK_S: Final = 0.2
 
 @click.command("recover")
 @click.argument("shard")
-@click.option("--from", "node", metavar="NODE", help="Begin with what NODE holds of the shard.")
-@click.option("--drop", is_flag=True, help="Begin without rows: what every node holds is given up.")
-@click.option("--confirm", metavar="SHARD", help="The shard again: what is lost is accepted.")
+@click.option("--from", "node", metavar="NODE", help="Recover the shard from NODE's replica.")
+@click.option(
+    "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
+)
+@click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
 @click.pass_context
 def recover(
     ctx: click.Context, shard: str, node: str | None, drop: bool, confirm: str | None
@@ -45,8 +47,8 @@ def recover(
     if (node is None) is not drop:
         raise failure(
             ExitCode.USAGE,
-            "it is not said what the shard is to begin with",
-            "name a node with --from NODE, or give up the data of the shard with --drop",
+            "no source for the shard is given",
+            "name a node with --from NODE, or discard the shard's data with --drop",
         )
     terminal = terminal_of(ctx)
     if confirm not in (None, shard):
@@ -98,7 +100,7 @@ def _source(replicas: Sequence[Replica], node: str | None) -> Replica:
 def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: bool) -> str:
     if drop:
         return (
-            f"every row of {shard} is given up, on all nodes; what was ever written to it is lost"
+            f"every row of {shard} is discarded on all nodes; everything ever written to it is lost"
         )
     ahead = [
         f"{each.node} goes up to {each.applied}"
@@ -109,12 +111,12 @@ def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: boo
     told = [
         f"{shard} begins anew with what {source.node} holds, up to index"
         f" {source.applied or 'unknown'}",
-        "whatever was written after that is lost, also what was acknowledged",
+        "everything written after that is lost, acknowledged or not",
     ]
     if ahead:
         told.append(f"other replicas have more: {', '.join(ahead)}")
     if unknown:
-        told.append(f"not known is how much {', '.join(unknown)} has")
+        told.append(f"unknown: how much {', '.join(unknown)} has")
     return "; ".join(told)
 
 
@@ -145,7 +147,7 @@ async def _recover(client: AsyncClient, terminal: Terminal, request: RecoverShar
             " cannot be read, recover from another node",
         )
     terminal.tell(
-        f"{request.shard} is back, led by {leader}; `quorate status` tells when the others have"
+        f"{request.shard} is back, led by {leader}; `quorate status` shows when the others have"
         " caught up",
         {"shard": request.shard, "leader": leader, "epoch": answer.epoch},
     )

@@ -25,7 +25,7 @@ _EVERY_S: Final = 1.0
 
 
 @click.command("status")
-@click.option("--watch", is_flag=True, help="Show it anew every second, with rates, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Refresh every second, with rates, until Ctrl-C.")
 @click.pass_context
 def command(ctx: click.Context, watch: bool) -> None:
     """Show the nodes of the cluster, its shards with leaders and lag, controllers and alarms.

@@ -181,9 +181,9 @@ class AsyncClient:
         """Yield the current rows of families of one group, and then every change of them.
 
         It goes on by itself when connections or nodes are lost. What was missed all the same is
-        told by a change of kind `RESYNC`, behind which the rows are given again. With a `token` it
-        goes on behind an earlier change; with `changes_only` the current rows are left out; with
-        `marks` it also tells when all rows were given, and when only the token has moved.
+        reported as a change of kind `RESYNC`, and the rows are given again. With a `token` it
+        continues after an earlier change; with `changes_only` the current rows are left out; with
+        `marks` it also reports when all rows were given, and when only the token has moved.
         """
         names = [family] if isinstance(family, str) else list(family)
         start = prefix.encode() if isinstance(prefix, str) else prefix

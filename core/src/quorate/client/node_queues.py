@@ -1,4 +1,4 @@
-"""Commands on their way to nodes: what is under way at the same time shares a call."""
+"""Queues of commands, one per node: concurrent commands share a call."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from quorate.client.failures import AttemptError
 from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
 from quorate.v1.entry_pb2 import Stamp
 
-#: The most that one call carries; a larger command goes alone.
+#: Limits of one call; a larger command goes alone.
 MOST_COMMANDS: Final = 1_000
 MOST_BYTES: Final = 1 << 20
-#: So many calls of a queue are under way; what comes meanwhile waits for one of them to end.
+#: Maximum number of calls in flight per queue; later commands wait for one to end.
 CALLS: Final = 3
 #: What waits is divided over the calls that may go, unless it is fewer than these.
 FEW_COMMANDS: Final = 100
 
-#: A node is given this share of the time, so that what it says comes in time.
+#: Share of the remaining time given to the node, so that its answer arrives in time.
 _NODE_SHARE: Final = 0.9
 _LATEST_MARGIN_S: Final = 0.25
 #: What a command has beside its payload, about.
 _HEAD_BYTES: Final = 64
 
 _METHOD: Final = "/quorate.v1.CommandService/Execute"
-#: Of several commands, so that no reply is too large beside the others.
+#: Of several commands, so that no large reply delays the others.
 _SPLIT: Final = "/quorate.v1.CommandService/ExecuteSplit"
 
 
 class PendingCommand:
-    """A command in a queue, and whoever waits for its answer."""
+    """A command in a queue, and the future of its answer."""
 
     __slots__ = ("answer", "deadline", "name", "payload", "stamp")
 
@@ -66,12 +66,12 @@ class Part:
 
     def __init__(self, commands: Sequence[PendingCommand]) -> None:
         self.commands: Final = commands
-        #: It may have reached the node.
+        #: Whether it may have reached the node.
         self.left = False
 
 
 class NodeQueue:
-    """The way of commands to one node.
+    """The queue of commands to one node.
 
     A command leaves at once when fewer than `CALLS` calls are under way, together with all that
     came in the same turn of the loop.
@@ -109,7 +109,7 @@ class NodeQueue:
         return answer
 
     async def close(self) -> None:
-        """Take nothing more, and fail what is under way."""
+        """Refuse further commands, and fail all that wait."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -135,7 +135,7 @@ class NodeQueue:
                 call.add_done_callback(self._ended)
 
     def _next(self) -> list[PendingCommand]:
-        """Take what goes into one call; whoever gave up meanwhile is left out.
+        """Take the commands of one call; those that were given up meanwhile are left out.
 
         Of many that wait the other free calls get as much: a node works on one while the answers
         of another are on their way. In one call all of them would wait for each step.
@@ -217,7 +217,7 @@ class NodeQueue:
         self._timer = self._loop.call_at(deadline, self._expire)
 
     def _expire(self) -> None:
-        """Fail whatever has no time left, sent or not."""
+        """Fail commands whose deadline has passed, sent or not."""
         now = self._loop.time()
         first = float("inf")
         waiting = [sent for sent in self._waiting if not sent.answer.done()]
@@ -276,7 +276,7 @@ def _miscounted(address: str, answers: int, commands: int) -> AttemptError:
 
 
 class NodeQueues:
-    """A queue to each node."""
+    """The queues of all nodes, by address."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections: Final = connections
@@ -284,7 +284,7 @@ class NodeQueues:
         self._closed = False
 
     def to(self, address: str) -> NodeQueue:
-        """Return the queue to an address."""
+        """Return the queue of an address."""
         queue = self._known.get(address)
         if queue is None:
             if self._closed:

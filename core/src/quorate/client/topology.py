@@ -17,9 +17,9 @@ from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
 
 #: What is older is asked for again beside the next call.
 _FRESH_S: Final = 2.0
-#: So long one node may take to tell.
+#: How long one node may take to answer.
 _ANSWER_S: Final = 1.0
-#: A node that did not answer is asked last for so long.
+#: How long a node that did not answer is asked last.
 _AVOID_S: Final = 1.0
 
 _METHOD: Final = "/quorate.v1.AdminService/Topology"
@@ -88,7 +88,7 @@ class Topology:
     # What is known.
 
     async def fresh(self, timeout_s: float) -> TopologyResponse:
-        """Ask, and return what is told; raises `AttemptError` when no node answers in time."""
+        """Ask a node for the topology; raises `AttemptError` when no node answers in time."""
         asking = self._ask()
         try:
             async with asyncio.timeout(timeout_s):
@@ -113,7 +113,7 @@ class Topology:
         self.doubt()
 
     def follow(self, shard: str, leader: str) -> bool:
-        """Take a hint to the leader of a shard; tell whether that is news."""
+        """Take a hint to the leader of a shard; return whether that is news."""
         for place in self._places.values():
             if str(place.shard) == shard and leader in self._addresses:
                 address = self._addresses[leader]
@@ -160,7 +160,7 @@ class Topology:
                 if all(each.leader for each in told.shards):
                     self._learn(told)
                     return told
-                # It may have been left behind; another one may know more.
+                # It may lag; another one may know more.
                 leaderless = leaderless or told
         self._fresh_until = loop.time() + _FRESH_S
         if leaderless is not None:
@@ -177,7 +177,7 @@ class Topology:
         for each in told.shards:
             place = Place(each)
             known = earlier.get(place.shard)
-            # A node that was left behind does not know the leader of a later term.
+            # A node that lags does not know the leader of a later term.
             if known is not None and (
                 known.term > place.term or (known.hinted and known.term == place.term)
             ):
@@ -207,6 +207,6 @@ def _silent(endpoints: Iterable[str]) -> UnavailableError:
 
 
 def _look_at(asking: asyncio.Task[TopologyResponse]) -> None:
-    """Record a failure: whoever waits is told, and nobody need wait."""
+    """Mark the exception as retrieved: waiters get it, if any."""
     if not asking.cancelled():
         asking.exception()

@@ -20,7 +20,7 @@ class Addresses:
     """The addresses of all nodes, this one's too.
 
     What an operator gave when a node was added counts first, then what this node's own file says,
-    then what each node reports of itself, then what was heard of others before metadata/0 came.
+    then what each node reports of itself, then what others reported before metadata/0 came.
     """
 
     def __init__(self, own: Mapping[str, str]) -> None:

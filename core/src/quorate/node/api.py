@@ -37,7 +37,7 @@ T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
 
-#: Opens a watch of a family under a prefix, behind a token or from its rows on.
+#: Opens a watch of a family under a prefix, after a token or from its rows on.
 OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 
 

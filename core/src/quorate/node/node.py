@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 #: How long the parts of an orderly end may take.
 HAND_OVER_S: Final = 5.0
 FINISH_S: Final = 10.0
-#: A call that was on its way when its client heard of the end has come by then, and is refused.
+#: A call in flight when its client learned of the end has arrived by then, and is refused.
 SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
@@ -55,7 +55,7 @@ class Node:
     """Hosts the shards of a node and serves the plugins of a catalog.
 
     It begins with `start`, is good for all of its shards after `ready`, and ends with `stop`,
-    whatever became of it before.
+    whatever happened to it before.
     """
 
     def __init__(self, settings: Settings, catalog: Catalog) -> None:
@@ -233,7 +233,7 @@ class Node:
         if not await self._serving.gate.emptied(FINISH_S):
             inside = +self._serving.gate.inside
             left = ", ".join(f"{count} of {method}" for method, count in inside.items())
-            _log.warning("calls that did not end in %g s are broken off: %s", FINISH_S, left)
+            _log.warning("cancelling calls still running after %g s: %s", FINISH_S, left)
         await self._serving.gate.silent(SILENT_S, within_s=FAREWELL_S)
         await self._lifespans.aclose()
         await self._watching.stop()

@@ -80,11 +80,11 @@ class Peers:
         self.clocks.start()
 
     async def admitted(self, metadata: Shard) -> None:
-        """Return once this node's replica of metadata/0 has heard who its members are."""
+        """Return once this node's replica of metadata/0 knows its members."""
         await self._joining.admitted(metadata, self._ask)
 
     async def stop(self) -> None:
-        """Say and hear no more."""
+        """Close all connections."""
         await self.snapshots.stop()
         await self.clocks.stop()
         await self.membership.stop()

@@ -18,7 +18,7 @@ class PluginMetrics:
         self._declared: Final = declared
         self._registry: Final = registry
         self._kept: Final = {name: _kept(metric, registry) for name, metric in declared.items()}
-        #: Gauges without labels that are set: a gauge that is not set is not told.
+        #: Gauges without labels that are set: an unset gauge is not exposed.
         self._set: Final[set[Gauge]] = set()
 
     def count(self, metric: str, value: float, labels: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ _TELL_S: Final = 10.0
 
 
 def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
-    """Return the shards whose replica here does not go on, each with what became of it."""
+    """Return the shards whose replica here does not go on, each with the reason."""
     stopped = {
         shard.id: f"has stopped on {shards.me.node}: {shard.stopped}"
         for shard in shards.all()

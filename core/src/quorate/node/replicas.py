@@ -40,7 +40,7 @@ class UnclaimedDataError(Exception):
 class Replicas:
     """Opens the shards of a node in its directory, and lets go of them.
 
-    `failed` is told what the node cannot go on with.
+    `failed` is called with an error that the node cannot survive.
     """
 
     def __init__(

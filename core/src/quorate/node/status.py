@@ -53,7 +53,7 @@ class NodeReports:
         """Return where the shards of the cluster are, as far as this node knows.
 
         Raises `UnreadableError` on a node that has a cluster and does not belong to it, not yet or
-        no more: what it has heard of the members is too old to go by.
+        no more: its knowledge of the members is too old.
         """
         if self._replicas.cluster and self._shards.get(METADATA) is None:
             raise UnreadableError(

@@ -47,7 +47,7 @@ class CheckedItems(Generic[I]):
 def split_invalid(
     field: str, items: Sequence[I], check: Callable[[I, str], None]
 ) -> CheckedItems[I]:
-    """Tell apart what is wrong in itself."""
+    """Check each item; one that is invalid does not keep the others from being carried out."""
     checked = CheckedItems[I](total=len(items), valid={}, refusals={})
     for position, item in enumerate(items):
         try:

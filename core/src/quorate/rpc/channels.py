@@ -18,11 +18,11 @@ SERVICE: Final = node_pb2.DESCRIPTOR.services_by_name["NodeService"]
 #: The metadata in which a call says which node makes it.
 PEER_KEY: Final = "quorate-peer-bin"
 
-#: The header by which a stream tells the asking node that it was let in.
+#: The header that confirms to the asking node that its stream was admitted.
 ADMITTED_KEY: Final = "quorate-admitted"
 
 _OPTIONS: Final = [
-    # A connection of its own: votes and entries never wait behind what clients ask for.
+    # A connection of its own: votes and entries never queue after calls of clients.
     ("grpc.use_local_subchannel_pool", 1),
     # What is too large was refused where it came from.
     ("grpc.max_send_message_length", -1),
@@ -108,7 +108,7 @@ class NodeChannels:
 
 
 async def _connected(channel: grpc.aio.Channel) -> bool:
-    """Wait until a channel stands, or has failed once: whoever asks tries again."""
+    """Wait until a channel stands, or has failed once: the caller tries again."""
     state = channel.get_state(try_to_connect=True)
     while state not in _SETTLED:
         await channel.wait_for_state_change(state)

@@ -13,7 +13,7 @@ from quorate.v1 import node_pb2
 
 _EVERY_S: Final = 5.0
 _ANSWER_S: Final = 2.0
-#: What was heard longer ago says nothing any more.
+#: Older readings are ignored.
 _FORGOTTEN_S: Final = 30.0
 
 
@@ -24,7 +24,7 @@ class _Heard(NamedTuple):
 
 
 class NodeClocks:
-    """Asks every node for its clock, again and again, and carries on what it heard."""
+    """Polls the clock of every node, and extrapolates the last reading."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class NodeClocks:
         self._asking: asyncio.Task[None] | None = None
 
     def __call__(self, node: str) -> int | None:
-        """Return what a node's clock shows now; None when it was not heard of late."""
+        """Return what a node's clock shows now; None if there is no recent reading."""
         heard = self._heard.get(node)
         if heard is None:
             return None

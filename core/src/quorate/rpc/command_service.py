@@ -136,7 +136,7 @@ class CommandService:
     async def SealSession(
         self, request: command_pb2.SealSessionRequest, context: object
     ) -> command_pb2.SealSessionResponse:
-        """Let the session of a name carry out nothing more, and tell what it has carried out."""
+        """Let the session of a name carry out nothing more, and return what it has carried out."""
         self._check_place(request.group, request.shard_key)
         if not request.name:
             raise Invalid("name", "must not be empty")
@@ -255,7 +255,7 @@ def _fill(
     """Fill an answer where it stands, and return how much of the room for replies it takes.
 
     A message that is put into another one is copied. A reply for which there is no room fails
-    alone: its command was carried out, and must not be told to be refused.
+    alone: its command was carried out, and must not be reported as refused.
     """
     if not isinstance(answer, Exception) and max(room, _STATUS_BYTES) < len(answer.reply):
         answer = OutcomeUnknownError(
@@ -266,7 +266,7 @@ def _fill(
         filled.status.CopyFrom(told(f"command {command.type}", answer))
         return 0
     reply = filled.reply
-    # Set also when it is empty: that tells that there is a reply.
+    # Set even if empty: its presence says that there is a reply.
     reply.payload = answer.reply
     if answer.forgotten:
         reply.forgotten = True

@@ -51,7 +51,7 @@ class NodeFeeds:
         not_before: int,
         wake: Callable[[], None],
     ) -> RemoteFeed:
-        """Begin behind `start`, or without one with the rows, at `not_before` or later."""
+        """Start after `start`, or with the rows if there is none, at `not_before` or later."""
         feed = RemoteFeed(
             self._channels, self._replicas, shard, selection, start, not_before, wake, self._loop
         )
@@ -120,7 +120,7 @@ class RemoteFeed:
         self._families: Final = [
             watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
         ]
-        #: Behind what came; None until the list is complete.
+        #: After what came; None until the list is complete.
         self._start = start
         self._listing = False
         self._not_before: Final = not_before
@@ -130,7 +130,7 @@ class RemoteFeed:
         self._lost: Lost | None = None
         #: Set while the page that comes next may be asked for.
         self._wanted: Final = asyncio.Event()
-        #: How old the replica's state was, and when that was heard.
+        #: How old the replica's state was, and when it was reported.
         self._age_ms: int | None = None
         self._heard_at = 0.0
         self.generation = 0
@@ -209,7 +209,7 @@ class RemoteFeed:
                     return
                 if self._page is not None:
                     await self._wanted.wait()
-                    # When it has ended meanwhile, reading tells why.
+                    # If it has ended meanwhile, reading raises the reason.
                     if not call.done():
                         await call.write(node_pb2.FeedRequest())
         finally:
@@ -251,7 +251,7 @@ class RemoteFeed:
 
 
 def _seen(event: node_pb2.FeedEvent) -> Seen | None:
-    """Return what is told of an event; None of a message whose plugin is not on this node."""
+    """Return an event as watchers see it; None of a message whose plugin is not on this node."""
     if event.emitted:
         told = emitted(event.name, event.value)
         return None if told is None else Seen(event.revision, told)

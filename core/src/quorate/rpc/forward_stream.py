@@ -137,7 +137,7 @@ class ForwardStream:
             self._waiting.popleft()
             part.sent = True
             number = next(self._ids)
-            # A command whose time has passed was told not to be proposed, and must not be.
+            # A command whose time has passed was answered "not proposed", and must not be.
             places = [place for place, result in enumerate(part.results) if result is None]
             self._sent[number] = (part, places)
             sent = request.parts.add(id=number, shard=str(part.requests[0].shard))

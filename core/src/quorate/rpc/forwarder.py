@@ -62,7 +62,7 @@ class NodeForwarder:
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
     async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
-        """Have the leader propose commands of one shard, and tell what became of each."""
+        """Have the leader propose commands of one shard, and return the outcome of each."""
         room = self._room(node, requests[0].shard)
         part = Part(requests, self._loop.time(), self._loop.create_future())
         room.admit(part.weight, len(requests))

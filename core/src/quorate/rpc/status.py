@@ -1,6 +1,6 @@
-"""What a caller is told when a call fails: one table from our exceptions to gRPC's rich errors.
+"""The status of a failed call: one table from our exceptions to gRPC's rich errors.
 
-`reason` tells apart what a client may do next; `retry` in the metadata says it in one word: `safe`,
+`reason` says what a client may do next; `retry` in the metadata says it in one word: `safe`,
 or `session` where only an exactly-once session makes it safe. Without it, trying again is useless.
 `stage` is `admission` when a command was refused before what its session has recorded was read.
 """
@@ -109,7 +109,7 @@ _PLAIN: Final[frozenset[type[Exception]]] = frozenset(
 
 
 def status_of(error: Exception) -> status_pb2.Status:
-    """Return what a caller is told of an exception."""
+    """Return the status of an exception."""
     if isinstance(error, Rejected) and not isinstance(error, FencedError):
         row, text = _rejected(error), error.message or error.code
     else:
@@ -144,7 +144,7 @@ def status_of(error: Exception) -> status_pb2.Status:
 
 
 def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
-    """Return the exception that another node told this one of, about a shard.
+    """Return the exception of a status from another node, about a shard.
 
     Whatever a node does not raise for its own reasons comes back as `Rejected`.
     """

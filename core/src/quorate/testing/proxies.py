@@ -46,7 +46,7 @@ class Proxy:
         self.cuts = 0
 
     def cut(self) -> None:
-        """Let nothing pass, and tell nobody: as if packets were lost.
+        """Drop everything silently, as if packets were lost.
 
         What was sent meanwhile arrives when the proxy is healed, as TCP would send it again.
         """
@@ -62,7 +62,7 @@ class Proxy:
         self._change(change)
 
     def delay(self, delay_s: float) -> None:
-        """Let every piece wait for so long, in both directions."""
+        """Delay every piece, in both directions."""
 
         def change() -> None:
             self._delay_s = delay_s
@@ -70,7 +70,7 @@ class Proxy:
         self._change(change)
 
     def cut_after(self, size: int) -> None:
-        """Break every connection once so many bytes more went to the target; then pass on again."""
+        """Break every connection after this many more bytes to the target; then pass on again."""
 
         def change() -> None:
             self._left = size

@@ -20,7 +20,7 @@ from quorate.plugin import (
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.v1 import cluster_pb2 as pb
 
-#: Brokers that a list yields at most: a largest page, and one that tells that there are more.
+#: Brokers that a list yields at most: the largest page, and one that shows that there are more.
 LONGEST_LIST: Final = LARGEST_PAGE + 1
 
 

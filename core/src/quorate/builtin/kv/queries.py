@@ -18,7 +18,7 @@ from quorate.v1.kv_pb2 import (
 
 #: The most pairs of a page.
 LARGEST_PAGE: Final = 1_000
-#: A page ends behind the pair that fills it.
+#: A page ends after the pair that fills it.
 PAGE_BYTES: Final = 1 << 20
 #: Where GetPairResponse, ListedPair and ListPairsResponse have a pair: what shards answer is joined
 #: to what the service does.

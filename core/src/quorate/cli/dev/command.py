@@ -34,7 +34,7 @@ _STARTING_S: Final = 0.1
 _RUNNING_S: Final = 0.5
 #: A signal that comes so much later is one more.
 _AGAIN_S: Final = 0.5
-#: How a node ends that was told to; by the signal itself when that came before or after its life.
+#: Exit codes of a node that was stopped; the signal itself if it came before or after its life.
 _IN_ORDER: Final = (0, -signal.SIGTERM, -signal.SIGINT)
 #: How often it is said what a start waits for.
 _TELL_S: Final = 10.0
@@ -44,7 +44,7 @@ _TELL_S: Final = 10.0
 @click.option(
     "--nodes",
     type=click.IntRange(1, MOST_NODES),
-    help=f"How many nodes; {DEFAULT_NODES}, or as many as the directory holds.",
+    help=f"Number of nodes; default: those in the directory, else {DEFAULT_NODES}.",
 )
 @click.option(
     "--dir",
@@ -52,12 +52,12 @@ _TELL_S: Final = 10.0
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("quorate-dev"),
     show_default=True,
-    help="Where files, logs and data of the nodes are kept.",
+    help="Directory for the nodes' files, logs and data.",
 )
 @click.option(
     "--port",
     type=click.IntRange(1, 65_535),
-    help=f"The gRPC port of the first node; {DEFAULT_PORT}, or what the directory holds. The "
+    help=f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
     "next node has the next port, and HTTP is 100 above.",
 )
 @click.pass_context
@@ -146,7 +146,7 @@ class _Development:
             self._tell(Event(said.sentence, {"event": "ended", **said.parts}))
 
     async def _follow(self) -> None:
-        """Tell when the cluster is ready, and from then on what happens in it."""
+        """Report when the cluster is ready, and then what happens in it."""
         async with Statuses() as statuses:
             look = await self._first_look(statuses)
             while len(self._ended) < len(self._nodes):
@@ -195,7 +195,7 @@ class _Development:
         if not self._terminal.json:
             self._terminal.print(rows)
         self._terminal.tell(
-            f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal looks at it",
+            f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal shows it",
             {"event": "ready", "nodes": rows},
         )
         for event in alarms(None, look):

@@ -120,7 +120,7 @@ class Reads:
         )
 
     def _keep(self, request: bytes) -> Keep | None:
-        """Return what tells whether a row is wanted by a request."""
+        """Return a predicate: whether a request wants a row."""
         assert self._lists is not None
         asked = self._lists.request.FromString(request)
         equal = [(name, getattr(asked, name)) for name in self._asked(asked)]

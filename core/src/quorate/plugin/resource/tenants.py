@@ -103,7 +103,7 @@ class TenantDeletion:
     known: Callable[[NodeApi, Tenant], Awaitable[bool]]
 
     async def holds(self, node: NodeApi, tenant: str) -> bool:
-        """Tell whether there is any row of the tenant."""
+        """Return whether there is any row of the tenant."""
         for rows in self.tenant_rows:
             async for _ in rows.keys_of(node, tenant):
                 return True
