@@ -244,7 +244,7 @@ def test_a_shard_is_recovered_from_a_replica(run: Run, node: FakeNode, nowhere: 
     ran = run("shard", "recover", "metadata/0", "--from", "node1", "--confirm", "metadata/0")
 
     assert ran.err == (
-        "warning: metadata/0 begins anew with what node1 holds, up to index 9; everything written"
+        "warning: metadata/0 is recovered from node1, up to index 9; everything written"
         " after that is lost, acknowledged or not; unknown: how much node3 has\n"
     )
     assert ran.out.startswith("metadata/0 is back, led by node1; ")
@@ -264,7 +264,7 @@ def test_a_shard_is_dropped(run: Run, node: FakeNode, nowhere: str) -> None:
 def test_nothing_is_recovered_that_is_not_confirmed(run: Run, node: FakeNode, nowhere: str) -> None:
     stopped(node, nowhere)
     for options, told in (
-        (("--from", "node1"), "nothing was changed; say --confirm metadata/0"),
+        (("--from", "node1"), "nothing was changed; repeat it with --confirm metadata/0"),
         (("--drop",), "nothing was changed"),
         (("--drop", "--confirm", "toy/0"), "--confirm names toy/0, not metadata/0"),
         (("--drop", "--from", "node1"), "name a node with --from NODE"),

@@ -42,7 +42,7 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
     terminal = terminal_of(ctx)
     with bytes_copied(str(directory)) as copied:
         files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
-    terminal.tell(
+    terminal.report(
         f"{files} files, {size} bytes in {directory}",
         {"dir": str(directory), "files": files, "bytes": size},
     )

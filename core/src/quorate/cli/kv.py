@@ -86,7 +86,7 @@ def put(
     )
     reply = _ask(ctx, "Put", pair, PutPairReply)
     how = "created" if reply.created else "written"
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         f"{how} at revision {reply.revision}",
         {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
     )
@@ -120,7 +120,7 @@ def cas(
         expected_revision=revision,
     )
     reply = _ask(ctx, "Put", pair, PutPairReply)
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         f"written at revision {reply.revision}",
         {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
     )
@@ -159,7 +159,7 @@ def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
     wanted = _read(key, "KEY", in_hex)
     found = ask(ctx, lambda client: client.kv.exists(wanted, stale=stale))
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         "yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found}
     )
     if not found:
@@ -175,7 +175,7 @@ def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> 
     """Delete the pair with KEY; that there is none is no failure."""
     pair = DeletePair(key=_read(key, "KEY", in_hex), expected_revision=revision)
     deleted = _ask(ctx, "Delete", pair, DeletePairReply).deleted
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         "deleted" if deleted else "there was none",
         {"key": _shown(pair.key, in_hex), "deleted": deleted},
     )
@@ -190,7 +190,7 @@ def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> N
     """Start the time to live of the pair with KEY anew."""
     pair = TouchPair(key=_read(key, "KEY", in_hex), expected_revision=revision)
     expires_at_ms = _ask(ctx, "Touch", pair, TouchPairReply).expires_at_ms
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         f"expires at {expires_at_ms} ms of the shard's time",
         {"key": _shown(pair.key, in_hex), "expires_at_ms": expires_at_ms},
     )
@@ -241,8 +241,8 @@ def list_pairs(
     terminal.print(_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
     if more:
         last = pairs[-1].key
-        told = last.hex() if in_hex else last.decode(errors="replace")
-        terminal.warn(f"there are more than {limit}; continue with --after {told}")
+        last_key = last.hex() if in_hex else last.decode(errors="replace")
+        terminal.warn(f"there are more than {limit}; continue with --after {last_key}")
 
 
 def _ask(ctx: click.Context, method: str, request: Message, response: type[M]) -> M:

@@ -167,9 +167,9 @@ def main(args: Sequence[str] | None = None, terminal: Terminal | None = None) ->
         )
     except Exception as error:  # noqa: BLE001 - a user gets a message, whatever was raised
         terminal.json = terminal.json or _asks_for_json(given)
-        told = _as_failure(error)
-        terminal.fail(told)
-        return told.exit_code
+        failed = _as_failure(error)
+        terminal.fail(failed)
+        return failed.exit_code
     return int(exit_code or ExitCode.OK)
 
 
@@ -179,9 +179,9 @@ def _as_failure(error: Exception) -> Failure:
         error = error.exceptions[0]
     if isinstance(error, Failure):
         return error
-    told = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
-    told.__cause__ = error
-    return told
+    failed = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
+    failed.__cause__ = error
+    return failed
 
 
 def _of_client(error: Exception) -> Failure | None:

@@ -160,7 +160,7 @@ def _watch(binding: Binding) -> click.Command:
             names.append(given[name])
         try:
             for change in _records(binding).watch(*names, changes_only=changes_only):
-                terminal.tell(*_seen(binding, change))
+                terminal.report(*_seen(binding, change))
         except KeyboardInterrupt:
             return
 

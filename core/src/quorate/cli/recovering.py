@@ -108,24 +108,21 @@ def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: boo
         if (each.applied or 0) > (source.applied or 0)
     ]
     unknown = [each.node for each in replicas if each.applied is None]
-    told = [
-        f"{shard} begins anew with what {source.node} holds, up to index"
-        f" {source.applied or 'unknown'}",
+    sentences = [
+        f"{shard} is recovered from {source.node}, up to index {source.applied or 'unknown'}",
         "everything written after that is lost, acknowledged or not",
     ]
     if ahead:
-        told.append(f"other replicas have more: {', '.join(ahead)}")
+        sentences.append(f"other replicas have more: {', '.join(ahead)}")
     if unknown:
-        told.append(f"unknown: how much {', '.join(unknown)} has")
-    return "; ".join(told)
+        sentences.append(f"unknown: how much {', '.join(unknown)} has")
+    return "; ".join(sentences)
 
 
 def _confirmed(shard: str) -> None:
     asked = sys.stdin.isatty()
-    if not asked or click.prompt(f"Type {shard} to go on", err=True) != shard:
-        raise failure(
-            ExitCode.FAILED, "nothing was changed", f"say --confirm {shard} if it is meant"
-        )
+    if not asked or click.prompt(f"Type {shard} to continue", err=True) != shard:
+        raise failure(ExitCode.FAILED, "nothing was changed", f"repeat it with --confirm {shard}")
 
 
 def _generations(statuses: Mapping[str, Status]) -> list[int]:
@@ -146,7 +143,7 @@ async def _recover(client: AsyncClient, terminal: Terminal, request: RecoverShar
             f"see that {request.node} runs, and what `quorate status` says of it; if its data"
             " cannot be read, recover from another node",
         )
-    terminal.tell(
+    terminal.report(
         f"{request.shard} is back, led by {leader}; `quorate status` shows when the others have"
         " caught up",
         {"shard": request.shard, "leader": leader, "epoch": answer.epoch},

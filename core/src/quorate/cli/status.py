@@ -35,7 +35,7 @@ def command(ctx: click.Context, watch: bool) -> None:
     """
     terminal = terminal_of(ctx)
     if watch and terminal.json:
-        follow(ctx, lambda client: _watch(client, lambda view: terminal.tell("", view.parts())))
+        follow(ctx, lambda client: _watch(client, lambda view: terminal.report("", view.parts())))
         return
     if watch:
         with Live(auto_refresh=False) as live:

@@ -92,7 +92,7 @@ class Terminal:
         else:
             _print_table(list(rows))
 
-    def tell(self, sentence: str, parts: Mapping[str, object]) -> None:
+    def report(self, sentence: str, parts: Mapping[str, object]) -> None:
         """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
         click.echo(json.dumps(parts, default=_plain, ensure_ascii=False) if self.json else sentence)
 

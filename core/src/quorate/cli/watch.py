@@ -55,7 +55,7 @@ def command(
         async for change in client.watch(
             family, prefix=start, token=resumed, changes_only=changes_only
         ):
-            shown.tell(change)
+            shown.show(change)
 
     follow(ctx, watch)
 
@@ -67,11 +67,11 @@ class _Shown:
         self._terminal: Final = terminal
         self._kinds: Final = kinds
 
-    def tell(self, change: WatchedChange) -> None:
+    def show(self, change: WatchedChange) -> None:
         """Write one line."""
         kind = str(change.kind)
         if change.kind is ChangeKind.RESYNC:
-            self._terminal.tell(
+            self._terminal.report(
                 f"{kind}: {change.reason}; all rows follow",
                 {"kind": kind, "reason": change.reason},
             )
@@ -85,14 +85,14 @@ class _Shown:
             "shard": change.shard,
             "token": base64.urlsafe_b64encode(change.token).decode(),
         }
-        told = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
+        line = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
         if change.kind is not ChangeKind.DELETED:
             parts["value"] = self._value(change.family, change.value)
-            told = f"{told} = {_line(parts['value'])}"
+            line = f"{line} = {_line(parts['value'])}"
         if change.previous:
             parts["previous"] = self._value(change.family, change.previous)
-            told = f"{told} (was {_line(parts['previous'])})"
-        self._terminal.tell(told, parts)
+            line = f"{line} (was {_line(parts['previous'])})"
+        self._terminal.report(line, parts)
 
     def _value(self, family: str, value: bytes) -> object:
         """Return a row by the names of its fields, or as the bytes that no plugin describes."""

@@ -197,12 +197,12 @@ class AsyncClient:
         attempts = Attempts(self._topology, deadline, "read")
         while True:
             try:
-                told = await self._topology.fresh(deadline - asyncio.get_running_loop().time())
+                topology = await self._topology.fresh(deadline - asyncio.get_running_loop().time())
             except AttemptError as failure:
                 await attempts.after(failure)
             else:
                 self._began = True
-                return told
+                return topology
 
     async def shard_of(
         self, group: str, shard_key: bytes, *, timeout_s: float | None = None

@@ -214,15 +214,15 @@ class Members:
             # Looked at again each time: shards may have been created meanwhile.
             while left := self._left(goal, done):
                 shard, total = left[0], len(done) + len(left)
-                told = ""
+                step = ""
                 while True:
                     taken = await self._carry(shard, goal, number)
                     if taken.done:
                         done |= {shard}
-                    if taken.told != told:
-                        told = taken.told
+                    if taken.told != step:
+                        step = taken.told
                         yield MemberProgress(
-                            shard=str(shard), step=told, shards_done=len(done), shards_total=total
+                            shard=str(shard), step=step, shards_done=len(done), shards_total=total
                         )
                     if taken.done:
                         break

@@ -163,12 +163,12 @@ class Node:
         )
         expose(self.metrics, self.shards.all, self._replicas.stored, self._worked)
         join = settings.cluster.join
-        told = f"those of the cluster of {_listed(join)}" if join else ""
+        members = f"those of the cluster of {_listed(join)}" if join else ""
         _log.info(
             "1/5 configured: node %s at %s, members %s, plugins %s",
             self.me.node,
             settings.node.address,
-            told or _listed(founders),
+            members or _listed(founders),
             ", ".join(catalog.declared) or "none",
         )
 

@@ -69,7 +69,7 @@ class Peers:
 
     async def find_cluster(self) -> bytes:
         """Form a cluster or find it, and return its first entry; raises `FormationRefusedError`."""
-        self.addresses.tell(self.network.know)
+        self.addresses.share(self.network.know)
         return self.first_entry() or await self._forming.first_entry(
             self.network.introduce, self._others
         )
@@ -99,7 +99,7 @@ class Peers:
 
     async def meet(self, node: str, address: str) -> Introduction:
         """Ask a node at an address who it is; raises `IntroductionRefusedError`."""
-        return await self.network.introduce(node, self._introductions.told(), address)
+        return await self.network.introduce(node, self._introductions.own(), address)
 
     async def _ask(self, node: str) -> Introduction:
         return await self.network.introduce(node, self._forming.introduction)

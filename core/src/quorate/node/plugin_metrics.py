@@ -68,6 +68,6 @@ class PluginMetrics:
 
 def _kept(metric: Metric, registry: CollectorRegistry) -> _Kept:
     kinds: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
-    told = None if metric.kind == "gauge" and not metric.labels else registry
-    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=told)
+    registered = None if metric.kind == "gauge" and not metric.labels else registry
+    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=registered)
     return made

@@ -80,13 +80,13 @@ class Readiness:
 
     def missing(self) -> list[str]:
         """Say what the node still waits for, in a sentence each."""
-        behind = [
+        lagging = [
             shard.id
             for shard in self._shards.all()
             if shard.stopped is None and shard.id not in self._caught_up
         ]
         return self.lacking() + [
-            f"{shard} has not caught up with its leader yet" for shard in behind
+            f"{shard} has not caught up with its leader yet" for shard in lagging
         ]
 
     def lacking(self) -> list[str]:

@@ -114,8 +114,8 @@ class NodeReports:
             yield f"shard {each} {why}"
         for status in self._runner.status():
             if status.failures >= _FAILURES:
-                told = f"controller {status.name} of shard {status.shard} keeps failing"
-                yield f"{told}: {status.error}"
+                text = f"controller {status.name} of shard {status.shard} keeps failing"
+                yield f"{text}: {status.error}"
         for shard in _in_order(self._shards):
             if shard.shortage is not None:
                 yield shard.shortage

@@ -38,16 +38,16 @@ class NodeClocks:
         self._nodes: Final = nodes
         self._loop: Final = loop
         self._every_s: Final = every_s
-        self._heard: Final[dict[str, _Heard]] = {}
+        self._readings: Final[dict[str, _Heard]] = {}
         self._asking: asyncio.Task[None] | None = None
 
     def __call__(self, node: str) -> int | None:
         """Return what a node's clock shows now; None if there is no recent reading."""
-        heard = self._heard.get(node)
-        if heard is None:
+        reading = self._readings.get(node)
+        if reading is None:
             return None
-        elapsed_s = self._loop.time() - heard.at
-        return None if elapsed_s > _FORGOTTEN_S else heard.wall_ms + round(elapsed_s * 1_000)
+        elapsed_s = self._loop.time() - reading.at
+        return None if elapsed_s > _FORGOTTEN_S else reading.wall_ms + round(elapsed_s * 1_000)
 
     def start(self) -> None:
         """Ask from now on."""
@@ -74,4 +74,4 @@ class NodeClocks:
         except (UnreachableError, grpc.aio.AioRpcError):
             return
         # It was read about halfway between asking and hearing.
-        self._heard[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
+        self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)

@@ -18,7 +18,7 @@ from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
 from quorate.rpc.command_stream import CommandStream
-from quorate.rpc.methods import told
+from quorate.rpc.methods import failed_status
 from quorate.rpc.server import RpcServer
 from quorate.v1 import command_pb2, entry_pb2
 
@@ -102,14 +102,14 @@ class CommandService:
 
         room = _reply_room(self._limits, 1)
 
-        def tell(
+        def answered(
             command: command_pb2.Command, answer: Answer | Exception
         ) -> command_pb2.CommandAnswer:
             filled = command_pb2.CommandAnswer()
             _fill(filled, command, answer, room)
             return filled
 
-        stream = CommandStream(put, tell, self._limits)
+        stream = CommandStream(put, answered, self._limits)
         reading = asyncio.create_task(stream.read(self._messages(requests)))
         try:
             await stream.write(context.write)
@@ -263,7 +263,7 @@ def _fill(
             "room in the response; read what it did, and send fewer such commands at once"
         )
     if isinstance(answer, Exception):
-        filled.status.CopyFrom(told(f"command {command.type}", answer))
+        filled.status.CopyFrom(failed_status(f"command {command.type}", answer))
         return 0
     reply = filled.reply
     # Set even if empty: its presence says that there is a reply.

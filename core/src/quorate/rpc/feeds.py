@@ -172,15 +172,15 @@ class RemoteFeed:
         """Go from node to node until nothing more can come."""
         pause = Pause(self._loop)
         while not self._ended():
-            heard_at, told = self._heard_at, "no node is known to have a replica"
+            heard_at, reason = self._heard_at, "no node is known to have a replica"
             for node in self._replicas(self._shard):
-                told = f"{node} ended it"
+                reason = f"{node} ended it"
                 try:
                     await self._read(node)
                 except UnreachableError as error:
-                    told = str(error)
+                    reason = str(error)
                 except grpc.aio.AioRpcError as error:
-                    told = f"{node} ended it: {error.details()}"
+                    reason = f"{node} ended it: {error.details()}"
                 except asyncio.CancelledError:
                     # A connection that is closed cancels its calls, and this goes on.
                     if self.running.cancelling():
@@ -188,13 +188,13 @@ class RemoteFeed:
                 if self._ended():
                     return
                 if self._listing:
-                    self._lose(f"the list of shard {self._shard} broke off: {told}")
+                    self._lose(f"the list of shard {self._shard} broke off: {reason}")
                     return
             if self._heard_at != heard_at:
                 pause = Pause(self._loop)
             if pause.count in (0, _LASTS):
                 level = logging.WARNING if pause.count else logging.INFO
-                _log.log(level, "shard %s cannot be followed for now: %s", self._shard, told)
+                _log.log(level, "shard %s cannot be followed for now: %s", self._shard, reason)
             await pause.until(_FOREVER)
 
     async def _read(self, node: str) -> None:
@@ -253,8 +253,8 @@ class RemoteFeed:
 def _seen(event: node_pb2.FeedEvent) -> Seen | None:
     """Return an event as watchers see it; None of a message whose plugin is not on this node."""
     if event.emitted:
-        told = emitted(event.name, event.value)
-        return None if told is None else Seen(event.revision, told)
+        seen = emitted(event.name, event.value)
+        return None if seen is None else Seen(event.revision, seen)
     row = RowEvent(
         family=event.name,
         key=event.key,

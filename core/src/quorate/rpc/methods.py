@@ -116,7 +116,7 @@ async def fail(method: str, error: Exception, context: Context) -> None:
     if context.cancelled() or context.done() or _says_stopped(error):
         # Nobody waits for the answer.
         return
-    status = told(method, error)
+    status = failed_status(method, error)
     details = ((DETAILS_KEY, status.SerializeToString()),)
     await context.abort(_CODES[status.code], status.message, details)
 
@@ -130,7 +130,7 @@ def _says_stopped(error: Exception) -> bool:
     return isinstance(error, grpc.aio.BaseError) and not isinstance(error, blames)
 
 
-def told(what: str, error: Exception) -> status_pb2.Status:
+def failed_status(what: str, error: Exception) -> status_pb2.Status:
     """Return the status of an exception; log one that is a bug of this node."""
     status = status_of(error)
     if status.code == code_pb2.INTERNAL and not isinstance(error, Rejected):

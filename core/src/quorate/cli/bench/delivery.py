@@ -21,7 +21,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Callable[[int], None]
     loop = asyncio.get_running_loop()
     sent: dict[bytes, float] = {}
     latencies: list[float] = []
-    listed, heard = asyncio.Event(), asyncio.Event()
+    listed, received = asyncio.Event(), asyncio.Event()
     written = False
 
     async def listen() -> None:
@@ -31,7 +31,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Callable[[int], None]
             if (at := sent.pop(change.key, None)) is not None:
                 latencies.append(loop.time() - at)
             if written and not sent:
-                heard.set()
+                received.set()
 
     async def put(number: int) -> int:
         sent[pairs.key(number)] = loop.time()
@@ -44,7 +44,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Callable[[int], None]
         await run(put, bounds, done)
         written = True
         if sent:
-            await _before_the_end_of(listener, heard, "not every write was received")
+            await _before_the_end_of(listener, received, "not every write was received")
         elapsed_s = loop.time() - begun
     finally:
         listener.cancel()

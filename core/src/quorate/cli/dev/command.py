@@ -79,7 +79,7 @@ def command(ctx: click.Context, nodes: int | None, directory: Path, port: int | 
             directory, nodes=nodes, port=port, enabled=enabled, models=plugins.section_models()
         )
         demand_free_ports(cluster)
-        terminal.tell(
+        terminal.report(
             f"{_counted(len(cluster))} in {directory.absolute()}, with the plugins "
             f"{', '.join(enabled) or 'of the core alone'}",
             {"event": "starting", "dir": str(directory.absolute()), "plugins": enabled},
@@ -94,11 +94,11 @@ class _Development:
         self._nodes: Final = nodes
         self._terminal: Final = terminal
         self._addresses: Final = {node.name: node.address for node in nodes}
-        self._told: Final = asyncio.Event()
+        self._stopping: Final = asyncio.Event()
         self._ended: Final[dict[str, int]] = {}
         self._processes: Final[list[NodeProcess]] = []
         self._watchers: Final[list[asyncio.Task[None]]] = []
-        self._told_at = 0.0
+        self._stopped_at = 0.0
         self._ready = False
 
     async def run(self) -> None:
@@ -112,15 +112,15 @@ class _Development:
                 self._processes.append(process)
                 self._watchers.append(loop.create_task(self._await_end(process)))
             following = loop.create_task(self._follow())
-            told = loop.create_task(self._told.wait())
+            stopping = loop.create_task(self._stopping.wait())
             try:
-                await asyncio.wait([following, told], return_when=asyncio.FIRST_COMPLETED)
-                if following.done() and not self._told.is_set():
+                await asyncio.wait([following, stopping], return_when=asyncio.FIRST_COMPLETED)
+                if following.done() and not self._stopping.is_set():
                     following.result()
             finally:
                 following.cancel()
-                told.cancel()
-                await asyncio.gather(following, told, return_exceptions=True)
+                stopping.cancel()
+                await asyncio.gather(following, stopping, return_exceptions=True)
         finally:
             await self._stop()
 
@@ -128,22 +128,22 @@ class _Development:
         """End in order at the first signal, and at once at a later one."""
         now = asyncio.get_running_loop().time()
         # Whatever passes a signal on may send one Ctrl-C twice.
-        if self._told.is_set() and now > self._told_at + _AGAIN_S:
+        if self._stopping.is_set() and now > self._stopped_at + _AGAIN_S:
             for process in self._processes:
                 process.kill()
-        elif not self._told.is_set():
-            self._told_at = now
-            self._told.set()
-            self._tell(
+        elif not self._stopping.is_set():
+            self._stopped_at = now
+            self._stopping.set()
+            self._report(
                 Event("stopping the nodes; Ctrl-C again ends them at once", {"event": "stopping"})
             )
 
     async def _await_end(self, process: NodeProcess) -> None:
         code = await process.ended()
         self._ended[process.node.name] = code
-        if self._ready and not self._told.is_set():
+        if self._ready and not self._stopping.is_set():
             said = ended(process, code)
-            self._tell(Event(said.sentence, {"event": "ended", **said.parts}))
+            self._report(Event(said.sentence, {"event": "ended", **said.parts}))
 
     async def _follow(self) -> None:
         """Report when the cluster is ready, and then what happens in it."""
@@ -153,7 +153,7 @@ class _Development:
                 await asyncio.sleep(_RUNNING_S)
                 now = carried(look, Look.at(await statuses.of(self._addresses)))
                 for event in changes(look, now):
-                    self._tell(event)
+                    self._report(event)
                 look = now
         raise Failure(
             ExitCode.FAILED,
@@ -194,16 +194,16 @@ class _Development:
         self._ready = True
         if not self._terminal.json:
             self._terminal.print(rows)
-        self._terminal.tell(
+        self._terminal.report(
             f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal shows it",
             {"event": "ready", "nodes": rows},
         )
         for event in alarms(None, look):
-            self._tell(event)
+            self._report(event)
         return look
 
     async def _stop(self) -> None:
-        self._told.set()
+        self._stopping.set()
         running = [each for each in self._processes if each.node.name not in self._ended]
         codes = await asyncio.gather(*(process.stop() for process in self._processes))
         await asyncio.gather(*self._watchers)
@@ -214,7 +214,7 @@ class _Development:
         ]
         if ill:
             raise Failure(ExitCode.FAILED, ill)
-        self._terminal.tell("stopped", {"event": "stopped"})
+        self._terminal.report("stopped", {"event": "stopped"})
 
     def _elsewhere(self) -> str:
         """Return what another terminal asks this cluster with."""
@@ -223,8 +223,8 @@ class _Development:
             return "quorate status"
         return f"quorate status --endpoints {','.join(self._addresses.values())}"
 
-    def _tell(self, event: Event) -> None:
-        self._terminal.tell(event.sentence, event.parts)
+    def _report(self, event: Event) -> None:
+        self._terminal.report(event.sentence, event.parts)
 
 
 def _counted(nodes: int) -> str:
