@@ -160,7 +160,7 @@ def _watch(binding: Binding) -> click.Command:
             names.append(given[name])
         try:
             for change in _records(binding).watch(*names, changes_only=changes_only):
-                terminal.report(*_seen(binding, change))
+                terminal.report(*_seen(change))
         except KeyboardInterrupt:
             return
 
@@ -392,7 +392,7 @@ def columns_of(message: Message) -> Iterator[tuple[str, object]]:
             yield field.name, value
 
 
-def _seen(binding: Binding, change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
+def _seen(change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
     """Return a change as a line, and by its parts."""
     kind = str(change.kind)
     key = " ".join(str(each) for each in change.key)

@@ -35,15 +35,6 @@ from quorate.v1 import node_pb2
 #: Calls under way to a node for a shard; what comes meanwhile goes together when one has ended.
 CALLS: Final = 2
 
-#: With these the other node refused the whole call before it looked at any command.
-_BEFORE_ANYTHING: Final = frozenset(
-    {
-        grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.PERMISSION_DENIED,
-        grpc.StatusCode.UNIMPLEMENTED,
-    }
-)
-
 
 class NodeForwarder:
     """Implements `Forwarder` over one stream to each node, and a call for each query.

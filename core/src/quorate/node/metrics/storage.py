@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from quorate.observe.figures import Figure, Reading
+from quorate.node.metrics.table import Row, table
+from quorate.observe.figures import Reading
 from quorate.observe.histogram import Histogram
 from quorate.storage.engine.port import FileUse, MemoryUse
 from quorate.storage.engine.rocks import Budget
@@ -26,7 +27,7 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Where the figures are."""
+    """The source of these metrics."""
 
     databases: Mapping[str, Database]
     budget: Budget
@@ -44,65 +45,37 @@ def _each(read: Callable[[Database], float]) -> Callable[[Storage], Iterator[Rea
 
 _DATABASE: Final = ("database",)
 
-FIGURES: Final[Sequence[Figure[Storage]]] = (
-    Figure(
-        name="quorate_log_sync_seconds",
-        kind="histogram",
-        help="Time of an fsync of the node's log, which all of its shards share.",
-        read=lambda storage: [((), storage.syncs)],
-    ),
-    Figure(
-        name="quorate_disk_free_bytes",
-        kind="gauge",
-        help="Free space on the file system of the node's directory.",
-        read=lambda storage: [((), storage.free_bytes)],
-    ),
-    Figure(
-        name="quorate_rocksdb_block_cache_bytes",
-        kind="gauge",
-        help="Memory taken by blocks of all databases; storage.block_cache_bytes bounds it.",
-        read=lambda storage: [((), storage.budget.block_cache_used)],
-    ),
-    Figure(
-        name="quorate_rocksdb_write_buffers_bytes",
-        kind="gauge",
-        help="Memory taken by unflushed rows of all databases; storage.write_buffer_bytes is"
-        " where flushes begin.",
-        read=lambda storage: [((), storage.budget.write_buffers_used)],
-    ),
-    Figure(
-        name="quorate_rocksdb_memtables_bytes",
-        kind="gauge",
-        help="Memory taken by the unflushed rows of a database: `log`, or a shard's.",
-        labels=_DATABASE,
-        read=_each(lambda database: database.memory().write_buffers),
-    ),
-    Figure(
-        name="quorate_rocksdb_table_readers_bytes",
-        kind="gauge",
-        help="Memory taken by indexes and filters of open files.",
-        labels=_DATABASE,
-        read=_each(lambda database: database.memory().table_readers),
-    ),
-    Figure(
-        name="quorate_rocksdb_tables_bytes",
-        kind="gauge",
-        help="Size of the sorted tables (SST files) in use, the write-ahead log left aside.",
-        labels=_DATABASE,
-        read=_each(lambda database: database.files().tables),
-    ),
-    Figure(
-        name="quorate_rocksdb_pending_compaction_bytes",
-        kind="gauge",
-        help="Bytes that compactions have to rewrite.",
-        labels=_DATABASE,
-        read=_each(lambda database: database.files().pending_compaction),
-    ),
-    Figure(
-        name="quorate_rocksdb_write_stopped",
-        kind="gauge",
-        help="1 while writes wait until flushes or compactions have caught up.",
-        labels=_DATABASE,
-        read=_each(lambda database: database.stalled),
-    ),
+# fmt: off
+_ROWS: Final[Sequence[Row[Storage]]] = (
+    ("quorate_log_sync_seconds", "histogram", (),
+     "Time of an fsync of the node's log, which all of its shards share.",
+     lambda storage: [((), storage.syncs)]),
+    ("quorate_disk_free_bytes", "gauge", (),
+     "Free space on the file system of the node's directory.",
+     lambda storage: [((), storage.free_bytes)]),
+    ("quorate_rocksdb_block_cache_bytes", "gauge", (),
+     "Memory taken by blocks of all databases; storage.block_cache_bytes bounds it.",
+     lambda storage: [((), storage.budget.block_cache_used)]),
+    ("quorate_rocksdb_write_buffers_bytes", "gauge", (),
+     "Memory taken by unflushed rows of all databases; storage.write_buffer_bytes is"
+     " where flushes begin.",
+     lambda storage: [((), storage.budget.write_buffers_used)]),
+    ("quorate_rocksdb_memtables_bytes", "gauge", _DATABASE,
+     "Memory taken by the unflushed rows of a database: `log`, or a shard's.",
+     _each(lambda database: database.memory().write_buffers)),
+    ("quorate_rocksdb_table_readers_bytes", "gauge", _DATABASE,
+     "Memory taken by indexes and filters of open files.",
+     _each(lambda database: database.memory().table_readers)),
+    ("quorate_rocksdb_tables_bytes", "gauge", _DATABASE,
+     "Size of the sorted tables (SST files) in use, the write-ahead log left aside.",
+     _each(lambda database: database.files().tables)),
+    ("quorate_rocksdb_pending_compaction_bytes", "gauge", _DATABASE,
+     "Bytes that compactions have to rewrite.",
+     _each(lambda database: database.files().pending_compaction)),
+    ("quorate_rocksdb_write_stopped", "gauge", _DATABASE,
+     "1 while writes wait until flushes or compactions have caught up.",
+     _each(lambda database: database.stalled)),
 )
+# fmt: on
+
+METRICS: Final = table(_ROWS)

@@ -6,14 +6,15 @@ from typing import Final, get_args
 
 from quorate.control.runner import ControllerStatus, ControllerTally, State
 from quorate.groups.watching.caches import CacheKeeper
-from quorate.observe.figures import Figure, Reading
+from quorate.node.metrics.table import Row, table
+from quorate.observe.figures import Reading
 from quorate.observe.loop_lag import LoopLag
 from quorate.rpc.calls import CallTally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Where the figures are."""
+    """The source of these metrics."""
 
     node: str
     version: str
@@ -40,99 +41,48 @@ def _ages(work: Work) -> Iterator[Reading]:
             yield (cache.name,), age_ms / 1_000
 
 
-FIGURES: Final[Sequence[Figure[Work]]] = (
-    Figure(
-        name="quorate_node_info",
-        kind="gauge",
-        help="1, with the name of the node and the version of quorate that it runs.",
-        labels=("node", "version"),
-        read=lambda work: [((work.node, work.version), 1)],
-    ),
-    Figure(
-        name="quorate_node_ready",
-        kind="gauge",
-        help="1 while /readyz answers 200.",
-        read=lambda work: [((), work.ready)],
-    ),
-    Figure(
-        name="quorate_shard_stopped",
-        kind="gauge",
-        help="1 when the replica has stopped or cannot be opened, and quorate status says why.",
-        labels=("shard",),
-        read=lambda work: [((shard,), stopped) for shard, stopped in work.stopped.items()],
-    ),
-    Figure(
-        name="quorate_rpc_calls_total",
-        kind="counter",
-        help="gRPC calls that have ended, of clients and of nodes, by their status code.",
-        labels=("method", "code"),
-        read=lambda work: list(work.calls.ended.items()),
-    ),
-    Figure(
-        name="quorate_rpc_duration_seconds",
-        kind="histogram",
-        help="Time of the gRPC calls that have ended; a stream counts from its beginning.",
-        labels=("method",),
-        read=lambda work: [((method,), spread) for method, spread in work.calls.durations.items()],
-    ),
-    Figure(
-        name="quorate_rpc_open_calls",
-        kind="gauge",
-        help="gRPC calls that go on.",
-        labels=("method",),
-        read=lambda work: [((method,), count) for method, count in work.calls.open.items()],
-    ),
-    Figure(
-        name="quorate_controller_runs_total",
-        kind="counter",
-        help="Runs of a controller on this node that came to their end.",
-        labels=("controller",),
-        read=lambda work: [((name,), tally.runs) for name, tally in work.controllers.items()],
-    ),
-    Figure(
-        name="quorate_controller_failures_total",
-        kind="counter",
-        help="Runs of a controller on this node that failed.",
-        labels=("controller",),
-        read=lambda work: [((name,), tally.failures) for name, tally in work.controllers.items()],
-    ),
-    Figure(
-        name="quorate_controller_state",
-        kind="gauge",
-        help="1 for what a controller does for a shard that this node leads, 0 for the others.",
-        labels=("controller", "shard", "state"),
-        read=_states,
-    ),
-    Figure(
-        name="quorate_cache_age_seconds",
-        kind="gauge",
-        help="How old what a cache holds may be; absent while it does not hold every row.",
-        labels=("cache",),
-        read=_ages,
-    ),
-    Figure(
-        name="quorate_cache_builds_total",
-        kind="counter",
-        help="How many times a cache was built from its rows.",
-        labels=("cache",),
-        read=lambda work: [((cache.name,), cache.builds) for cache in work.caches],
-    ),
-    Figure(
-        name="quorate_watch_open_watches",
-        kind="gauge",
-        help="Watches that are open, those of caches, mirrors and controllers among them.",
-        read=lambda work: [((), work.watches)],
-    ),
-    Figure(
-        name="quorate_loop_lag_seconds",
-        kind="histogram",
-        help="How late the event loop came to what was due, sampled ten times a second.",
-        read=lambda work: [((), work.lag.late)],
-    ),
-    Figure(
-        name="quorate_loop_longest_stop_seconds",
-        kind="gauge",
-        help="Longest time for which the event loop stood still in the last minute.",
-        read=lambda work: [((), work.lag.longest_s)],
-    ),
+# fmt: off
+_ROWS: Final[Sequence[Row[Work]]] = (
+    ("quorate_node_info", "gauge", ("node", "version"),
+     "1, with the name of the node and the version of quorate that it runs.",
+     lambda work: [((work.node, work.version), 1)]),
+    ("quorate_node_ready", "gauge", (),
+     "1 while /readyz answers 200.", lambda work: [((), work.ready)]),
+    ("quorate_shard_stopped", "gauge", ("shard",),
+     "1 when the replica has stopped or cannot be opened, and quorate status says why.",
+     lambda work: [((shard,), stopped) for shard, stopped in work.stopped.items()]),
+    ("quorate_rpc_calls_total", "counter", ("method", "code"),
+     "gRPC calls that have ended, of clients and of nodes, by their status code.",
+     lambda work: list(work.calls.ended.items())),
+    ("quorate_rpc_duration_seconds", "histogram", ("method",),
+     "Time of the gRPC calls that have ended; a stream counts from its beginning.",
+     lambda work: [((method,), spread) for method, spread in work.calls.durations.items()]),
+    ("quorate_rpc_open_calls", "gauge", ("method",),
+     "gRPC calls that go on.",
+     lambda work: [((method,), count) for method, count in work.calls.open.items()]),
+    ("quorate_controller_runs_total", "counter", ("controller",),
+     "Runs of a controller on this node that came to their end.",
+     lambda work: [((name,), tally.runs) for name, tally in work.controllers.items()]),
+    ("quorate_controller_failures_total", "counter", ("controller",),
+     "Runs of a controller on this node that failed.",
+     lambda work: [((name,), tally.failures) for name, tally in work.controllers.items()]),
+    ("quorate_controller_state", "gauge", ("controller", "shard", "state"),
+     "1 for what a controller does for a shard that this node leads, 0 for the others.", _states),
+    ("quorate_cache_age_seconds", "gauge", ("cache",),
+     "How old what a cache holds may be; absent while it does not hold every row.", _ages),
+    ("quorate_cache_builds_total", "counter", ("cache",),
+     "How many times a cache was built from its rows.",
+     lambda work: [((cache.name,), cache.builds) for cache in work.caches]),
+    ("quorate_watch_open_watches", "gauge", (),
+     "Watches that are open, those of caches, mirrors and controllers among them.",
+     lambda work: [((), work.watches)]),
+    ("quorate_loop_lag_seconds", "histogram", (),
+     "How late the event loop came to what was due, sampled ten times a second.",
+     lambda work: [((), work.lag.late)]),
+    ("quorate_loop_longest_stop_seconds", "gauge", (),
+     "Longest time for which the event loop stood still in the last minute.",
+     lambda work: [((), work.lag.longest_s)]),
 )
+# fmt: on
+
+METRICS: Final = table(_ROWS)
