@@ -145,6 +145,6 @@ def test_the_numbers_are_those_that_are_told() -> None:
     assert f"no more than {WINDOW:,} commands" in TEXT
     assert TTL_MS == 60_000
     assert "(after a minute without any use)" in TEXT
-    assert f"`{VARIABLE}` counts, and then `{DEFAULT}`" in TEXT
+    assert f"`{VARIABLE}`, else `{DEFAULT}`" in TEXT
     timeout_s = inspect.signature(connect).parameters["timeout_s"].default
     assert f"timeout_s={timeout_s}" in TEXT
