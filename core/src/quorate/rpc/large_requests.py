@@ -7,9 +7,9 @@ from typing import Final
 
 from quorate.groups.shard.admission import Admission
 
-#: A request of so many bytes holds hundreds of items, which take milliseconds.
+#: A request of this size holds hundreds of items, which take milliseconds.
 LARGE_BYTES: Final = 96 << 10
-#: For so long after a small request a node counts as asked for little.
+#: How long after a small request a node counts as lightly loaded.
 _RECENT_S: Final = 0.25
 #: Others wait no longer for a request that waits itself, for a leader for example.
 _LONGEST_TURN_S: Final = 0.25
@@ -40,7 +40,7 @@ class LargeRequests:
         self._turn: Final = asyncio.Lock()
 
     def gives_way(self, size: int) -> bool:
-        """Record a request of `size` bytes, and tell whether it needs a turn."""
+        """Record a request of `size` bytes, and return whether it needs a turn."""
         if size < LARGE_BYTES:
             self._small_at = self._clock()
             return False
