@@ -274,8 +274,8 @@ def test_failures_wait_longer_each_time_and_are_told(
     assert runs.times == [0.0, 1.0, 3.0, 7.0]
     [status] = runner.status()
     assert (status.state, status.failures, status.error) == ("waiting", 0, None)
-    tally = runner.tallies[NAME]
-    assert (tally.runs, tally.failures) == (1, 3)
+    counters = runner.counters[NAME]
+    assert (counters.runs, counters.failures) == (1, 3)
 
 
 def test_each_error_of_a_group_is_named(

@@ -13,13 +13,13 @@ from zlib import crc32
 
 from quorate.apply import deadlines, effects, retention, slot_set
 from quorate.apply.control import MirrorPosition, mirror_position
+from quorate.apply.counters import ApplyCounters
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError, StoredEntry
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
-from quorate.apply.tally import ApplyTally
 from quorate.apply.txn import ShardReader, number_of
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
@@ -69,7 +69,7 @@ class Applier:
         self.limits: Final = ApplyLimits() if limits is None else limits
         #: What readers of some families may name.
         self._scopes: Final[dict[frozenset[str], Scope]] = {}
-        self.tally: Final = ApplyTally()
+        self.counters: Final = ApplyCounters()
         #: How many batches changed which shards or nodes there are; other data counts as one, too.
         self.cluster_changes = 0
         self._derive()
@@ -176,7 +176,7 @@ class Applier:
             if room <= 0 or self._clock() - began >= self.limits.turn_s:
                 break
         turn.commit()
-        self.tally.turn(len(turn.stored), turn.commands, self._clock() - began)
+        self.counters.turn(len(turn.stored), turn.commands, self._clock() - began)
         return turn.stored
 
     def _open_families(self, named: Set[str]) -> None:

@@ -70,7 +70,7 @@ SCOPE: Final = Scope(_PUBLIC, _PUBLIC, frozenset())
 
 
 @dataclass(slots=True)
-class Standing:
+class ShardState:
     """What a shard knows of itself beside its rows, always as they say."""
 
     shard: ShardId
@@ -97,10 +97,10 @@ class ControlRoute(NamedTuple):
     """How a command of core's own is applied."""
 
     parse: Callable[[bytes], Message]
-    apply: Callable[[ShardTxn, Any, Standing], Message | None]
+    apply: Callable[[ShardTxn, Any, ShardState], Message | None]
 
 
-def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> OpenSessionReply:
+def open_session(txn: ShardTxn, command: OpenSession, state: ShardState) -> OpenSessionReply:
     """Open a session, or find the one of that name."""
     if not command.name and command.ttl_ms < 1:
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
@@ -113,11 +113,11 @@ def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> Ope
     )
     found = sessions.find(txn.layer, session)
     if found is not None:
-        standing.sessions_ms = min(standing.sessions_ms, found.expires_ms)
+        state.sessions_ms = min(state.sessions_ms, found.expires_ms)
     return OpenSessionReply(session=session)
 
 
-def seal_session(txn: ShardTxn, command: SealSession, standing: Standing) -> SealSessionReply:
+def seal_session(txn: ShardTxn, command: SealSession, state: ShardState) -> SealSessionReply:
     """Let the session of a name carry out nothing more, and tell what it has carried out."""
     if not command.name:
         raise Rejected(_INVALID, "only a session with a name can be sealed")
@@ -130,21 +130,21 @@ def seal_session(txn: ShardTxn, command: SealSession, standing: Standing) -> Sea
     return SealSessionReply(session=session, revisions=revisions)
 
 
-def close_session(txn: ShardTxn, command: CloseSession, _: Standing) -> None:
+def close_session(txn: ShardTxn, command: CloseSession, _: ShardState) -> None:
     """End a session; one that has ended is passed over."""
     sessions.close_session(txn.layer, command.session)
 
 
-def adopt_slots(txn: ShardTxn, command: AdoptSlots, standing: Standing) -> None:
+def adopt_slots(txn: ShardTxn, command: AdoptSlots, state: ShardState) -> None:
     """Take the slots of a newer version."""
     if len(command.slots) != BITMAP_BYTES:
         raise Rejected(_INVALID, f"slots are {BITMAP_BYTES} bytes, not {len(command.slots)}")
-    if command.version > standing.slots.version:
-        standing.slots = SlotSet(command.version, command.slots)
-        txn.layer.put(SLOTS, slot_set.KEY, standing.slots.encode())
+    if command.version > state.slots.version:
+        state.slots = SlotSet(command.version, command.slots)
+        txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
 
 
-def place_leader(txn: ShardTxn, command: PlaceLeader, _: Standing) -> None:
+def place_leader(txn: ShardTxn, command: PlaceLeader, _: ShardState) -> None:
     """Note which node an operator hands the shard to."""
     if not command.node:
         raise Rejected(_INVALID, "a shard is handed to a node, and none is named")
@@ -152,12 +152,12 @@ def place_leader(txn: ShardTxn, command: PlaceLeader, _: Standing) -> None:
     txn.layer.put(SLOTS, placement.KEY, placed.encode())
 
 
-def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> None:
+def adopt_mirror(txn: ShardTxn, command: AdoptMirror, state: ShardState) -> None:
     """Bring the copy of a mirrored family further; it never goes back."""
-    family = standing.mirrored.get(command.family)
+    family = state.mirrored.get(command.family)
     if family is None:
         raise Rejected(
-            _INVALID, f"column family {command.family} is not mirrored into {standing.shard}"
+            _INVALID, f"column family {command.family} is not mirrored into {state.shard}"
         )
     layer, name = txn.layer, family.name
     known, position = (
@@ -181,18 +181,18 @@ def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> Non
     layer.put(MIRRORS, name.encode(), _MIRROR.pack(*position))
 
 
-def report_declaration(txn: ShardTxn, command: ReportDeclaration, standing: Standing) -> None:
+def report_declaration(txn: ShardTxn, command: ReportDeclaration, state: ShardState) -> None:
     """Note what a node serves."""
-    _demand_first(standing)
+    _demand_first(state)
     row = command.declaration.SerializeToString(deterministic=True)
     key = command.declaration.node.encode()
     if txn.get(NODES, key) != row:
         txn.put(NODES, key, row)
 
 
-def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> None:
+def create_shards(txn: ShardTxn, command: CreateShards, state: ShardState) -> None:
     """Note the shards that do not exist yet; those that do stay as they are."""
-    _demand_first(standing)
+    _demand_first(state)
     added = members.being_added(txn)
     for shard in command.shards:
         if len(shard.slots) != BITMAP_BYTES or not shard.group or not shard.members:
@@ -212,9 +212,9 @@ def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> N
             txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
-def recover_shard(txn: ShardTxn, command: RecoverShard, standing: Standing) -> None:
+def recover_shard(txn: ShardTxn, command: RecoverShard, state: ShardState) -> None:
     """Note where a shard begins anew; the same command twice is one."""
-    _demand_first(standing)
+    _demand_first(state)
     key, origin = keys.pack(command.group, command.number), command.origin
     stored, name = txn.get(SHARDS, key), f"{command.group}/{command.number}"
     if stored is None or (command.group, command.number) == (METADATA.group, METADATA.number):
@@ -238,34 +238,34 @@ def recover_shard(txn: ShardTxn, command: RecoverShard, standing: Standing) -> N
     row.origin.CopyFrom(origin)
     # A watch of several shards has one generation, the highest: it must be passed in each.
     others = (each.origin.generation + 1 for each in members.shards(txn) if each.HasField("origin"))
-    row.origin.generation = max(origin.generation, standing.generation, *others)
+    row.origin.generation = max(origin.generation, state.generation, *others)
     txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
 def begin_member_change(
-    txn: ShardTxn, command: BeginMemberChange, standing: Standing
+    txn: ShardTxn, command: BeginMemberChange, state: ShardState
 ) -> BeginMemberChangeReply:
     """Begin to add a node or to remove it, or go on with that."""
-    _demand_first(standing)
+    _demand_first(state)
     return members.begin(txn, command)
 
 
-def finish_member_change(txn: ShardTxn, command: FinishMemberChange, standing: Standing) -> None:
+def finish_member_change(txn: ShardTxn, command: FinishMemberChange, state: ShardState) -> None:
     """End a change that all shards have gone through."""
-    _demand_first(standing)
+    _demand_first(state)
     members.finish(txn, command)
 
 
-def purge_plugin(txn: ShardTxn, command: PurgePlugin, standing: Standing) -> PurgePluginReply:
+def purge_plugin(txn: ShardTxn, command: PurgePlugin, state: ShardState) -> PurgePluginReply:
     """Delete or count the next rows of a plugin that the leader does not serve."""
     plugin, own = command.plugin, f"{command.plugin}."
-    if plugin in standing.plugins or plugin in RESERVED_NAMES:
+    if plugin in state.plugins or plugin in RESERVED_NAMES:
         raise Rejected(
             "PLUGIN_SERVED",
-            f"the leader of shard {standing.shard} serves {plugin}; name it in [plugins] retired on"
+            f"the leader of shard {state.shard} serves {plugin}; name it in [plugins] retired on"
             " every node, and restart them",
         )
-    for family in sorted(standing.families()):
+    for family in sorted(state.families()):
         if not family.startswith(own) or family < command.after_family:
             continue
         after = command.after_key + b"\x00" if family == command.after_family else b""
@@ -287,9 +287,9 @@ def purge_plugin(txn: ShardTxn, command: PurgePlugin, standing: Standing) -> Pur
     return PurgePluginReply()
 
 
-def raise_generation(_: ShardTxn, command: RaiseGeneration, standing: Standing) -> None:
+def raise_generation(_: ShardTxn, command: RaiseGeneration, state: ShardState) -> None:
     """Take a larger generation."""
-    standing.generation = max(standing.generation, command.generation)
+    state.generation = max(state.generation, command.generation)
 
 
 #: By the full name of the message. None of them comes from a client.
@@ -321,6 +321,6 @@ def mirror_position(rows: Rows, family: str) -> MirrorPosition | None:
     return None if stored is None else MirrorPosition(*_MIRROR.unpack(stored))
 
 
-def _demand_first(standing: Standing) -> None:
-    if standing.shard != METADATA:
-        raise Rejected(WRONG_SHARD, f"this belongs to {METADATA}, not to {standing.shard}")
+def _demand_first(state: ShardState) -> None:
+    if state.shard != METADATA:
+        raise Rejected(WRONG_SHARD, f"this belongs to {METADATA}, not to {state.shard}")

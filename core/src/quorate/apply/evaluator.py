@@ -16,7 +16,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply import control, effects, sessions, slot_set
-from quorate.apply.control import Standing
+from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
@@ -38,7 +38,7 @@ from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
-from quorate.storage.events import EventRow
+from quorate.storage.events import EventRow, Savepoint
 from quorate.storage.families import SLOTS
 
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Evaluation:
     #: The outcomes of the commands of each write.
     outcomes: list[tuple[Outcome, ...]]
     layer: Layer
-    standing: Standing
+    state: ShardState
     now_ms: int
 
 
@@ -131,17 +131,17 @@ class Evaluator:
             if turn.size >= limits.entry_bytes or at - began >= limits.entry_s:
                 break
         head = effects.Head(
-            turn.now_ms, turn.standing.generation, checked_index, checksum, turn.commands
+            turn.now_ms, turn.state.generation, checked_index, checksum, turn.commands
         )
         quiet = self._program.watched
         tables = [each for each in turn.layer.tables.items() if each[0] not in quiet]
         payload = effects.encode(head, turn.events, tables)
-        return Evaluation(index, payload, outcomes, turn.layer, turn.standing, turn.now_ms)
+        return Evaluation(index, payload, outcomes, turn.layer, turn.state, turn.now_ms)
 
     def logged(self, evaluation: Evaluation) -> None:
         """Let later commands see the effects of an entry that was logged."""
         self._flying.append((evaluation.index, evaluation.layer))
-        self._standing = evaluation.standing
+        self._state = evaluation.state
         self._now_ms = evaluation.now_ms
 
     def stored(self, index: int) -> None:
@@ -160,7 +160,7 @@ class Evaluator:
         """
         self._flying.clear()
         self._now_ms = self._data.record.now_ms
-        self._standing = Standing(
+        self._state = ShardState(
             shard=self._shard,
             mirrored=self._program.mirrored,
             plugins=self._program.plugins,
@@ -211,15 +211,13 @@ class _Turn:
         self.now_ms: Final = now_ms
         self.layer: Final = Layer(evaluator._top)
         self.events: Final = EventRow()
-        self.standing = replace(evaluator._standing)
+        self.state = replace(evaluator._state)
         #: How many commands were evaluated, and about how many bytes they write.
         self.commands = 0
         self.size = 0
         self._index: Final = index
-        if self.standing.sessions_ms < now_ms:
-            self.standing.sessions_ms = sessions.expire(
-                self.layer, now_ms, self.standing.sessions_ms
-            )
+        if self.state.sessions_ms < now_ms:
+            self.state.sessions_ms = sessions.expire(self.layer, now_ms, self.state.sessions_ms)
 
     def run_all(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
         """Evaluate a write; none of its commands overtakes one that is to run again."""
@@ -229,7 +227,7 @@ class _Turn:
                 outcomes.append(self.run(command))
         except CopyBehind:
             left = len(commands) - len(outcomes)
-            why = f"the copies in shard {self.standing.shard} may be old: try again"
+            why = f"the copies in shard {self.state.shard} may be old: try again"
             revision = revision_of(self._index, max(0, self.commands - 1))
             outcomes += [Outcome(revision, refusal=Refusal(COPY_BEHIND, why))] * left
         return tuple(outcomes)
@@ -264,7 +262,7 @@ class _Turn:
         refusal = self._foreign(command)
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
-        layer, start = Layer(self.layer), self.events.mark()
+        layer, start = Layer(self.layer), self.events.savepoint()
         txn = self._txn(layer, handler.scope, revision, command.copies)
         reply = b""
         try:
@@ -278,7 +276,7 @@ class _Turn:
         except (MemoryError, EngineError):
             raise
         except CopyBehind:
-            self.events.back_to(start)
+            self.events.rollback_to(start)
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a handler is an outcome too
             refusal = self._failed(command, revision, error)
@@ -294,11 +292,11 @@ class _Turn:
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
         route = control.ROUTES[command.type]
-        layer, start, standing = Layer(self.layer), self.events.mark(), replace(self.standing)
+        layer, start, state = Layer(self.layer), self.events.savepoint(), replace(self.state)
         txn = self._txn(layer, control.SCOPE, revision, command.copies)
         reply = b""
         try:
-            answer = route.apply(txn, route.parse(command.payload), self.standing)
+            answer = route.apply(txn, route.parse(command.payload), self.state)
             if answer is not None:
                 reply = _serialized(answer)
         except Rejected as error:
@@ -308,7 +306,7 @@ class _Turn:
         except Exception as error:  # noqa: BLE001 - a bug in core is an outcome, too
             refusal = self._failed(command, revision, error)
         if refusal is not None:
-            self.standing = standing
+            self.state = state
         return self._outcome(command, revision, layer, start, reply, refusal)
 
     def _outcome(
@@ -316,7 +314,7 @@ class _Turn:
         command: LoggedCommand,
         revision: int,
         layer: Layer,
-        start: tuple[int, int],
+        start: Savepoint,
         reply: bytes,
         refusal: Refusal | None,
     ) -> Outcome:
@@ -328,7 +326,7 @@ class _Turn:
                 self.size += size
                 layer.merge_into(self.layer)
                 return Outcome(revision, reply)
-        self.events.back_to(start)
+        self.events.rollback_to(start)
         return Outcome(revision, refusal=refusal)
 
     def _excess(self, command: LoggedCommand, size: int, reply: int) -> Refusal | None:
@@ -350,21 +348,21 @@ class _Turn:
             self.events,
             revision=revision,
             at_ms=self.now_ms,
-            shard=self.standing.shard.number,
-            generation=self.standing.generation,
+            shard=self.state.shard.number,
+            generation=self.state.generation,
             row_bytes=self._limits.row_bytes,
             copies=copies,
         )
 
     def _foreign(self, command: LoggedCommand) -> Refusal | None:
         """Return the refusal of a command that touches slots which the shard does not own."""
-        slots = self.standing.slots
+        slots = self.state.slots
         if command.slotless or not command.slots or slots.owned.issuperset(command.slots):
             return None
         missing = min(slot for slot in command.slots if not slots.owns(slot))
         return Refusal(
             WRONG_SHARD,
-            f"slot {missing} is not owned by shard {self.standing.shard} in version"
+            f"slot {missing} is not owned by shard {self.state.shard} in version"
             f" {slots.version} of its slots: route the command anew",
         )
 
@@ -373,7 +371,7 @@ class _Turn:
             return None
         return Refusal(
             UNKNOWN_COMMAND,
-            f"no plugin that is enabled on the leader of shard {self.standing.shard} knows command"
+            f"no plugin that is enabled on the leader of shard {self.state.shard} knows command"
             f" {command.type}: enable its plugin there, in the version that declares it",
         )
 

@@ -7,10 +7,10 @@ from typing import Final
 from quorate.apply.layers import Layer
 from quorate.storage.events import (
     LOW_KEY,
-    MARKS,
+    TIMES,
     event_key,
-    mark_key,
-    marked_index,
+    time_key,
+    timed_index,
 )
 from quorate.storage.families import EVENTS
 
@@ -34,8 +34,8 @@ def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_
     """
     low = None
     passed = []
-    for key, value in islice(layer.iterate(EVENTS, *MARKS), _PASSED_AT_ONCE):
-        marked = marked_index(key)
+    for key, value in islice(layer.iterate(EVENTS, *TIMES), _PASSED_AT_ONCE):
+        marked = timed_index(key)
         [at_ms] = _TIME.unpack(value)
         if marked > index - retained_entries or at_ms >= now_ms - retained_ms:
             break
@@ -48,4 +48,4 @@ def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_
         layer.put(EVENTS, LOW_KEY, event_key(low))
         for key in passed:
             layer.delete(EVENTS, key)
-    layer.put(EVENTS, mark_key(index), _TIME.pack(now_ms))
+    layer.put(EVENTS, time_key(index), _TIME.pack(now_ms))

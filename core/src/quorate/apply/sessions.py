@@ -61,7 +61,7 @@ class Session(NamedTuple):
     #: The logical time of its last operation.
     used_ms: int
     #: Every sequence below it was answered, and the caller has the answers.
-    mark: int
+    lowest: int
     #: It has a name, and lives until it is closed, with every answer that it gave.
     pinned: bool
     name: bytes
@@ -69,7 +69,7 @@ class Session(NamedTuple):
     @property
     def sealed(self) -> bool:
         """Whether it carries out nothing more."""
-        return self.mark == _SEALED
+        return self.lowest == _SEALED
 
     @property
     def expires_ms(self) -> int:
@@ -82,8 +82,8 @@ def find(rows: Rows, session: int) -> Session | None:
     value = rows.get(SESSIONS, _SESSION + _ID.pack(session))
     if value is None:
         return None
-    ttl_ms, used_ms, mark, pinned = _ROW.unpack_from(value)
-    return Session(ttl_ms, used_ms, mark, pinned, value[_ROW.size :])
+    ttl_ms, used_ms, lowest, pinned = _ROW.unpack_from(value)
+    return Session(ttl_ms, used_ms, lowest, pinned, value[_ROW.size :])
 
 
 def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int) -> int:
@@ -188,8 +188,8 @@ def answer_known(
         known = _known_of_pinned(layer, command, stamp, revision)
         if known is not None:
             return known
-    sequence, lowest = stamp.sequence, max(stamp.lowest_unanswered, session.mark)
-    if session.pinned and stamp.lowest_unanswered <= sequence < session.mark:
+    sequence, lowest = stamp.sequence, max(stamp.lowest_unanswered, session.lowest)
+    if session.pinned and stamp.lowest_unanswered <= sequence < session.lowest:
         _touch(layer, stamp.session, session, lowest, now_ms)
         return Outcome(revision, forgotten=True)
     if not lowest <= sequence <= lowest + WINDOW:
@@ -246,25 +246,25 @@ def _digest(command: LoggedCommand) -> bytes:
 
 
 def _touch(layer: Layer, number: int, session: Session, lowest: int, now_ms: int) -> None:
-    renewed = session._replace(used_ms=now_ms, mark=lowest)
+    renewed = session._replace(used_ms=now_ms, lowest=lowest)
     if renewed == session:
         return
     _store(layer, number, renewed)
     if session.pinned:
         return
-    if lowest - session.mark > _FEW:
+    if lowest - session.lowest > _FEW:
         layer.delete_range(
-            ANSWERS, _ANSWER_KEY.pack(number, session.mark), _ANSWER_KEY.pack(number, lowest)
+            ANSWERS, _ANSWER_KEY.pack(number, session.lowest), _ANSWER_KEY.pack(number, lowest)
         )
     else:
-        for sequence in range(session.mark, lowest):
+        for sequence in range(session.lowest, lowest):
             layer.delete(ANSWERS, _ANSWER_KEY.pack(number, sequence))
 
 
 def _store(layer: Layer, number: int, session: Session) -> None:
-    ttl_ms, used_ms, mark, pinned, name = session
+    ttl_ms, used_ms, lowest, pinned, name = session
     layer.put(
-        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, mark, pinned) + name
+        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, lowest, pinned) + name
     )
 
 

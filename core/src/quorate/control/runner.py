@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from quorate.control.backoff import Backoff
+from quorate.control.failures import level_of, sentence_of
 from quorate.control.fenced import FencedNode
 from quorate.control.ports import Changes, LedShard, Withdraw, ref_of
-from quorate.control.telling import level_of, sentence_of
 from quorate.groups.pause import pause
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
@@ -44,7 +44,7 @@ class ControllerStatus:
     error: str | None
 
 
-class ControllerTally:
+class ControllerCounters:
     """What became of a controller's runs on this node, over all terms and shards."""
 
     __slots__ = ("failures", "runs")
@@ -80,7 +80,7 @@ class Runner:
         self._loop: Final = loop
         self._withdraw: Final = withdraw
         #: Of each controller.
-        self.tallies: Final = {name: ControllerTally() for name in self._controllers}
+        self.counters: Final = {name: ControllerCounters() for name in self._controllers}
         self._allowed: Final = {name: asyncio.Event() for name in self._controllers}
         for allowed in self._allowed.values():
             allowed.set()
@@ -164,8 +164,8 @@ class Runner:
         if key not in self._posts:
             allowed = self._allowed[controller.name]
             node = self._node(controller)
-            tally = self.tallies[controller.name]
-            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, tally, self._loop)
+            counters = self.counters[controller.name]
+            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, counters, self._loop)
 
     # Waking.
 
@@ -211,7 +211,7 @@ class _Post:
         ref: ShardRef,
         node: NodeApi,
         allowed: asyncio.Event,
-        tally: ControllerTally,
+        counters: ControllerCounters,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.controller: Final = controller
@@ -219,7 +219,7 @@ class _Post:
         self.woken: Final = asyncio.Event()
         self._node: Final = FencedNode(node, ref)
         self._allowed: Final = allowed
-        self._tally: Final = tally
+        self._counters: Final = counters
         self._loop: Final = loop
         self._backoff: Final = Backoff(1.0, 60.0)
         self._running = False
@@ -275,7 +275,7 @@ class _Post:
             self._backoff.succeeded()
             self._error = None
             self._runs += 1
-            self._tally.runs += 1
+            self._counters.runs += 1
             if self._cancelled:
                 return
             await pause(self._loop, _BREATH_S)
@@ -295,7 +295,7 @@ class _Post:
 
     def _failed(self, error: BaseException) -> float:
         wait_s = self._backoff.failed()
-        self._tally.failures += 1
+        self._counters.failures += 1
         self._error = sentence_of(error)
         level = level_of(error, self._backoff.failures)
         _log.log(

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from quorate.control.backoff import Backoff
+from quorate.control.failures import level_of, sentence_of
 from quorate.control.grace import Grace
 from quorate.control.ports import Propose, TimedShard, ref_of
-from quorate.control.telling import level_of, sentence_of
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Rejected, ShardRef, Timer

@@ -39,7 +39,7 @@ from quorate.plugin import (
 )
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.splitting import Share
+from quorate.plugin.splitting import ShardCommand
 from quorate.v1 import control_pb2
 
 __all__ = ["Answer", "Groups", "Proposal"]
@@ -149,8 +149,8 @@ class Groups:
             raise LookupError(f"{name} is no command of core's own")
         answers: list[Answer | Exception] = []
         request = Request(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
-        share = Share(shard=shard, command=message, slots=())
-        await self._delivery.deliver(shard, [Part(request, share, slotless=True)], Call())
+        part = Part(request, ShardCommand(shard=shard, message=message, slots=()), slotless=True)
+        await self._delivery.deliver(shard, [part], Call())
         return _only(answers)
 
     async def open_session(
@@ -231,22 +231,22 @@ class Groups:
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
-            shares = routing.route(command, message, self._shards.slot_map, self._limits)
+            shard_commands = routing.route(command, message, self._shards.slot_map, self._limits)
             stamp: Stamp | None = None
             if session is not None:
-                routing.check_session(shares)
+                routing.check_session(shard_commands)
                 stamp = Stamp(session.session, session.sequence, session.lowest_unanswered)
         except Exception as error:  # noqa: BLE001 - it is the answer
             answered(error)
             return ()
-        if not shares:
+        if not shard_commands:
             # A batch without an item.
             answered(Answer(b"", {}))
             return ()
         request = Request(
-            deadline, stamp, answered, parts=len(shares), batch=command.items is not None
+            deadline, stamp, answered, parts=len(shard_commands), batch=command.items is not None
         )
-        return [Part(request, share) for share in shares]
+        return [Part(request, each) for each in shard_commands]
 
     # Reads.
 

@@ -8,7 +8,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply.control import METADATA
-from quorate.groups.founding import declared_alike, missing_shards
+from quorate.groups.first_shards import declared_alike, missing_shards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected

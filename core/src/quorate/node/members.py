@@ -15,7 +15,7 @@ from quorate.config.sections import Name, split_address
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
-from quorate.groups.founding import difference_of
+from quorate.groups.first_shards import difference_of
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.members import (
     NO_MAJORITY,

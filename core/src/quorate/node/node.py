@@ -266,7 +266,7 @@ class Node:
                 **{str(shard): True for shard, _ in ended(self.shards)},
             },
             calls=self._serving.calls,
-            controllers=self.duties.runner.tallies,
+            controllers=self.duties.runner.counters,
             posts=self.duties.runner.status(),
             caches=self._watching.caches,
             watches=self._watching.open_now,

@@ -211,6 +211,6 @@ def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
             )
             for each in replica.followers
         ],
-        commands_applied=shard.applier.tally.commands,
+        commands_applied=shard.applier.counters.commands,
         epoch=shard.epoch,
     )

@@ -99,8 +99,8 @@ class NodeService:
         """Tell a revision that every write of a shard answered before is within."""
         await self._admit(context)
         timeout_s = _timeout_s(request.timeout_ms)
-        mark = await self._watching().mark_here(parsed_shard(request.shard), timeout_s)
-        return node_pb2.MarkResponse(revision=mark.revision, generation=mark.generation)
+        point = await self._watching().read_point_here(parsed_shard(request.shard), timeout_s)
+        return node_pb2.MarkResponse(revision=point.revision, generation=point.generation)
 
     async def Feed(self, requests: AsyncIterable[node_pb2.FeedRequest], context: Context) -> None:
         """Give the pages of the replica here, one for each request."""

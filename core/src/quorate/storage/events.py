@@ -27,12 +27,13 @@ _RUN: Final = Struct(">BIH")
 _ROWS_END: Final = b"\xff" * 8
 #: The index up to which rows were trimmed.
 LOW_KEY: Final = _ROWS_END + b"low"
-_MARK: Final = _ROWS_END + b"mark"
-MARKS: Final = (_MARK, _ROWS_END + b"marl")
+_TIME: Final = _ROWS_END + b"mark"
+#: The range of the keys of `time_key`.
+TIMES: Final = (_TIME, _ROWS_END + b"marl")
 
 
 class Kind(IntEnum):
-    """What happened, and which parts tell it."""
+    """What happened, and the parts that describe it."""
 
     #: Key, stored value.
     PUT = 1
@@ -78,7 +79,7 @@ class StoredEvent(NamedTuple):
 
 
 class HistoryGoneError(Exception):
-    """The events behind a revision were trimmed: list the rows, and read from there on."""
+    """The events after a revision were trimmed: list the rows, and read on from there."""
 
     def __init__(self, after_revision: int, oldest: int) -> None:
         super().__init__(
@@ -86,6 +87,13 @@ class HistoryGoneError(Exception):
             f" that is has index {oldest}; list the rows again and read on from there"
         )
         self.oldest: Final = oldest
+
+
+class Savepoint(NamedTuple):
+    """A place in an `EventRow` to roll back to."""
+
+    runs: int
+    parts: int
 
 
 class EventRow:
@@ -104,18 +112,18 @@ class EventRow:
         if not runs or runs[-1][0] != family or runs[-1][1] is not kind:
             runs.append((family, kind, len(self.parts)))
 
-    def mark(self) -> tuple[int, int]:
-        """Return a place to go back to."""
-        return len(self.runs), len(self.parts)
+    def savepoint(self) -> Savepoint:
+        """Return the current end of the row, for `rollback_to`."""
+        return Savepoint(len(self.runs), len(self.parts))
 
-    def back_to(self, mark: tuple[int, int]) -> None:
-        """Forget what was added since."""
-        del self.runs[mark[0] :]
-        del self.parts[mark[1] :]
+    def rollback_to(self, savepoint: Savepoint) -> None:
+        """Drop what was added after a savepoint."""
+        del self.runs[savepoint.runs :]
+        del self.parts[savepoint.parts :]
 
-    def size_since(self, mark: tuple[int, int]) -> int:
-        """Return the bytes of what was added since."""
-        return sum(map(len, self.parts[mark[1] :]))
+    def size_since(self, savepoint: Savepoint) -> int:
+        """Return the bytes of what was added after a savepoint."""
+        return sum(map(len, self.parts[savepoint.parts :]))
 
     def encode(self, at_ms: int) -> bytes:
         """Return the row's value."""
@@ -135,14 +143,14 @@ def event_key(index: int) -> bytes:
     return _INDEX.pack(index)
 
 
-def mark_key(index: int) -> bytes:
-    """Return the key under which the logical time of an entry is noted for the trimming."""
-    return _MARK + _INDEX.pack(index)
+def time_key(index: int) -> bytes:
+    """Return the key of the row with the logical time of an entry; trimming reads it."""
+    return _TIME + _INDEX.pack(index)
 
 
-def marked_index(key: bytes) -> int:
-    """Return the index in the key of such a note."""
-    return int(_INDEX.unpack_from(key, len(_MARK))[0])
+def timed_index(key: bytes) -> int:
+    """Return the index in a key of `time_key`."""
+    return int(_INDEX.unpack_from(key, len(_TIME))[0])
 
 
 def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterator[StoredEvent]:

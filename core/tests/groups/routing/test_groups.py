@@ -281,7 +281,7 @@ def test_a_share_in_the_wrong_shard_goes_where_the_new_map_says(
     cluster: Cluster, batch: Batch, answering: Answering
 ) -> None:
     cluster.host(4)
-    cluster.nodes["a"].own_map = SlotMap.founding({"sample": 2})
+    cluster.nodes["a"].own_map = SlotMap.initial({"sample": 2})
     for number in range(4):
         cluster.shard(number).answer = answering
     cluster.shard(0).next = [WRONG]

@@ -66,11 +66,11 @@ class Delivery:
     async def deliver_all(self, parts: Sequence[Part], call: Call) -> None:
         """Carry parts to all of their shards, side by side."""
         if len(parts) == 1:
-            await self.deliver(parts[0].share.shard, parts, call)
+            await self.deliver(parts[0].command.shard, parts, call)
             return
         by_shard: dict[ShardId, list[Part]] = {}
         for part in parts:
-            by_shard.setdefault(part.share.shard, []).append(part)
+            by_shard.setdefault(part.command.shard, []).append(part)
         ways = [
             self.deliver(shard, run, call)
             for shard, found in by_shard.items()
@@ -110,7 +110,7 @@ class Delivery:
                 return
             refused = await self._wait(pause, refused, leaderless_from)
             parts = self._routed(refused, call)
-            if any(part.share.shard != shard for part in parts):
+            if any(part.command.shard != shard for part in parts):
                 await self.deliver_all(parts, call)
                 return
             if not parts:
@@ -198,22 +198,22 @@ class Delivery:
             if not isinstance(error, WrongShardError):
                 going.append(part)
                 continue
-            share, request = part.share, part.request
+            whole, request = part.command, part.request
             try:
                 command = routes.declared(self._catalog, part.logged.type)
-                placed = routes.route(command, share.command, self._shards.slot_map, self._limits)
+                placed = routes.route(command, whole.message, self._shards.slot_map, self._limits)
             except Exception as failure:  # noqa: BLE001 - it is how this command ends
                 part.end(failure)
                 continue
             shards = [each.shard for each in placed]
-            if shards == [share.shard]:
+            if shards == [whole.shard]:
                 going.append(part)
             elif call.ordered or request.stamp is not None:
                 # A retry never takes an operation of a session to another shard.
                 part.end(error)
             else:
                 request.divide(len(placed))
-                going += [Part(request, within(share, each)) for each in placed]
+                going += [Part(request, within(whole, each)) for each in placed]
         return going
 
     def _fenced_term(self, shard: ShardId, fence: ShardRef | None) -> int | None:

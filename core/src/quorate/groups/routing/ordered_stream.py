@@ -48,7 +48,7 @@ class OrderedStream:
 
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
         for part in self._place(proposal, answered):
-            shard = part.share.shard
+            shard = part.command.shard
             queue = self._waiting.get(shard)
             if queue is None:
                 queue = self._waiting[shard] = deque()
@@ -90,7 +90,7 @@ class OrderedStream:
                 part.end(
                     NotProposedInTimeError(
                         f"{part.logged.type} waited behind others of its stream for shard "
-                        f"{part.share.shard} until its deadline, and was not proposed: try again"
+                        f"{part.command.shard} until its deadline, and was not proposed: try again"
                     )
                 )
         return again

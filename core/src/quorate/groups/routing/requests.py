@@ -13,7 +13,7 @@ from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
 from quorate.plugin import Invalid, Rejected, SessionRef
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.splitting import Share, ShareReply, join, refused
+from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
 from quorate.v1.batch_pb2 import BatchReply
 
 #: The code of an item that may or may not have been carried out.
@@ -58,20 +58,20 @@ class Request:
         self._answered: Final = answered
         self._batch: Final = batch
         self._open = parts
-        self._settled: list[tuple[Share, Result]] = []
+        self._settled: list[tuple[ShardCommand, Result]] = []
 
     def divide(self, parts: int) -> None:
         """Record that a part is cut into that many."""
         self._open += parts - 1
 
-    def settle(self, share: Share, result: Result) -> None:
-        """Take what became of a share, and answer when it was the last one."""
-        self._settled.append((share, result))
+    def settle(self, command: ShardCommand, result: Result) -> None:
+        """Take what became of a command, and answer when it was the last one."""
+        self._settled.append((command, result))
         self._open -= 1
         if self._open:
             return
         try:
-            answer = self._joined() if self._batch else answered(share.shard, result)
+            answer = self._joined() if self._batch else answered(command.shard, result)
         except Exception as error:  # noqa: BLE001 - it is the answer
             self._answered(error)
         else:
@@ -85,32 +85,32 @@ class Request:
         for each in failures:
             if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
                 raise each
-        for share, result in self._settled:
+        for command, result in self._settled:
             # Only an operation of a session ends so, and that is never split.
             if isinstance(result, Outcome) and (result.forgotten or _of_session(result)):
-                return answered(share.shard, result)
+                return answered(command.shard, result)
         try:
-            replies = [_share_reply(share, result) for share, result in self._settled]
+            replies = [_shard_reply(command, result) for command, result in self._settled]
             reply = join(replies)
         except (ValueError, DecodeError) as error:
             raise Rejected("INTERNAL", f"a batch was applied and ill answered: {error}") from error
-        revisions = {each.share.shard: each.revision for each in replies if each.revision}
+        revisions = {each.command.shard: each.revision for each in replies if each.revision}
         return Answer(reply.SerializeToString(), revisions)
 
 
 class Part:
     """What of a command goes to one shard."""
 
-    __slots__ = ("logged", "request", "share")
+    __slots__ = ("command", "logged", "request")
 
-    def __init__(self, request: Request, share: Share, *, slotless: bool = False) -> None:
+    def __init__(self, request: Request, command: ShardCommand, *, slotless: bool = False) -> None:
         self.request: Final = request
-        self.share: Final = share
-        message = share.command
+        self.command: Final = command
+        message = command.message
         self.logged: Final = LoggedCommand(
             message.DESCRIPTOR.full_name,
             message.SerializeToString(),
-            share.slots,
+            command.slots,
             request.stamp,
             slotless,
             Copies.DOUBTED,
@@ -118,7 +118,7 @@ class Part:
 
     def end(self, result: Result) -> None:
         """Take what became of it."""
-        self.request.settle(self.share, result)
+        self.request.settle(self.command, result)
 
 
 def answered(shard: ShardId, result: Result) -> Answer:
@@ -134,14 +134,16 @@ def _of_session(outcome: Outcome) -> bool:
     return outcome.refusal is not None and outcome.refusal.code in OF_SESSION
 
 
-def _share_reply(share: Share, result: Result) -> ShareReply:
+def _shard_reply(command: ShardCommand, result: Result) -> ShardReply:
     if isinstance(result, Outcome):
         if result.refusal is None:
             reply = BatchReply.FromString(result.reply)
         else:
-            reply = refused(share, result.refusal.code, result.refusal.message)
-        return ShareReply(share=share, revision=result.revision, reply=reply)
-    return ShareReply(share=share, revision=0, reply=refused(share, _code(result), str(result)))
+            reply = refused(command, result.refusal.code, result.refusal.message)
+        return ShardReply(command=command, revision=result.revision, reply=reply)
+    return ShardReply(
+        command=command, revision=0, reply=refused(command, _code(result), str(result))
+    )
 
 
 def _code(failure: Exception) -> str:

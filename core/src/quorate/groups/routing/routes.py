@@ -17,7 +17,7 @@ from quorate.plugin import Command, Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import Share, items_field, split
+from quorate.plugin.splitting import ShardCommand, items_field, split
 
 
 def declared(catalog: Catalog, name: str) -> Command[Any]:
@@ -65,7 +65,7 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
 
 def route(
     command: Command[Any], message: Message, slot_map: SlotMap, limits: LimitsSection
-) -> list[Share]:
+) -> list[ShardCommand]:
     """Return what each shard carries out; raises `Invalid` and `UnknownShardError`."""
     group = command.group
     if command.shard_key is None:
@@ -83,16 +83,16 @@ def route(
             f"{limits.key_bytes} are the most (limits.key_bytes)",
         )
     slot = slot_of(shard_key)
-    return [Share(shard=slot_map.holder(group, slot), command=message, slots=(slot,))]
+    return [ShardCommand(shard=slot_map.holder(group, slot), message=message, slots=(slot,))]
 
 
-def check_session(shares: Sequence[Share]) -> None:
+def check_session(parts: Sequence[ShardCommand]) -> None:
     """Raise `Invalid` for an operation of a session that more than one shard would carry out."""
-    if len(shares) > 1:
-        named = ", ".join(str(share.shard) for share in shares)
+    if len(parts) > 1:
+        named = ", ".join(str(part.shard) for part in parts)
         raise Invalid(
             "session",
-            f"the batch goes to {len(shares)} shards ({named}), and a session belongs to one; "
+            f"the batch goes to {len(parts)} shards ({named}), and a session belongs to one; "
             "send each of them a batch of its own",
         )
 
@@ -144,8 +144,8 @@ def _slots(
     command: Command[Any], message: Message, shard: ShardId, limits: LimitsSection
 ) -> tuple[int, ...]:
     if command.shard_key is None:
-        shares = split(command, message, lambda _: shard, key_bytes=limits.key_bytes)
-        return tuple(slot for share in shares for slot in share.slots)
+        parts = split(command, message, lambda _: shard, key_bytes=limits.key_bytes)
+        return tuple(slot for part in parts for slot in part.slots)
     return (slot_of(command.shard_key(message)),)
 
 

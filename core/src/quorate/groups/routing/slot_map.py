@@ -44,7 +44,7 @@ class SlotMap:
         }
 
     @classmethod
-    def founding(cls, shards: Mapping[str, int]) -> Self:
+    def initial(cls, shards: Mapping[str, int]) -> Self:
         """Return the map of a new cluster whose groups have so many shards each."""
         return cls(
             0,

@@ -67,7 +67,7 @@ class Proposer:
         space: FreeSpace | None,
     ) -> None:
         self.proposals: Final = Proposals()
-        self.tally: Final = WriteCounters()
+        self.counters: Final = WriteCounters()
         self._shard: Final = shard
         self._me: Final = me
         self._driver: Final = driver
@@ -152,7 +152,7 @@ class Proposer:
             self._check_size(size, len(commands))
             self.admission.admit(size, len(commands))
         except ExhaustedError:
-            self.tally.refused += len(commands)
+            self.counters.refused += len(commands)
             raise
         now = self._clock()
         write = Write(
@@ -332,8 +332,8 @@ class Proposer:
             self._end_all(writes, OutcomeUnknownError(what))
             return
         self._evaluator.logged(evaluation)
-        self.tally.entry_commands.observe(sum([write.count for write in writes]))
-        self.tally.entry_bytes.observe(len(payload))
+        self.counters.entry_commands.observe(sum([write.count for write in writes]))
+        self.counters.entry_bytes.observe(len(payload))
         flight = self._flights.begin(proposed[0].index, writes, evaluation.outcomes, len(payload))
         self.proposals.add(proposed[0], partial(self._flights.settle, flight))
 
@@ -359,7 +359,7 @@ class Proposer:
 
     def _ended(self, write: Write) -> None:
         self.admission.release(write.size, write.count)
-        self.tally.durations.observe(self._clock() - write.begun)
+        self.counters.durations.observe(self._clock() - write.begun)
 
     def now_ms(self) -> int:
         """Return the logical time that a command gets which is proposed now."""

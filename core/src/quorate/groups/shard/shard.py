@@ -360,9 +360,9 @@ class Shard:
         return Placement.decode(self.data.get(SLOTS, KEY))
 
     @property
-    def tally(self) -> WriteCounters:
+    def counters(self) -> WriteCounters:
         """What it has done with writes."""
-        return self._proposer.tally
+        return self._proposer.counters
 
     @property
     def term(self) -> int:

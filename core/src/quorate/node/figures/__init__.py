@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from quorate.groups.shard.shard import Shard
 from quorate.node.figures import shards, storage, work
-from quorate.observe.figures import Figures
+from quorate.observe.metrics import MetricCollector
 
 
 def expose(
@@ -16,9 +16,9 @@ def expose(
     worked: Callable[[], work.Work],
 ) -> None:
     """Let a registry show the figures of a node, and those of its process."""
-    registry.register(Figures(shards.FIGURES, lambda: shards.replicas(replicas())))
-    registry.register(Figures(storage.FIGURES, stored))
-    registry.register(Figures(work.FIGURES, worked))
+    registry.register(MetricCollector(shards.FIGURES, lambda: shards.replicas(replicas())))
+    registry.register(MetricCollector(storage.FIGURES, stored))
+    registry.register(MetricCollector(work.FIGURES, worked))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)

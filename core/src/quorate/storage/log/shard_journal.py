@@ -10,7 +10,7 @@ from quorate.consensus.journal import HardState, Position
 from quorate.consensus.messages import Entry, weight
 from quorate.storage.engine.port import Batch, DamagedError, Engine
 from quorate.storage.log.records import Records, SavedState
-from quorate.storage.log.witness import Mark, Witnesses
+from quorate.storage.log.witness import Durable, Witnesses
 
 #: All shards share one family: an idle one would hold back the deletion of old files.
 FAMILY: Final = "log"
@@ -49,9 +49,9 @@ class ShardJournal:
         self._saved = SavedState(0, HardState(0, None))
         self._written = 0
         #: Writes that may not be durable: (sequence, what a witness may say once it is).
-        self._unsynced: Final[deque[tuple[int, Mark]]] = deque()
+        self._unsynced: Final[deque[tuple[int, Durable]]] = deque()
         self._load()
-        self._mark = witnesses.read(shard) or Mark(0, 0)
+        self._durable = witnesses.read(shard) or Durable(0, 0)
         self._check_end(applied)
 
     @property
@@ -197,12 +197,12 @@ class ShardJournal:
 
     def synced(self, sequence: int) -> bool:
         """Tell the witness that writes up to this number are durable; True if that was all."""
-        mark = None
+        durable = None
         while self._unsynced and self._unsynced[0][0] <= sequence:
-            mark = self._unsynced.popleft()[1]
-        if mark is not None and mark != self._mark:
-            self._witnesses.write(self.shard, mark)
-            self._mark = mark
+            durable = self._unsynced.popleft()[1]
+        if durable is not None and durable != self._durable:
+            self._witnesses.write(self.shard, durable)
+            self._durable = durable
         return not self._unsynced
 
     def _weigh(self, entry: Entry) -> None:
@@ -213,7 +213,7 @@ class ShardJournal:
         self._written = self._write(self, batch)
 
     def _note(self) -> None:
-        self._unsynced.append((self._written, Mark(self._last_index, self._saved.number)))
+        self._unsynced.append((self._written, Durable(self._last_index, self._saved.number)))
 
     def _drop(self, batch: Batch, first: int, last: int) -> None:
         batch.delete_range(
@@ -226,14 +226,14 @@ class ShardJournal:
         The log may lose its end as soon as that is written, synced or not; the witness must be
         lower before, for good.
         """
-        for place, (sequence, mark) in enumerate(self._unsynced):
+        for place, (sequence, durable) in enumerate(self._unsynced):
             self._unsynced[place] = (
                 sequence,
-                mark._replace(last_index=min(mark.last_index, index)),
+                durable._replace(last_index=min(durable.last_index, index)),
             )
-        if self._mark.last_index > index:
-            self._mark = self._mark._replace(last_index=index)
-            self._witnesses.write(self.shard, self._mark)
+        if self._durable.last_index > index:
+            self._durable = self._durable._replace(last_index=index)
+            self._witnesses.write(self.shard, self._durable)
             self._witnesses.sync(self.shard)
 
     def _load(self) -> None:
@@ -262,15 +262,15 @@ class ShardJournal:
         self._weigh(entry)
 
     def _check_end(self, applied: int) -> None:
-        needed = max(self._mark.last_index, applied)
+        needed = max(self._durable.last_index, applied)
         if self._last_index < needed:
             raise self._records.damaged(
                 f"ends at index {self._last_index} and was durable up to index {needed}"
             )
-        if self._saved.number < self._mark.states:
+        if self._saved.number < self._durable.states:
             raise self._records.damaged(
                 f"holds term and vote number {self._saved.number} (its last index is"
-                f" {self._last_index}) and number {self._mark.states} was durable"
+                f" {self._last_index}) and number {self._durable.states} was durable"
             )
 
 

@@ -13,11 +13,11 @@ from zlib import crc32
 
 from quorate.storage import durably
 
-_MARK: Final = Struct(">QI")
+_DURABLE: Final = Struct(">QI")
 _CHECKSUM: Final = Struct(">I")
 
 
-class Mark(NamedTuple):
+class Durable(NamedTuple):
     """How far a log was durable: its last index, and how many hard states were saved."""
 
     last_index: int
@@ -25,36 +25,36 @@ class Mark(NamedTuple):
 
 
 class Witnesses(Protocol):
-    """One mark per shard. A power loss may lose or tear what was only written."""
+    """One durable per shard. A power loss may lose or tear what was only written."""
 
-    def read(self, shard: str) -> Mark | None:
-        """Return a shard's mark; None when it is missing or torn: that says nothing."""
+    def read(self, shard: str) -> Durable | None:
+        """Return a shard's durable; None when it is missing or torn: that says nothing."""
 
-    def write(self, shard: str, mark: Mark) -> None:
-        """Set a shard's mark, unsynced."""
+    def write(self, shard: str, durable: Durable) -> None:
+        """Set a shard's durable, unsynced."""
 
     def sync(self, shard: str) -> None:
-        """Make a shard's mark durable."""
+        """Make a shard's durable durable."""
 
     def remove(self, shard: str) -> None:
-        """Forget a shard's mark, durably; there need not be one."""
+        """Forget a shard's durable, durably; there need not be one."""
 
     def close(self) -> None:
         """Let go of what is open."""
 
 
-def encode(mark: Mark) -> bytes:
-    """Return the bytes of a mark."""
-    body = _MARK.pack(*mark)
+def encode(durable: Durable) -> bytes:
+    """Return the bytes of a durable."""
+    body = _DURABLE.pack(*durable)
     return body + _CHECKSUM.pack(crc32(body))
 
 
-def decode(content: bytes) -> Mark | None:
-    """Return the mark; None when the bytes are torn."""
-    body, checksum = content[: _MARK.size], content[_MARK.size :]
+def decode(content: bytes) -> Durable | None:
+    """Return the durable; None when the bytes are torn."""
+    body, checksum = content[: _DURABLE.size], content[_DURABLE.size :]
     if checksum != _CHECKSUM.pack(crc32(body)):
         return None
-    return Mark(*_MARK.unpack(body))
+    return Durable(*_DURABLE.unpack(body))
 
 
 class FileWitnesses:
@@ -65,23 +65,23 @@ class FileWitnesses:
         self._files: Final[dict[str, int]] = {}
         directory.mkdir(parents=True, exist_ok=True)
 
-    def read(self, shard: str) -> Mark | None:
-        """Return a shard's mark; None when it is missing or torn."""
+    def read(self, shard: str) -> Durable | None:
+        """Return a shard's durable; None when it is missing or torn."""
         try:
             return decode(self._path(shard).read_bytes())
         except FileNotFoundError:
             return None
 
-    def write(self, shard: str, mark: Mark) -> None:
-        """Set a shard's mark, unsynced."""
-        os.pwrite(self._file(shard), encode(mark), 0)
+    def write(self, shard: str, durable: Durable) -> None:
+        """Set a shard's durable, unsynced."""
+        os.pwrite(self._file(shard), encode(durable), 0)
 
     def sync(self, shard: str) -> None:
-        """Make a shard's mark durable."""
+        """Make a shard's durable durable."""
         os.fsync(self._file(shard))
 
     def remove(self, shard: str) -> None:
-        """Forget a shard's mark, durably; there need not be one."""
+        """Forget a shard's durable, durably; there need not be one."""
         if shard in self._files:
             os.close(self._files.pop(shard))
         self._path(shard).unlink(missing_ok=True)

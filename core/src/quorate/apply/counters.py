@@ -5,7 +5,7 @@ from typing import Final
 from quorate.observe.histogram import SECONDS, Histogram
 
 
-class ApplyTally:
+class ApplyCounters:
     """Counts what was applied, and how long the loop stood still for it."""
 
     __slots__ = ("commands", "entries", "turns")

@@ -116,7 +116,7 @@ def leadership_of(shard: Shard) -> Leadership:
         leader=None if leader is None else leader.node,
         voters=frozenset(peer.node for peer in voters),
         ready=ready,
-        done=shard.reads + shard.tally.entry_commands.total,
+        done=shard.reads + shard.counters.entry_commands.total,
     )
 
 
@@ -148,7 +148,7 @@ class _Loads:
         return now - ended < QUIET_S and now - began < LONGEST_LOAD_S
 
 
-class Spreading:
+class LeaderBalance:
     """Gives leaders of this node away, one at a time, and none that is under load.
 
     Nodes do not speak about it: each waits until no leader has changed for `QUIET_S`, and all that
