@@ -45,7 +45,7 @@ def status(
                 mode=mode if peer == learner else "replicate",
                 match=90 + peer.replica,
                 next=101,
-                heard_ago_s=(silent or {}).get(peer, 0.0),
+                silent_s=(silent or {}).get(peer, 0.0),
             )
             for peer in configuration.peers
             if peer != A

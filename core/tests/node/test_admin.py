@@ -225,12 +225,12 @@ async def test_a_transfer_that_cannot_be_says_why(nodes: Nodes) -> None:
 
         def is_silent() -> bool:
             followers = replica.status().replica.followers
-            return any(f.peer == dead.me and f.heard_ago_s > 0.3 for f in followers)
+            return any(f.peer == dead.me and f.silent_s > 0.3 for f in followers)
 
         await until(is_silent)
         for shard, node, reason in [
             ("toy/0", dead.me.node, "it holds the log up to index .* when it has caught up"),
-            ("toy/0", "n9", "n9 is no other voter of this shard"),
+            ("toy/0", "n9", "n9 is not another voter of this shard"),
             ("toy/7", "n1", "group toy has the shards 0 to 1"),
             ("toys/0", "n1", "there is no group toys"),
         ]:

@@ -133,7 +133,7 @@ async def until_silent(members: list[Node], name: str) -> None:
     def silent(node: Node, shard: ShardId) -> bool:
         found = node.shards.get(shard)
         followers = () if found is None else found.replica.status().followers
-        return all(each.heard_ago_s > 1.0 for each in followers if each.peer.node == name)
+        return all(each.silent_s > 1.0 for each in followers if each.peer.node == name)
 
     def led(shard: ShardId) -> bool:
         replicas = [node.shards.get(shard) for node in members]

@@ -109,7 +109,7 @@ def leadership_of(shard: Shard) -> Leadership:
             and follower.peer in voters
             and follower.mode == Mode.REPLICATE.value
             and follower.match >= status.commit
-            and follower.heard_ago_s <= _SILENT_S
+            and follower.silent_s <= _SILENT_S
         )
     return Leadership(
         shard=shard.id,

@@ -136,7 +136,7 @@ class _Shard:
 
     def with_voter(self, learner: Peer) -> Step:
         follower = self._follower(learner)
-        if follower is None or follower.heard_ago_s > _SILENT_S:
+        if follower is None or follower.silent_s > _SILENT_S:
             raise Rejected(
                 SILENT,
                 f"the leader of shard {self.id} hears nothing of {learner.node}; see that it runs,"
@@ -179,7 +179,7 @@ class _Shard:
         if peer == self.status.leader:
             return True
         follower = self._follower(peer)
-        return follower is not None and follower.heard_ago_s < self.patience_s
+        return follower is not None and follower.silent_s < self.patience_s
 
     def _heir(self, voters: Sequence[Peer]) -> str:
         def lacks(peer: Peer) -> tuple[bool, int, str]:

@@ -258,7 +258,7 @@ def test_cutting_where_nothing_is_is_a_mistake(journal: Journal, index: int) -> 
 
 
 def test_a_journal_is_opened_once(log: Log, journal: Journal) -> None:
-    with pytest.raises(ValueError, match="open already"):
+    with pytest.raises(ValueError, match="already open"):
         log.node_log.journal(SHARD)
     with pytest.raises(ValueError, match="zero byte"):
         log.node_log.journal("a\x00b")

@@ -213,7 +213,7 @@ class Freshness:
         self._waited_for: tuple[float, int] | None = None
         self._newest = float("-inf"), 0
 
-    def heard(self, moment: float, index: int, applied: int) -> None:
+    def update(self, moment: float, index: int, applied: int) -> None:
         """Record that what was committed at a moment ends at an index."""
         if moment <= self._newest[0]:
             return

@@ -63,7 +63,7 @@ class RemovalWatch:
 
     def _look(self, now: float) -> float:
         replica, port = self._replica, self._port
-        heard = now if replica.role == LEADER else replica.leader_heard_at
+        heard = now if replica.role == LEADER else replica.leader_seen_at
         if now - heard < self._patience_s:
             return heard + self._patience_s
         configuration = replica.log.configuration

@@ -346,7 +346,7 @@ class Shard:
         """
         if self.replica.leader is not None:
             return float("inf")
-        known_at = max(self._started_at, self.replica.leader_heard_at, self.replica.agreed[0])
+        known_at = max(self._started_at, self.replica.leader_seen_at, self.replica.agreed[0])
         return known_at + max(self.settings.leaderless_s, self.settings.timing.election_max_s)
 
     @property
@@ -585,7 +585,7 @@ class Shard:
 
     def _hear_agreed(self) -> None:
         moment, index = self.replica.agreed
-        self._freshness.heard(moment, index, self.applied)
+        self._freshness.update(moment, index, self.applied)
 
     def _told_applied(self) -> None:
         self._barrier.applied(self.applied)

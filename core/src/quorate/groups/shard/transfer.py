@@ -48,7 +48,7 @@ def check_ready(shard: Shard, node: str) -> None:
     """
     patience_s = shard.settings.timing.election_max_s
     for each in shard.status().replica.followers:
-        ready = each.mode == Mode.REPLICATE.value and each.heard_ago_s <= patience_s
+        ready = each.mode == Mode.REPLICATE.value and each.silent_s <= patience_s
         if each.peer.node == node and not ready:
             raise TransferRefusedError(f"{_standing(shard, node)}; try again when it has caught up")
 
@@ -60,6 +60,6 @@ def _standing(shard: Shard, node: str) -> str:
         if each.peer.node == node:
             return (
                 f"{node} does not lead shard {shard.id}: it holds the log up to index"
-                f" {each.match} of {status.last}, and was heard of {each.heard_ago_s:.1f} s ago"
+                f" {each.match} of {status.last}, and was heard of {each.silent_s:.1f} s ago"
             )
     return f"{node} does not lead shard {shard.id}, and this node knows no more of it"

@@ -399,7 +399,7 @@ class ShardReception:
 def _demand_heard(shard: Shard, peer: Peer) -> None:
     within_s = shard.settings.timing.quorum_window_s
     for follower in shard.status().replica.followers:
-        if follower.peer == peer and follower.heard_ago_s <= within_s:
+        if follower.peer == peer and follower.silent_s <= within_s:
             return
     raise _SilentError(f"nothing is heard of {peer.node}")
 

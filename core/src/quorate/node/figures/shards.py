@@ -61,7 +61,7 @@ def _lags(replicas: Replicas) -> Iterator[Reading]:
 def _silences(replicas: Replicas) -> Iterator[Reading]:
     for replica in _going(replicas):
         for follower in replica.status.replica.followers:
-            yield (replica.name, follower.peer.node), follower.heard_ago_s
+            yield (replica.name, follower.peer.node), follower.silent_s
 
 
 def _ages(replicas: Replicas) -> Iterator[Reading]:
