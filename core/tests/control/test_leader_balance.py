@@ -263,7 +263,7 @@ def test_a_look_that_fails_is_not_the_last_one(
     cluster.leaderships = kept
     stage.pass_time(15.0)
 
-    assert "leaders cannot be spread; trying again" in caplog.text
+    assert "cannot balance leaders; trying again" in caplog.text
     assert len(cluster.moved) == 1
 
 

@@ -293,7 +293,7 @@ def test_each_error_of_a_group_is_named(
     )
     [status] = runner.status()
     assert status.error == sentence
-    assert f"runs again in 1 s: {sentence}" in caplog.text
+    assert f"retrying in 1 s: {sentence}" in caplog.text
 
 
 def test_what_a_change_of_leaders_brings_is_no_warning_before_it_lasts(
@@ -417,7 +417,7 @@ def test_a_look_that_fails_is_not_the_last_one(
     name, shard.id = shard.id, None  # type: ignore[assignment]
     start()
     stage.pass_time(1.0)
-    assert "controllers cannot be looked after; trying again" in caplog.text
+    assert "cannot start or stop controllers; trying again" in caplog.text
     shard.id = name
     stage.pass_time(0.1)
 

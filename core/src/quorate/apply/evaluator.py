@@ -1,7 +1,7 @@
-"""Evaluates commands, once, on the leader: handlers run here, and their effects are replicated.
+"""Evaluates commands once, on the leader: handlers run here, and their effects are replicated.
 
-A handler reads the stored rows and, above them, the effects of the entries in flight, in the order
-of the log: that an entry is agreed upon implies that those before it are.
+A handler reads the stored rows and the effects of the entries in flight, in the order of the log:
+an entry is committed only after those before it.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationLimits:
-    """What one command may do, and how much is evaluated in one go; sizes are in bytes."""
+    """Limits of commands and entries; sizes are in bytes."""
 
-    #: The value of one row.
+    #: Of the value of a row.
     row_bytes: int = ROW_BYTES
-    #: All that one command writes.
+    #: Of all writes of a command.
     effects_bytes: int = 16 << 20
-    #: What one command answers.
+    #: Of the reply of a command.
     reply_bytes: int = 4 << 20
-    #: An entry ends between two writes once its effects have this size, or took this long.
+    #: An entry ends between two writes after effects of this size, or after this time.
     entry_bytes: int = 256 << 10
     entry_s: float = 0.005
-    #: A write that is evaluated for longer is warned about: the node does nothing else meanwhile.
+    #: A write that takes longer is logged as a warning, because it blocks the node.
     slow_s: float = 0.25
 
 
-#: Called with command, index and error when code of a plugin failed.
+#: Called with command, index and error when plugin code failed.
 OnFailure = Callable[[str, int, Exception], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An entry that can be logged, and what its writes are answered once it is stored."""
+    """An entry to log, and the outcomes of its writes once it is stored."""
 
     index: int
     payload: bytes
@@ -79,7 +79,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """Runs the handlers of one shard while this replica leads it."""
+    """Runs the handlers of a shard while this replica leads."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class Evaluator:
         self._clock: Final = clock
         self._limits: Final = EvaluationLimits() if limits is None else limits
         self._on_failure: Final = self._log_failure if on_failure is None else on_failure
-        #: The effects of the entries in flight, in the order of the log.
+        #: The effects of the entries in flight, in order.
         self._flying: Final[deque[tuple[int, Layer]]] = deque()
         self.begin()
-        #: How many commands failed by a bug since the start.
+        #: The number of commands that failed by a bug.
         self.failures = 0
-        #: How many writes took longer than `slow_s` since the start.
+        #: The number of writes that took longer than `slow_s`.
         self.slow = 0
 
     def evaluate(
@@ -114,10 +114,10 @@ class Evaluator:
         checked_index: int = 0,
         checksum: int = 0,
     ) -> Evaluation:
-        """Return what these commands come to as the entry at `index`; nothing is kept of it yet.
+        """Evaluate these commands as the entry at `index`, without keeping the effects yet.
 
-        It ends between two writes once the entry is large enough: the rest is for the next one.
-        Raises `EngineError` when a row cannot be read, after which this replica must stop.
+        It stops between two writes once the entry is large enough; the rest is for the next one.
+        Raises `EngineError` if a row cannot be read; this replica must then stop.
         """
         turn = _Turn(self, index, max(now_ms, self._now_ms))
         began = at = self._clock()
@@ -139,13 +139,13 @@ class Evaluator:
         return Evaluation(index, payload, outcomes, turn.layer, turn.state, turn.now_ms)
 
     def logged(self, evaluation: Evaluation) -> None:
-        """Let later commands see the effects of an entry that was logged."""
+        """Show the effects of a logged entry to later commands."""
         self._flying.append((evaluation.index, evaluation.layer))
         self._state = evaluation.state
         self._now_ms = evaluation.now_ms
 
     def stored(self, index: int) -> None:
-        """Forget the effects of the entries up to an index: the rows hold them."""
+        """Drop the effects of the entries up to an index, which are stored now."""
         flying = self._flying
         if flying and flying[0][0] <= index:
             while flying and flying[0][0] <= index:
@@ -154,9 +154,9 @@ class Evaluator:
                 flying[0][1].rebase(self._data)
 
     def begin(self) -> None:
-        """Forget all that was evaluated and is not stored, and go on from the stored rows.
+        """Drop all effects that are not stored, and continue from the stored rows.
 
-        It is called when leadership was gained or lost, and when the rows were replaced.
+        Call it when leadership was gained or lost, and when the rows were replaced.
         """
         self._flying.clear()
         self._now_ms = self._data.record.now_ms
@@ -202,7 +202,7 @@ class Evaluator:
 
 
 class _Turn:
-    """The commands that share an entry."""
+    """The commands of one entry."""
 
     def __init__(self, evaluator: Evaluator, index: int, now_ms: int) -> None:
         self._evaluator: Final = evaluator
@@ -212,7 +212,7 @@ class _Turn:
         self.layer: Final = Layer(evaluator._top)
         self.events: Final = EventRow()
         self.state = replace(evaluator._state)
-        #: How many commands were evaluated, and about how many bytes they write.
+        #: The number of evaluated commands, and the approximate size of their writes.
         self.commands = 0
         self.size = 0
         self._index: Final = index
@@ -220,7 +220,7 @@ class _Turn:
             self.state.sessions_ms = sessions.expire(self.layer, now_ms, self.state.sessions_ms)
 
     def run_all(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
-        """Evaluate a write; none of its commands overtakes one that is to run again."""
+        """Evaluate a write; no command overtakes one that is to run again."""
         outcomes: list[Outcome] = []
         try:
             for command in commands:
@@ -248,7 +248,7 @@ class _Turn:
             return known
         refusal = self._foreign(command) or self._unknown(command)
         if refusal is not None:
-            # It was not carried out, and may be by another leader: nothing is remembered.
+            # Not carried out here, but perhaps later by another leader: record no outcome.
             return Outcome(revision, refusal=refusal)
         outcome = self._run(command, revision)
         sessions.record(layer, command, stamp, outcome)
@@ -283,7 +283,7 @@ class _Turn:
         finally:
             txn.end()
         if layer.fault is not None:
-            # The handler went on although a read had failed.
+            # The handler ignored a failed read.
             raise layer.fault
         return self._outcome(command, revision, layer, start, reply, refusal)
 
@@ -318,7 +318,7 @@ class _Turn:
         reply: bytes,
         refusal: Refusal | None,
     ) -> Outcome:
-        """Keep what a command wrote, unless it was refused or is too large."""
+        """Keep the writes of a command, unless it was refused or is too large."""
         if refusal is None:
             size = layer.size(self._program.watched) + self.events.size_since(start)
             refusal = self._excess(command, size, len(reply))
@@ -363,7 +363,7 @@ class _Turn:
         return Refusal(
             WRONG_SHARD,
             f"slot {missing} is not owned by shard {self.state.shard} in version"
-            f" {slots.version} of its slots: route the command anew",
+            f" {slots.version} of its slots: route the command again",
         )
 
     def _unknown(self, command: LoggedCommand) -> Refusal | None:
@@ -382,15 +382,15 @@ class _Turn:
         return Refusal(
             INTERNAL,
             f"command {command.type} failed at index {index} with {type(error).__name__}; its"
-            " writes were dropped; the leader's log tells more",
+            " writes were dropped; see the leader's log",
         )
 
 
 def _reserved(code: str) -> ValueError:
-    return ValueError(f"the handler refused with {code}, which is core's own: choose another code")
+    return ValueError(f"the handler refused with {code}, a code of core: choose another one")
 
 
 def _serialized(answer: Message) -> bytes:
     if not isinstance(answer, Message):
-        raise TypeError(f"the handler answered a {type(answer).__name__}, not a message")
+        raise TypeError(f"the handler returned a {type(answer).__name__}, not a message")
     return answer.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""Trims the event log, by the count of entries and by their logical age."""
+"""Trims the event log by the number of entries and by their logical age."""
 
 from itertools import islice
 from struct import Struct
@@ -15,22 +15,22 @@ from quorate.storage.events import (
 from quorate.storage.families import EVENTS
 
 _TIME: Final = Struct(">q")
-#: How many notes of an entry's time a full log holds.
+#: The number of recorded times in a full log.
 _NOTES: Final = 64
-#: So many notes are passed at once; the next trimming goes on.
+#: Maximum number of recorded times per trimming; the next one continues.
 _PASSED_AT_ONCE: Final = 256
 
 
 def step_of(retained_entries: int) -> int:
-    """Return after how many entries the log is trimmed again."""
+    """Return the number of entries between trimmings."""
     return max(1, retained_entries // _NOTES)
 
 
 def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_ms: int) -> None:
-    """Forget the entries that are both too many and too old.
+    """Delete events that exceed both the number of entries and the age.
 
-    It runs with every entry whose index is a multiple of `step_of`, and looks at the times that
-    were noted at the ones before.
+    It runs at every entry whose index is a multiple of `step_of`, and compares the times that
+    earlier runs recorded.
     """
     low = None
     passed = []
