@@ -219,8 +219,8 @@ class Members:
                     taken = await self._carry(shard, goal, number)
                     if taken.done:
                         done |= {shard}
-                    if taken.told != told:
-                        told = taken.told
+                    if taken.status != told:
+                        told = taken.status
                         yield MemberProgress(
                             shard=str(shard), step=told, shards_done=len(done), shards_total=total
                         )

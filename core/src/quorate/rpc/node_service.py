@@ -141,7 +141,7 @@ class NodeService:
                 timeout_s=_STEP_S if remaining_s is None else remaining_s,
             )
         )
-        return node_pb2.ChangeMemberResponse(step=taken.told, done=taken.done)
+        return node_pb2.ChangeMemberResponse(step=taken.status, done=taken.done)
 
     async def Clock(
         self, request: node_pb2.ClockRequest, context: Context

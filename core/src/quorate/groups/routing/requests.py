@@ -1,4 +1,4 @@
-"""Commands under way: each in one part a shard, and answered once all of them have ended."""
+"""Pending commands, each with a part per shard and one answer for all parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
 
 
 class Proposal(NamedTuple):
-    """A command of a caller who proposes many."""
+    """A command to propose."""
 
     message: Message
     #: On the loop's clock; see `Groups.deadline`.
@@ -30,22 +30,22 @@ class Proposal(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a command came to."""
+    """The answer to a command."""
 
     #: The serialized reply: `quorate.v1.BatchReply` of a batch, b"" of a handler without one.
     reply: bytes
-    #: The revision that each shard gave to it: what `min_revision` takes.
+    #: Its revision on each shard, for `min_revision`.
     revisions: Mapping[ShardId, int]
-    #: It was carried out before, and its answer is not kept: there is no reply.
+    #: It was carried out before, and its reply was not kept.
     forgotten: bool = False
 
 
-#: Called once with what a command came to, or with why it came to nothing.
+#: Called once with the answer to a command, or its failure.
 Answered = Callable[[Answer | Exception], None]
 
 
 class Request:
-    """A command under way. What of it fails stands in the place of its outcome."""
+    """A pending command. A failed part has an exception as its result."""
 
     __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "stamp")
 
@@ -61,11 +61,11 @@ class Request:
         self._settled: list[tuple[ShardCommand, Result]] = []
 
     def divide(self, parts: int) -> None:
-        """Record that a part is cut into that many."""
+        """Record that a part was split into `parts`."""
         self._open += parts - 1
 
     def settle(self, command: ShardCommand, result: Result) -> None:
-        """Take what became of a command, and answer when it was the last one."""
+        """Record the result of a part, and answer after the last one."""
         self._settled.append((command, result))
         self._open -= 1
         if self._open:
@@ -86,20 +86,22 @@ class Request:
             if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
                 raise each
         for command, result in self._settled:
-            # Only an operation of a session ends so, and that is never split.
+            # Only an operation of a session ends like this, and it is never split.
             if isinstance(result, Outcome) and (result.forgotten or _of_session(result)):
                 return answered(command.shard, result)
         try:
             replies = [_shard_reply(command, result) for command, result in self._settled]
             reply = join(replies)
         except (ValueError, DecodeError) as error:
-            raise Rejected("INTERNAL", f"a batch was applied and ill answered: {error}") from error
+            raise Rejected(
+                "INTERNAL", f"a batch was applied, but its reply is invalid: {error}"
+            ) from error
         revisions = {each.command.shard: each.revision for each in replies if each.revision}
         return Answer(reply.SerializeToString(), revisions)
 
 
 class Part:
-    """What of a command goes to one shard."""
+    """The part of a request for a shard."""
 
     __slots__ = ("command", "logged", "request")
 
@@ -117,12 +119,12 @@ class Part:
         )
 
     def end(self, result: Result) -> None:
-        """Take what became of it."""
+        """Record the result."""
         self.request.settle(self.command, result)
 
 
 def answered(shard: ShardId, result: Result) -> Answer:
-    """Return the answer to a command that went to one shard; raises what it ended with."""
+    """Return the answer to a command of a single shard; raises its failure."""
     if isinstance(result, Exception):
         raise result
     if result.refusal is not None:

@@ -89,7 +89,7 @@ class SnapshotQueue:
         self.installed = 0
 
     def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
-        """Begin to send; a transfer that fails ends in `Shard.snapshot_given_up`."""
+        """Start to send; a failed transfer calls `Shard.snapshot_given_up`."""
         for peer in peers:
             if (shard.id, peer) not in self._asked:
                 self._asked.add((shard.id, peer))
@@ -189,7 +189,7 @@ class SnapshotQueue:
         """Keep the log until a receiver has caught up, and let it ask again if it has not."""
         try:
             await self._caught_up(shard, peer, lambda: hold.broken)
-        except Exception:  # noqa: BLE001 - a bug, or a call that was cancelled under it: others go on
+        except Exception:  # noqa: BLE001 - a bug, or a cancelled call: others continue
             _log.exception("what became of a snapshot of shard %s was not followed", shard.id)
         finally:
             hold.release()
