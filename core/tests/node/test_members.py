@@ -392,7 +392,8 @@ async def test_answers_that_are_lost_change_nothing(
         changing: Any = members[1].administration.service._members
         logged = losing(changing._groups.propose_control, lambda _, shard, sent: type(sent))
         step = losing(
-            changing._attempt, lambda taken, asked, *_: (asked.shard, asked.number > 0, taken.status)
+            changing._attempt,
+            lambda taken, asked, *_: (asked.shard, asked.number > 0, taken.status),
         )
         monkeypatch.setattr(changing._groups, "propose_control", logged)
         monkeypatch.setattr(changing, "_attempt", step)

@@ -51,7 +51,7 @@ class SnapshotSettings:
 
 
 class _SilentError(TransferError):
-    """Nothing is heard of the receiver: there is no point in making a snapshot for it yet."""
+    """There is no contact to the receiver, so no snapshot is made for it yet."""
 
 
 class SnapshotQueue:
@@ -124,7 +124,7 @@ class SnapshotQueue:
                     if self._worker is None or self._worker.cancelling():
                         raise
                     # A bug, or a call that was cancelled under it: others wait in the queue.
-                    _log.exception("the sending of a snapshot of shard %s failed", shard.id)
+                    _log.exception("sending a snapshot of shard %s failed", shard.id)
                     self._failed(shard, peer, error)
         finally:
             self._worker = None
@@ -134,7 +134,7 @@ class SnapshotQueue:
             return
         settings = self._settings
         if isinstance(error, _SilentError):
-            # As soon as it is heard again, it is worth an attempt.
+            # Retry as soon as it is in contact again.
             del self._failures[shard.id, peer]
             self._give_up_in(settings.retry_min_s, shard, peer)
             return
@@ -190,11 +190,11 @@ class SnapshotQueue:
         try:
             await self._caught_up(shard, peer, lambda: hold.broken)
         except Exception:  # noqa: BLE001 - a bug, or a cancelled call: others continue
-            _log.exception("what became of a snapshot of shard %s was not followed", shard.id)
+            _log.exception("following a snapshot of shard %s failed", shard.id)
         finally:
             hold.release()
             self._asked.discard((shard.id, peer))
-        # What was needed meanwhile was not taken note of, as it was asked for already.
+        # Requests made meanwhile were ignored as duplicates.
         shard.snapshot_given_up(peer.node)
 
     async def _transfer(
@@ -355,7 +355,7 @@ class ShardReception:
         failpoint("snapshot.durable")
 
     def abandon(self) -> None:
-        """Throw away what was received, unless it was installed; may be called again."""
+        """Discard what was received, unless it was installed; may be called again."""
         if self.ended:
             return
         self.ended = True

@@ -1,4 +1,4 @@
-"""Watches that begin at what was answered before they were asked for, wherever the shards are."""
+"""Watches that begin after all writes answered before, on shards of any node."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from quorate.storage.data.shard_data import ShardData
 
 
 class ReadPoint(NamedTuple):
-    """A revision of a shard that every write is within which was answered before it was asked."""
+    """A revision of a shard that covers every write answered before the request."""
 
     revision: int
     generation: int
@@ -28,7 +28,7 @@ class ReadableReplica(Protocol):
         """Its database."""
 
     def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
-        """Return an index, applied here, that every write answered before is within."""
+        """Return an applied index that covers every write answered before."""
 
 
 class ReadPointPort(Protocol):
@@ -39,7 +39,7 @@ class ReadPointPort(Protocol):
 
 
 class FreshWatches:
-    """Opens watches behind a token, or behind a read barrier of each of their shards."""
+    """Opens watches after a token, or after a read barrier of each of their shards."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class FreshWatches:
         *,
         timeout_s: float,
     ) -> None:
-        #: The id of the cluster that tokens are given for.
+        #: The id of the cluster in tokens.
         self.cluster: Final = cluster
         self._watches: Final = watches
         self._replica: Final = replica
@@ -66,10 +66,10 @@ class FreshWatches:
         changes_only: bool = False,
         timeout_s: float | None = None,
     ) -> Watch:
-        """Watch behind a token; without one from rows on that hold every write answered before.
+        """Watch after a token, or from current rows on, with every write answered before.
 
-        With `changes_only` the rows are left out: it begins behind those writes. Raises
-        `UnreadableError` when a shard cannot be asked in time, and `InvalidTokenError`.
+        `changes_only` omits the rows and begins after those writes. Raises `UnreadableError` if a
+        shard does not answer in time, and `InvalidTokenError`.
         """
         if token:
             return self._watches.open(selection, shards, token)
