@@ -297,8 +297,8 @@ def _decoded(value: bytes) -> Outcome:
         return Outcome(revision, body)
     if kind == _FORGOTTEN:
         return Outcome(revision, forgotten=True)
-    behind = _CODE.size + _CODE.unpack_from(body)[0]
-    code, message = body[_CODE.size : behind], body[behind:]
+    end = _CODE.size + _CODE.unpack_from(body)[0]
+    code, message = body[_CODE.size : end], body[end:]
     # Truncated text may end within a character.
     return Outcome(
         revision, refusal=Refusal(code.decode(errors="ignore"), message.decode(errors="ignore"))

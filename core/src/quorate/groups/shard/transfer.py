@@ -1,4 +1,4 @@
-"""Hands the leadership of a shard to a node that somebody has named."""
+"""Transfers the leadership of a shard to a named node."""
 
 import asyncio
 from typing import Final
@@ -17,7 +17,7 @@ async def transfer(
 ) -> None:
     """Return once a voter leads a shard that this node leads now.
 
-    A voter that is far behind is not tried: no write is taken while it would catch up. Raises
+    A voter that lags far is refused: no write is accepted while it catches up. Raises
     `NoLeaderError` where this node does not lead, and `TransferRefusedError`.
     """
     if shard.leader is not None and shard.leader.node == node:
@@ -54,7 +54,7 @@ def check_ready(shard: Shard, node: str) -> None:
 
 
 def _standing(shard: Shard, node: str) -> str:
-    """Say how far behind a voter is."""
+    """Return how far a voter lags."""
     status = shard.status().replica
     for each in status.followers:
         if each.peer.node == node:

@@ -1,4 +1,4 @@
-"""Sending a shard's state to replicas that lag too far behind, and taking it in from others."""
+"""Sends snapshots of shards to replicas that lag too far, and receives them from others."""
 
 import asyncio
 import logging
@@ -243,7 +243,7 @@ class SnapshotQueue:
         """Wait until a follower holds what the log held when its snapshot was installed.
 
         The log is kept until then: else it might be cut, and the next snapshot be needed, before
-        the entries behind this one were sent.
+        the entries after this one were sent.
         """
         goal = shard.status().replica.last
         match, moved_at = -1, self._clock()
@@ -405,7 +405,7 @@ def _demand_heard(shard: Shard, peer: Peer) -> None:
 
 
 def _demand_welcome(shard: Shard, offer: Offer) -> None:
-    """Raise `SnapshotRefusedError` unless a member sends news to this very replica.
+    """Raise `SnapshotRefusedError` unless a member sends a newer snapshot to this replica.
 
     As with messages: a sender that acts under a later configuration than ours cannot be judged
     here, nor any by a learner that has none yet.

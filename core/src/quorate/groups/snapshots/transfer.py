@@ -76,7 +76,7 @@ class SnapshotPort(Protocol):
 
 
 class Reception(Protocol):
-    """One transfer, from its receiver's end: whoever carries it calls `abandon` at its end."""
+    """A transfer on its receiver; its transport calls `abandon` at the end."""
 
     async def write(self, chunk: Chunk) -> None:
         """Take the next part; raises `SnapshotRefusedError`."""
