@@ -97,7 +97,7 @@ def test_event_rows() -> None:
     assert event_row().hex() == stored
     assert len(list(events.decode(bytes.fromhex(stored)))) == 5
     assert GOLDEN["event keys"] == " ".join(
-        key.hex() for key in (events.event_key(2**40), events.LOW_KEY, events.mark_key(2**40))
+        key.hex() for key in (events.event_key(2**40), events.LOW_KEY, events.time_key(2**40))
     )
 
 

@@ -24,7 +24,7 @@ STATES = {
     "vote": SavedState(2**31, HardState(2**63, Peer("node-ö", 2**64 - 2))),
 }
 SENTINEL = Position(2**40, 2**33)
-MARK = witness.Mark(2**40 + 5, 2**31)
+DURABLE = witness.Durable(2**40 + 5, 2**31)
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -56,5 +56,5 @@ def test_sentinels() -> None:
 def test_witnesses() -> None:
     stored = GOLDEN["witness"]["value"]
 
-    assert witness.encode(MARK).hex() == stored
-    assert witness.decode(bytes.fromhex(stored)) == MARK
+    assert witness.encode(DURABLE).hex() == stored
+    assert witness.decode(bytes.fromhex(stored)) == DURABLE

@@ -71,10 +71,10 @@ def test_entries_come_one_after_the_other(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("payload", "told"),
     [
-        (b"\x09and more", "is of format 9, which a newer version of quorate wrote: run that"),
+        (b"\x09and more", "has format 9 of a newer version of quorate: run that"),
         (b"\x08\x05\x22\x02\x0a\x00", "holds commands, as versions before 0.2 logged them"),
         (b"", "holds commands, as versions before 0.2"),
-        (b"\x01cut off", "holds 8 bytes that do not add up"),
+        (b"\x01cut off", "has a payload of 8 bytes with the wrong length"),
     ],
 )
 def test_an_entry_that_cannot_be_read_stops_the_replica(

@@ -104,7 +104,7 @@ def test_many_values_are_those_of_the_rows_of_the_call(catalog: Catalog) -> None
         assert txn.get_values(family, [b"k"]) == [None]
     with pytest.raises(UndeclaredFamilyError):
         txn.get_values("other.rows", [b"k"])
-    with pytest.raises(TypeError, match="a key is bytes, not str"):
+    with pytest.raises(TypeError, match="a key must be bytes, not str"):
         txn.get_values("tested.rows", ["k"])  # type: ignore[list-item]
 
 
@@ -136,7 +136,7 @@ def test_rows_that_are_put_together_are_refused_before_one_is_written(catalog: C
     with pytest.raises(UndeclaredFamilyError):
         txn.put_each("tested.facts", {b"k": b"v"})
     for rows, what in (({b"k": b"v", "l": b"v"}, "key"), ({b"k": b"v", b"l": None}, "value")):
-        with pytest.raises(TypeError, match=f"a {what} is bytes"):
+        with pytest.raises(TypeError, match=f"a {what} must be bytes"):
             txn.put_each("tested.rows", rows)  # type: ignore[arg-type]
 
     assert not txn.layer.tables
@@ -201,9 +201,9 @@ def test_scans_are_bounded() -> None:
         b"3",
         b"2",
     ]
-    with pytest.raises(ValueError, match="a limit is at least 1"):
+    with pytest.raises(ValueError, match="the limit must be at least 1"):
         txn.scan("any.rows", b"", b"9", limit=0)
-    with pytest.raises(ValueError, match="ends before it"):
+    with pytest.raises(ValueError, match="ends before that"):
         txn.scan("any.rows", b"9", b"1", limit=1)
 
 
@@ -229,7 +229,7 @@ def test_keys_and_values_are_bytes(part: object) -> None:
         lambda: txn.schedule("any", part, 1),  # type: ignore[arg-type]
         lambda: txn.deadline("any", part),  # type: ignore[arg-type]
     ):
-        with pytest.raises(TypeError, match="is bytes, not"):
+        with pytest.raises(TypeError, match="must be bytes, not"):
             act()
 
     assert not events.parts

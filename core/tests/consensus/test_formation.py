@@ -30,9 +30,9 @@ def test_whoever_hears_every_member_settles_on_the_same_entry(order: tuple[Peer,
 
     assert formation.introduction() == new(me)
     assert formation.settled() is None
-    assert formation.heard(new(others[0])) is None
-    assert formation.heard(new(others[0])) is None
-    settled = formation.heard(new(others[1]))
+    assert formation.receive(new(others[0])) is None
+    assert formation.receive(new(others[0])) is None
+    settled = formation.receive(new(others[1]))
     assert settled == FIRST == formation.settled()
 
 
@@ -43,19 +43,19 @@ def test_a_cluster_of_one_is_settled_at_once() -> None:
 def test_a_member_that_came_late_takes_over_the_entry() -> None:
     formed = Introduction(B, MEMBERS, FIRST.encode())
 
-    assert Formation(A, MEMBERS).heard(formed) == FIRST
+    assert Formation(A, MEMBERS).receive(formed) == FIRST
 
 
 def test_an_emptied_disk_is_told_what_to_do() -> None:
     formed = Introduction(B, MEMBERS, FIRST.encode())
 
     with pytest.raises(FormationRefusedError, match=r"new to it.*quorate member replace"):
-        Formation(Peer("a", 99), MEMBERS).heard(formed)
+        Formation(Peer("a", 99), MEMBERS).receive(formed)
 
 
 def test_the_files_must_name_the_same_members() -> None:
     with pytest.raises(FormationRefusedError, match="b names the initial members b, c"):
-        Formation(A, MEMBERS).heard(new(B, ("b", "c")))
+        Formation(A, MEMBERS).receive(new(B, ("b", "c")))
 
 
 def test_a_node_that_is_not_named_joins_a_running_cluster() -> None:
@@ -66,10 +66,10 @@ def test_a_node_that_is_not_named_joins_a_running_cluster() -> None:
 def test_two_directories_under_one_name_are_refused() -> None:
     formation = Formation(A, MEMBERS)
     with pytest.raises(FormationRefusedError, match="another directory calls itself a too"):
-        formation.heard(new(Peer("a", 99)))
-    formation.heard(new(A))
-    formation.heard(new(B))
-    assert formation.heard(new(C)) == FIRST
+        formation.receive(new(Peer("a", 99)))
+    formation.receive(new(A))
+    formation.receive(new(B))
+    assert formation.receive(new(C)) == FIRST
 
 
 def test_a_cluster_is_named_by_its_token_and_its_first_entry() -> None:

@@ -19,7 +19,7 @@ def test_at_first_nothing_is_known() -> None:
     progress = Progress(Peer("b", 1), 11, now=5.0)
 
     assert (progress.mode, progress.match, progress.next) == (Mode.PROBE, 0, 11)
-    assert (progress.heard_at, progress.moved_at, progress.round) == (5.0, 5.0, 0)
+    assert (progress.last_seen_at, progress.moved_at, progress.round) == (5.0, 5.0, 0)
 
 
 def test_what_is_sent_is_under_way_until_it_is_acknowledged(progress: Progress) -> None:

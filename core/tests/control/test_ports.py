@@ -13,7 +13,7 @@ from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
-from quorate.control.spreading import Leadership, leadership_of
+from quorate.control.leader_balance import Leadership, leadership_of
 from quorate.control.timers import Timers
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard, ShardSettings

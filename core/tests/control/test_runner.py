@@ -274,8 +274,8 @@ def test_failures_wait_longer_each_time_and_are_told(
     assert runs.times == [0.0, 1.0, 3.0, 7.0]
     [status] = runner.status()
     assert (status.state, status.failures, status.error) == ("waiting", 0, None)
-    tally = runner.tallies[NAME]
-    assert (tally.runs, tally.failures) == (1, 3)
+    counters = runner.counters[NAME]
+    assert (counters.runs, counters.failures) == (1, 3)
 
 
 def test_each_error_of_a_group_is_named(
@@ -293,7 +293,7 @@ def test_each_error_of_a_group_is_named(
     )
     [status] = runner.status()
     assert status.error == sentence
-    assert f"runs again in 1 s: {sentence}" in caplog.text
+    assert f"retrying in 1 s: {sentence}" in caplog.text
 
 
 def test_what_a_change_of_leaders_brings_is_no_warning_before_it_lasts(
@@ -417,7 +417,7 @@ def test_a_look_that_fails_is_not_the_last_one(
     name, shard.id = shard.id, None  # type: ignore[assignment]
     start()
     stage.pass_time(1.0)
-    assert "controllers cannot be looked after; trying again" in caplog.text
+    assert "cannot start or stop controllers; trying again" in caplog.text
     shard.id = name
     stage.pass_time(0.1)
 

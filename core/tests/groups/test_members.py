@@ -45,7 +45,7 @@ def status(
                 mode=mode if peer == learner else "replicate",
                 match=90 + peer.replica,
                 next=101,
-                heard_ago_s=(silent or {}).get(peer, 0.0),
+                silent_s=(silent or {}).get(peer, 0.0),
             )
             for peer in configuration.peers
             if peer != A
@@ -65,20 +65,20 @@ def members(step: Step) -> str:
 
 def test_a_newcomer_learns_then_votes() -> None:
     step = taken(ADD, status(A, B, C))
-    assert (step.told, step.done, members(step)) == ("learner", False, "a b c (d)")
+    assert (step.status, step.done, members(step)) == ("learner", False, "a b c (d)")
     step = taken(ADD, status(A, B, C, learner=D, mode="probe"))
-    assert step == Step(told="catching up, 6 entries to go")
+    assert step == Step(status="catching up, 6 entries to go")
     step = taken(ADD, status(A, B, C, learner=D))
-    assert (step.told, step.done, members(step)) == ("voter", True, "a b c d")
-    assert taken(ADD, status(A, B, C, D)) == Step(told="voter", done=True)
+    assert (step.status, step.done, members(step)) == ("voter", True, "a b c d")
+    assert taken(ADD, status(A, B, C, D)) == Step(status="voter", done=True)
 
 
 def test_a_member_goes_and_a_leader_hands_over_first() -> None:
     step = taken(Goal("b", None), status(A, B, C))
-    assert (step.told, step.done, members(step)) == ("removed", True, "a c")
-    assert taken(Goal("d", None), status(A, B, C)) == Step(told="removed", done=True)
+    assert (step.status, step.done, members(step)) == ("removed", True, "a c")
+    assert taken(Goal("d", None), status(A, B, C)) == Step(status="removed", done=True)
     step = taken(Goal("a", None), status(A, B, C, learner=D))
-    assert step == Step(told="leadership transferred", heir="c")
+    assert step == Step(status="leadership transferred", heir="c")
     # C has more of the log, and is not there.
     four = status(A, B, C, D, silent={D: 2.0})
     assert taken(Goal("a", None), four).heir == "c"
@@ -88,7 +88,7 @@ def test_a_member_goes_and_a_leader_hands_over_first() -> None:
 
 def test_nothing_is_done_before_the_last_change_is_agreed_upon() -> None:
     for goal in (ADD, Goal("d", None), Goal("b", None)):
-        assert taken(goal, status(A, B, C, agreed=False)) == Step(told="waiting")
+        assert taken(goal, status(A, B, C, agreed=False)) == Step(status="waiting")
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config import load
-from quorate.control import runner, spreading
+from quorate.control import leader_balance, runner
 from quorate.control.backoff import Backoff
-from quorate.control.spreading import Leadership, Transfer
+from quorate.control.leader_balance import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.space import FreeSpace
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part
@@ -225,12 +225,12 @@ async def test_a_transfer_that_cannot_be_says_why(nodes: Nodes) -> None:
 
         def is_silent() -> bool:
             followers = replica.status().replica.followers
-            return any(f.peer == dead.me and f.heard_ago_s > 0.3 for f in followers)
+            return any(f.peer == dead.me and f.silent_s > 0.3 for f in followers)
 
         await until(is_silent)
         for shard, node, reason in [
             ("toy/0", dead.me.node, "it holds the log up to index .* when it has caught up"),
-            ("toy/0", "n9", "n9 is no other voter of this shard"),
+            ("toy/0", "n9", "n9 is not another voter of this shard"),
             ("toy/7", "n1", "group toy has the shards 0 to 1"),
             ("toys/0", "n1", "there is no group toys"),
         ]:
@@ -241,8 +241,8 @@ async def test_a_transfer_that_cannot_be_says_why(nodes: Nodes) -> None:
 
 
 async def test_leaders_are_spread(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spreading, "QUIET_S", 0.3)
-    monkeypatch.setattr(spreading, "_TICK_S", 0.05)
+    monkeypatch.setattr(leader_balance, "QUIET_S", 0.3)
+    monkeypatch.setattr(leader_balance, "_TICK_S", 0.05)
     paths = nodes.files(3, election_ms=1_000)
     async with nodes.started(*paths) as started:
 
@@ -250,14 +250,14 @@ async def test_leaders_are_spread(nodes: Nodes, monkeypatch: pytest.MonkeyPatch)
             return sorted(sum(s.leads for s in node.shards.all()) for node in started)
 
         looks = 0
-        choose = spreading.choose
+        choose = leader_balance.choose
 
         def noted(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
             nonlocal looks
             looks += me == "n1"
             return choose(me, leaderships)
 
-        monkeypatch.setattr(spreading, "choose", noted)
+        monkeypatch.setattr(leader_balance, "choose", noted)
         for shard in ("toy/0", "toy/1", "metadata/0"):
             at = leader_of(started, shard)
             await transfer(paths[at], shard, "n1")
@@ -268,7 +268,7 @@ async def test_leaders_are_spread(nodes: Nodes, monkeypatch: pytest.MonkeyPatch)
         assert led() == [0, 0, 3]
         found = [shard.placement for node in started for shard in node.shards.all()]
         assert {placed and placed.node for placed in found} == {"n1"}
-        monkeypatch.setattr(spreading, "PLACED_S", 0.0)
+        monkeypatch.setattr(leader_balance, "PLACED_S", 0.0)
         await until(lambda: led() == [1, 1, 1])
 
 

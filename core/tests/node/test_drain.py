@@ -24,7 +24,7 @@ class Status:
                 mode="replicate",
                 match=heard[peer.node][0],
                 next=0,
-                heard_ago_s=heard[peer.node][1],
+                silent_s=heard[peer.node][1],
             )
             for peer in PEERS
             if peer.node in heard

@@ -133,7 +133,7 @@ async def until_silent(members: list[Node], name: str) -> None:
     def silent(node: Node, shard: ShardId) -> bool:
         found = node.shards.get(shard)
         followers = () if found is None else found.replica.status().followers
-        return all(each.heard_ago_s > 1.0 for each in followers if each.peer.node == name)
+        return all(each.silent_s > 1.0 for each in followers if each.peer.node == name)
 
     def led(shard: ShardId) -> bool:
         replicas = [node.shards.get(shard) for node in members]
@@ -392,7 +392,8 @@ async def test_answers_that_are_lost_change_nothing(
         changing: Any = members[1].administration.service._members
         logged = losing(changing._groups.propose_control, lambda _, shard, sent: type(sent))
         step = losing(
-            changing._attempt, lambda taken, asked, *_: (asked.shard, asked.number > 0, taken.told)
+            changing._attempt,
+            lambda taken, asked, *_: (asked.shard, asked.number > 0, taken.status),
         )
         monkeypatch.setattr(changing._groups, "propose_control", logged)
         monkeypatch.setattr(changing, "_attempt", step)

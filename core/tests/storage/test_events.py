@@ -18,8 +18,8 @@ from quorate.storage.events import (
     StoredEvent,
     decode,
     event_key,
-    mark_key,
-    marked_index,
+    time_key,
+    timed_index,
 )
 from quorate.storage.families import EVENTS
 
@@ -58,7 +58,7 @@ def log(*entries: int, low: int = 0, applied: int | None = None) -> EventLog:
             for key in (b"ax", b"b"):
                 put(row, family, key, index << 20 | position)
         batch.put(EVENTS, event_key(index), row.encode(index * 10))
-        batch.put(EVENTS, mark_key(index), b"")
+        batch.put(EVENTS, time_key(index), b"")
     if low:
         batch.put(EVENTS, LOW_KEY, event_key(low))
     newest = max(entries, default=0) if applied is None else applied
@@ -107,10 +107,10 @@ def test_what_is_encoded_is_read_back(
 def test_what_is_taken_back_leaves_no_trace() -> None:
     row = EventRow()
     put(row, "a.rows", b"k", 1)
-    encoded, mark = row.encode(5), row.mark()
+    encoded, savepoint = row.encode(5), row.savepoint()
     put(row, "a.rows", b"l", 2)
     put(row, "b.rows", b"m", 3)
-    row.back_to(mark)
+    row.rollback_to(savepoint)
 
     assert row.encode(5) == encoded
 
@@ -187,5 +187,5 @@ def test_history_that_is_gone_is_told() -> None:
 
 
 def test_a_note_of_time_is_no_event_row() -> None:
-    assert marked_index(mark_key(7)) == 7
-    assert mark_key(1) > event_key(2**64 - 1)
+    assert timed_index(time_key(7)) == 7
+    assert time_key(1) > event_key(2**64 - 1)

@@ -20,7 +20,7 @@ def test_nothing_that_was_changed_is_passed_over(
     entries = [*before]
     touched = Touched(len(before))
     for turn in turns:
-        touched.note(set().union(*turn), len(entries) + 1, len(entries) + len(turn))
+        touched.record(set().union(*turn), len(entries) + 1, len(entries) + len(turn))
         entries += turn
     index = data.draw(st.integers(0, len(entries)))
 
@@ -34,9 +34,9 @@ def test_nothing_that_was_changed_is_passed_over(
 
 def test_what_is_about_others_is_passed_over_at_once() -> None:
     touched = Touched(5)
-    touched.note({"a"}, 6, 7)
-    touched.note({"b"}, 8, 9)
-    touched.note({"b"}, 10, 12)
+    touched.record({"a"}, 6, 7)
+    touched.record({"b"}, 8, 9)
+    touched.record({"b"}, 10, 12)
 
     assert touched.unchanged_to(["a"], 7) == 12
     assert touched.unchanged_to(["a"], 5) == 5

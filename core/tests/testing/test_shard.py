@@ -92,7 +92,7 @@ def test_what_a_handler_did_is_dropped_when_it_raises(
 def test_an_answer_that_is_no_message_is_a_bug(shard_with: Callable[..., MemoryShard]) -> None:
     [outcome] = run(shard_with(lambda *_: "done"), command())
     assert isinstance(outcome.failure, InternalError)
-    assert "answered a str" in str(outcome.failure)
+    assert "returned a str" in str(outcome.failure)
 
 
 def test_a_transaction_that_is_kept_cannot_be_used(

@@ -74,9 +74,9 @@ def test_a_scan_without_bounds_is_refused_at_the_call(start: bytes, end: bytes, 
 
 def test_what_is_no_bytes_is_refused() -> None:
     text: Any = "text"
-    with pytest.raises(TypeError, match="a value is bytes, not str"):
+    with pytest.raises(TypeError, match="a value must be bytes, not str"):
         MemoryTxn().put("a.b", KEY, text)
-    with pytest.raises(TypeError, match="a key is bytes, not str"):
+    with pytest.raises(TypeError, match="a key must be bytes, not str"):
         MemoryTxn().get("a.b", text)
 
 

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 import tomlkit
 from quorate.client import Client, QuorateError
-from quorate.storage.log.witness import Mark, encode
+from quorate.storage.log.witness import Durable, encode
 from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1.batch_pb2 import BatchReply
@@ -49,7 +49,7 @@ def damage(nodes: Iterable[NodeProcess]) -> None:
     """Stop nodes, and let the log of one shard have lost its end on each of them."""
     for node in nodes:
         assert node.stop() == 0
-        (node.directory / "witness" / quote(SHARD, safe="")).write_bytes(encode(Mark(FAR, 0)))
+        (node.directory / "witness" / quote(SHARD, safe="")).write_bytes(encode(Durable(FAR, 0)))
 
 
 def restart(cluster: Cluster) -> None:

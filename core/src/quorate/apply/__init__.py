@@ -1,1 +1,1 @@
-"""Turns the entries of a shard's log into rows, events and answers, alike on every replica."""
+"""Turns the entries of a shard's log into rows, events and answers, the same on every replica."""

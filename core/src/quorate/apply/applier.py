@@ -1,6 +1,6 @@
-"""Stores the effects of a shard's entries, in order, each exactly once, alike on every replica.
+"""Stores the effects of a shard's entries in order, each exactly once, the same on every replica.
 
-No code of a plugin runs here. How entries are divided into batches changes no row and no checksum.
+No plugin code runs here. The division of entries into batches affects no row and no checksum.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from zlib import crc32
 
 from quorate.apply import deadlines, effects, retention, slot_set
 from quorate.apply.control import MirrorPosition, mirror_position
+from quorate.apply.counters import ApplyCounters
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError, StoredEntry
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
-from quorate.apply.tally import ApplyTally
 from quorate.apply.txn import ShardReader, number_of
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
@@ -31,16 +31,16 @@ from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, 
 from quorate.storage.events import event_key
 from quorate.storage.families import COUNTS, EVENTS, MEMBERS, NODES, SHARDS, SLOTS
 
-#: The checksums of so many entries are remembered, to be compared with the leader's.
+#: Maximum number of recent checksums to compare with the leader's.
 REMEMBERED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyLimits:
-    """How much is stored in one go, and how much history is kept."""
+    """Limits of a turn and of the event history."""
 
     #: A turn ends between two entries once it has taken this many bytes or seconds.
-    #: The time leaves out the write at its end.
+    #: The time excludes the write at its end.
     turn_bytes: int = 256 << 10
     turn_s: float = 0.005
     #: Events are kept for this many entries and this long; both are the same on every replica.
@@ -49,7 +49,7 @@ class ApplyLimits:
 
 
 class Applier:
-    """The rows of one shard on this node, and what memory derives from them."""
+    """The rows of a shard on this node, and the state derived from them."""
 
     def __init__(
         self,
@@ -67,23 +67,23 @@ class Applier:
         self._counted: Final = counted
         self._clock: Final = clock
         self.limits: Final = ApplyLimits() if limits is None else limits
-        #: What readers of some families may name.
+        #: The scopes of readers by families.
         self._scopes: Final[dict[frozenset[str], Scope]] = {}
-        self.tally: Final = ApplyTally()
-        #: How many batches changed which shards or nodes there are; other data counts as one, too.
+        self.counters: Final = ApplyCounters()
+        #: How many batches changed the shards or nodes; a replacement of the data counts, too.
         self.cluster_changes = 0
         self._derive()
 
-    # How far it has come.
+    # Progress.
 
     @property
     def applied(self) -> int:
-        """The index of the newest entry that is stored."""
+        """The index of the newest stored entry."""
         return self._data.applied
 
     @property
     def revision(self) -> int:
-        """The newest revision that the rows hold: the one after every command stored."""
+        """The newest revision of the rows: after every stored command."""
         return whole(self._data.applied) if self._data.applied else 0
 
     @property
@@ -102,26 +102,26 @@ class Applier:
         return self._data.record.generation
 
     def checksum_at(self) -> tuple[int, int]:
-        """Return the applied index and the running checksum there, for a leader's entries."""
+        """Return the applied index and its running checksum, for a leader's entries."""
         return self._data.applied, self._data.record.checksum
 
     def compare(self, index: int, checksum: int) -> None:
-        """Hold a checksum against the own one at an index, if that is remembered.
+        """Compare a checksum with the own one at an index, if that is still known.
 
         Raises `ReplicaStoppedError` when they differ.
         """
         self._compare(index, checksum, {})
 
     def reopened(self, data: ShardData) -> None:
-        """Go on with other data: a snapshot was installed."""
+        """Switch to other data, after a snapshot was installed."""
         self._data = data
         self.cluster_changes += 1
         self._derive()
 
-    # What it shows.
+    # Reads.
 
     def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> ShardReader:
-        """Return a view of some families; it is of one moment as long as nothing is stored."""
+        """Return a view of some families, consistent until something is stored."""
         scope = self._scopes.get(reads)
         if scope is None:
             scope = self._scopes[reads] = Scope.of_reads(self._catalog, reads)
@@ -135,16 +135,16 @@ class Applier:
         )
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many rows each family has that is counted."""
+        """Return the number of rows of each counted family."""
         found = {name: self._data.get(COUNTS, name.encode()) for name in self._counted}
         return {name: 0 if stored is None else number_of(stored) for name, stored in found.items()}
 
     def mirror_position(self, family: str) -> MirrorPosition | None:
-        """Return how far the copy of a mirrored family has come; None when it was never begun."""
+        """Return the position of the copy of a mirrored family; None before its start."""
         return mirror_position(self._data, family)
 
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
-        """Return the first keys of a timer that are due by now, each with its deadline."""
+        """Return the first due keys of a timer with their deadlines."""
         low_ms = self._lows.get(timer, deadlines.NEVER_BEFORE)
         found = deadlines.due(self._data, timer, now_ms, limit, low_ms)
         if found:
@@ -158,14 +158,14 @@ class Applier:
         found = self.due(timer, deadlines.EVER_AFTER, 1)
         return found[0][1] if found else None
 
-    # What it does.
+    # Writes.
 
     def apply(self, entries: Sequence[Entry]) -> list[StoredEntry]:
-        """Store at least the first of these entries, in one batch, and return those stored.
+        """Store at least the first of these entries in one batch, and return those stored.
 
-        It returns between two entries once a turn is long enough: the rest is for the next call.
-        After `StalledError` and `FullError` nothing has happened, and the same entries may be
-        given again. Anything else that is raised ends this replica.
+        It stops between two entries at the limit of a turn; pass the rest to the next call.
+        After `StalledError` and `FullError` nothing was stored, and the call can be repeated.
+        Any other exception ends this replica.
         """
         began = self._clock()
         turn = _Turn(self, self._data)
@@ -176,17 +176,17 @@ class Applier:
             if room <= 0 or self._clock() - began >= self.limits.turn_s:
                 break
         turn.commit()
-        self.tally.turn(len(turn.stored), turn.commands, self._clock() - began)
+        self.counters.turn(len(turn.stored), turn.commands, self._clock() - began)
         return turn.stored
 
     def _open_families(self, named: Set[str]) -> None:
-        """Keep the rows of a plugin that the leader has and this node has not, or not yet."""
+        """Keep the rows of plugins that the leader has and this node lacks."""
         for family in sorted(named - self._families):
             self._data.add_family(family)
             self._families |= {family}
 
     def _committed(self, turn: _Turn) -> None:
-        """Renew what memory derives from rows, by the effects that were stored."""
+        """Update the state derived from rows by the stored effects."""
         changed = turn.layer.tables
         if SLOTS in changed:
             self._slots = SlotSet.decode(self._data.get(SLOTS, slot_set.KEY))
@@ -203,7 +203,7 @@ class Applier:
 
     def _derive(self) -> None:
         data = self._data
-        #: From where on to look for what is due: rows that were deleted lie before.
+        #: Where to start the search for due keys: only deleted rows are before it.
         self._lows: dict[str, int] = {}
         self._checksums = {data.applied: data.record.checksum}
         self._families = frozenset(data.families)
@@ -214,14 +214,14 @@ class Applier:
         if index and own is not None and own != checksum:
             raise RowsDifferError(
                 index,
-                f"The rows of shard {self.shard} on this node are not those of its leader: at index"
-                f" {index} the checksum is {own:08x} here and {checksum:08x} there. A disk lied, or"
-                " this is a bug of quorate. Replace this member with `quorate member replace`.",
+                f"The rows of shard {self.shard} on this node differ from its leader's: at index"
+                f" {index} the checksum is {own:08x} here and {checksum:08x} there. The disk or"
+                " quorate has a fault. Replace this member with `quorate member replace`.",
             )
 
 
 class _Turn:
-    """The entries that are stored together."""
+    """The entries of one batch."""
 
     def __init__(self, applier: Applier, data: ShardData) -> None:
         self._applier: Final = applier
@@ -230,7 +230,7 @@ class _Turn:
         self.layer: Final = Layer(data)
         self.stored: Final[list[StoredEntry]] = []
         self.commands = 0
-        #: The families, and what was emitted, that a watch may want to see.
+        #: The families that changed and the messages that were emitted, for watches.
         self.seen: set[str] = set()
         self.checksums: Final[dict[int, int]] = {}
         self._position = record.position
@@ -263,7 +263,7 @@ class _Turn:
         self.stored.append(StoredEntry(entry.index, entry.term, self._now_ms))
 
     def commit(self) -> None:
-        """Store all of it; only then does it exist."""
+        """Write the batch; nothing is visible before."""
         batch = Batch()
         for family, table in self.layer.tables.items():
             batch.segments[family] = [Segment(table.ranges, table.rows)]

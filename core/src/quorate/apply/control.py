@@ -1,4 +1,4 @@
-"""Core's own commands, and how each is applied: a table beside the catalog's routes."""
+"""Core's own commands and their handlers: a table like the catalog's routes."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -51,57 +51,57 @@ from quorate.v1.control_pb2 import (
     ShardRow,
 )
 
-#: The shard that knows all others; it exists from the founding of the cluster on.
+#: The shard with the rows of all shards; it exists since the cluster was formed.
 METADATA: Final = ShardId(METADATA_GROUP.name, 0)
 
 _MIRROR: Final = Struct(">QQ")
 _INVALID: Final = "INVALID_ARGUMENT"
-#: One purge deletes at most so many rows, and keys of about this size.
+#: Maximum number of rows that one purge deletes, and of bytes of their keys.
 _PURGED_ROWS: Final = 2_000
 _PURGED_BYTES: Final = 128 << 10
-#: What core keeps by names of families and timers, beside the rows of plugins. The last numbers of
-#: sequences stay: none of them is given out twice, whatever becomes of a plugin.
+#: Core's rows by names of families and timers, which a purge deletes, too. Sequences stay, so that
+#: no number is given out twice.
 _KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS)
 _PUBLIC: Final = MappingProxyType(
     {name: Family(name, public=True) for name in (MEMBERS, NODES, SHARDS)}
 )
-#: The rows of core that give events; it changes the others below the transaction.
+#: Core's rows with events; it changes the others without a transaction.
 SCOPE: Final = Scope(_PUBLIC, _PUBLIC, frozenset())
 
 
 @dataclass(slots=True)
-class Standing:
-    """What a shard knows of itself beside its rows, always as they say."""
+class ShardState:
+    """The state of a shard, derived from its rows."""
 
     shard: ShardId
-    #: The families of other groups of which it may keep copies.
+    #: The families of other groups that it may mirror.
     mirrored: Mapping[str, Family]
-    #: The plugins that its leader serves.
+    #: The plugins enabled on its leader.
     plugins: Collection[str]
-    #: Every family that it has, those of other plugins among them.
+    #: All its families, those of disabled plugins included.
     families: Callable[[], Collection[str]]
     slots: SlotSet
     generation: int
-    #: The logical time at which sessions are looked at next.
+    #: The logical time of the next check for expired sessions.
     sessions_ms: int
 
 
 class MirrorPosition(NamedTuple):
-    """The generation and the revision of its source up to which a copy has come."""
+    """The position of a copy: the generation and revision of its source."""
 
     generation: int
     revision: int
 
 
 class ControlRoute(NamedTuple):
-    """How a command of core's own is applied."""
+    """The handler of one of core's own commands."""
 
     parse: Callable[[bytes], Message]
-    apply: Callable[[ShardTxn, Any, Standing], Message | None]
+    apply: Callable[[ShardTxn, Any, ShardState], Message | None]
 
 
-def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> OpenSessionReply:
-    """Open a session, or find the one of that name."""
+def open_session(txn: ShardTxn, command: OpenSession, state: ShardState) -> OpenSessionReply:
+    """Open a session, or return the one of that name."""
     if not command.name and command.ttl_ms < 1:
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
     session = sessions.open_session(
@@ -113,12 +113,12 @@ def open_session(txn: ShardTxn, command: OpenSession, standing: Standing) -> Ope
     )
     found = sessions.find(txn.layer, session)
     if found is not None:
-        standing.sessions_ms = min(standing.sessions_ms, found.expires_ms)
+        state.sessions_ms = min(state.sessions_ms, found.expires_ms)
     return OpenSessionReply(session=session)
 
 
-def seal_session(txn: ShardTxn, command: SealSession, standing: Standing) -> SealSessionReply:
-    """Let the session of a name carry out nothing more, and tell what it has carried out."""
+def seal_session(txn: ShardTxn, command: SealSession, state: ShardState) -> SealSessionReply:
+    """Seal a named session against more commands, and return the revisions of its commands."""
     if not command.name:
         raise Rejected(_INVALID, "only a session with a name can be sealed")
     session, revisions = sessions.seal_session(
@@ -130,34 +130,34 @@ def seal_session(txn: ShardTxn, command: SealSession, standing: Standing) -> Sea
     return SealSessionReply(session=session, revisions=revisions)
 
 
-def close_session(txn: ShardTxn, command: CloseSession, _: Standing) -> None:
-    """End a session; one that has ended is passed over."""
+def close_session(txn: ShardTxn, command: CloseSession, _: ShardState) -> None:
+    """Close a session, if it is open."""
     sessions.close_session(txn.layer, command.session)
 
 
-def adopt_slots(txn: ShardTxn, command: AdoptSlots, standing: Standing) -> None:
-    """Take the slots of a newer version."""
+def adopt_slots(txn: ShardTxn, command: AdoptSlots, state: ShardState) -> None:
+    """Adopt the slots of a newer version."""
     if len(command.slots) != BITMAP_BYTES:
         raise Rejected(_INVALID, f"slots are {BITMAP_BYTES} bytes, not {len(command.slots)}")
-    if command.version > standing.slots.version:
-        standing.slots = SlotSet(command.version, command.slots)
-        txn.layer.put(SLOTS, slot_set.KEY, standing.slots.encode())
+    if command.version > state.slots.version:
+        state.slots = SlotSet(command.version, command.slots)
+        txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
 
 
-def place_leader(txn: ShardTxn, command: PlaceLeader, _: Standing) -> None:
-    """Note which node an operator hands the shard to."""
+def place_leader(txn: ShardTxn, command: PlaceLeader, _: ShardState) -> None:
+    """Record the node that an operator hands the shard to."""
     if not command.node:
-        raise Rejected(_INVALID, "a shard is handed to a node, and none is named")
+        raise Rejected(_INVALID, "name the node that the shard is handed to")
     placed = placement.Placement(command.node, txn.now_ms)
     txn.layer.put(SLOTS, placement.KEY, placed.encode())
 
 
-def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> None:
-    """Bring the copy of a mirrored family further; it never goes back."""
-    family = standing.mirrored.get(command.family)
+def adopt_mirror(txn: ShardTxn, command: AdoptMirror, state: ShardState) -> None:
+    """Advance the copy of a mirrored family; it never goes back."""
+    family = state.mirrored.get(command.family)
     if family is None:
         raise Rejected(
-            _INVALID, f"column family {command.family} is not mirrored into {standing.shard}"
+            _INVALID, f"column family {command.family} is not mirrored into {state.shard}"
         )
     layer, name = txn.layer, family.name
     known, position = (
@@ -181,18 +181,18 @@ def adopt_mirror(txn: ShardTxn, command: AdoptMirror, standing: Standing) -> Non
     layer.put(MIRRORS, name.encode(), _MIRROR.pack(*position))
 
 
-def report_declaration(txn: ShardTxn, command: ReportDeclaration, standing: Standing) -> None:
-    """Note what a node serves."""
-    _demand_first(standing)
+def report_declaration(txn: ShardTxn, command: ReportDeclaration, state: ShardState) -> None:
+    """Record the declaration of a node."""
+    _demand_first(state)
     row = command.declaration.SerializeToString(deterministic=True)
     key = command.declaration.node.encode()
     if txn.get(NODES, key) != row:
         txn.put(NODES, key, row)
 
 
-def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> None:
-    """Note the shards that do not exist yet; those that do stay as they are."""
-    _demand_first(standing)
+def create_shards(txn: ShardTxn, command: CreateShards, state: ShardState) -> None:
+    """Record new shards; existing ones stay unchanged."""
+    _demand_first(state)
     added = members.being_added(txn)
     for shard in command.shards:
         if len(shard.slots) != BITMAP_BYTES or not shard.group or not shard.members:
@@ -212,13 +212,13 @@ def create_shards(txn: ShardTxn, command: CreateShards, standing: Standing) -> N
             txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
-def recover_shard(txn: ShardTxn, command: RecoverShard, standing: Standing) -> None:
-    """Note where a shard begins anew; the same command twice is one."""
-    _demand_first(standing)
+def recover_shard(txn: ShardTxn, command: RecoverShard, state: ShardState) -> None:
+    """Record the replica that a shard is recovered from; a repeated command has no effect."""
+    _demand_first(state)
     key, origin = keys.pack(command.group, command.number), command.origin
     stored, name = txn.get(SHARDS, key), f"{command.group}/{command.number}"
     if stored is None or (command.group, command.number) == (METADATA.group, METADATA.number):
-        raise Rejected("NOT_FOUND", f"{name} is no shard that can be recovered")
+        raise Rejected("NOT_FOUND", f"{name} is not a shard that can be recovered")
     row = ShardRow.FromString(stored)
     known = row.origin
     if (known.epoch, known.node, known.empty) == (origin.epoch, origin.node, origin.empty):
@@ -236,36 +236,36 @@ def recover_shard(txn: ShardTxn, command: RecoverShard, standing: Standing) -> N
     row.members.extend(source)
     row.replicas.extend(replicas)
     row.origin.CopyFrom(origin)
-    # A watch of several shards has one generation, the highest: it must be passed in each.
+    # A watch of several shards has the highest of their generations: exceed it in each.
     others = (each.origin.generation + 1 for each in members.shards(txn) if each.HasField("origin"))
-    row.origin.generation = max(origin.generation, standing.generation, *others)
+    row.origin.generation = max(origin.generation, state.generation, *others)
     txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
 def begin_member_change(
-    txn: ShardTxn, command: BeginMemberChange, standing: Standing
+    txn: ShardTxn, command: BeginMemberChange, state: ShardState
 ) -> BeginMemberChangeReply:
-    """Begin to add a node or to remove it, or go on with that."""
-    _demand_first(standing)
+    """Begin or continue the addition or removal of a node."""
+    _demand_first(state)
     return members.begin(txn, command)
 
 
-def finish_member_change(txn: ShardTxn, command: FinishMemberChange, standing: Standing) -> None:
-    """End a change that all shards have gone through."""
-    _demand_first(standing)
+def finish_member_change(txn: ShardTxn, command: FinishMemberChange, state: ShardState) -> None:
+    """End a change that all shards have completed."""
+    _demand_first(state)
     members.finish(txn, command)
 
 
-def purge_plugin(txn: ShardTxn, command: PurgePlugin, standing: Standing) -> PurgePluginReply:
-    """Delete or count the next rows of a plugin that the leader does not serve."""
+def purge_plugin(txn: ShardTxn, command: PurgePlugin, state: ShardState) -> PurgePluginReply:
+    """Delete or count the next rows of a plugin that is not enabled on the leader."""
     plugin, own = command.plugin, f"{command.plugin}."
-    if plugin in standing.plugins or plugin in RESERVED_NAMES:
+    if plugin in state.plugins or plugin in RESERVED_NAMES:
         raise Rejected(
             "PLUGIN_SERVED",
-            f"the leader of shard {standing.shard} serves {plugin}; name it in [plugins] retired on"
+            f"the leader of shard {state.shard} serves {plugin}; name it in [plugins] retired on"
             " every node, and restart them",
         )
-    for family in sorted(standing.families()):
+    for family in sorted(state.families()):
         if not family.startswith(own) or family < command.after_family:
             continue
         after = command.after_key + b"\x00" if family == command.after_family else b""
@@ -287,12 +287,12 @@ def purge_plugin(txn: ShardTxn, command: PurgePlugin, standing: Standing) -> Pur
     return PurgePluginReply()
 
 
-def raise_generation(_: ShardTxn, command: RaiseGeneration, standing: Standing) -> None:
-    """Take a larger generation."""
-    standing.generation = max(standing.generation, command.generation)
+def raise_generation(_: ShardTxn, command: RaiseGeneration, state: ShardState) -> None:
+    """Raise the generation, if the given one is larger."""
+    state.generation = max(state.generation, command.generation)
 
 
-#: By the full name of the message. None of them comes from a client.
+#: By the full name of the message. Clients cannot send them.
 ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
     {
         message.DESCRIPTOR.full_name: ControlRoute(message.FromString, apply)
@@ -316,11 +316,11 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
 
 
 def mirror_position(rows: Rows, family: str) -> MirrorPosition | None:
-    """Return how far the copy of a family has come; None when it was never begun."""
+    """Return the position of the copy of a family; None before its start."""
     stored = rows.get(MIRRORS, family.encode())
     return None if stored is None else MirrorPosition(*_MIRROR.unpack(stored))
 
 
-def _demand_first(standing: Standing) -> None:
-    if standing.shard != METADATA:
-        raise Rejected(WRONG_SHARD, f"this belongs to {METADATA}, not to {standing.shard}")
+def _demand_first(state: ShardState) -> None:
+    if state.shard != METADATA:
+        raise Rejected(WRONG_SHARD, f"this command is for {METADATA}, not for {state.shard}")

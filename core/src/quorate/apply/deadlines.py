@@ -1,6 +1,6 @@
-"""The due-time index of a shard: deadlines by time, to find what is due, and by key, to move them.
+"""The deadlines of a shard, by time to find those that are due, and by key to move them.
 
-Both orders begin with the timer's name and a zero byte; no name of a timer holds one.
+Both kinds of keys begin with the timer's name, which has no zero byte, and a zero byte.
 """
 
 from struct import Struct
@@ -18,14 +18,14 @@ _NO_TTL: Final = -1
 
 
 class Deadline(NamedTuple):
-    """When a key is due in logical time, and for how long a renewal of it is good."""
+    """The deadline of a key in logical time, and how long a renewal lasts."""
 
     at_ms: int
     ttl_ms: int | None = None
 
 
 def deadline_of(rows: Rows, timer: str, key: bytes) -> Deadline | None:
-    """Return the deadline that stands for a key."""
+    """Return the deadline of a key, if any."""
     value = rows.get(DEADLINE_KEYS, _start(timer) + key)
     if value is None:
         return None
@@ -36,7 +36,7 @@ def deadline_of(rows: Rows, timer: str, key: bytes) -> Deadline | None:
 def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) -> None:
     """Set the deadline of a key, or cancel it with None.
 
-    What no deadline can hold becomes the first or the last that one can.
+    A time out of range becomes the first or last possible one.
     """
     start = _start(timer)
     old = layer.get(DEADLINE_KEYS, start + key)
@@ -57,13 +57,12 @@ def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) ->
 
 
 def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tuple[bytes, int]]:
-    """Return the first keys that are due by now, each with its deadline, in the order of time.
+    """Return the first due keys with their deadlines, in the order of time.
 
-    The caller knows that there are none before `low_ms`: deleted rows lie there, which would have
-    to be passed over.
+    The caller knows that none is due before `low_ms`, where skipping deleted rows costs time.
     """
     start = _start(timer)
-    # Behind every key that is due in this very millisecond.
+    # After every key that is due in this millisecond.
     last = min(now_ms + 1 + _OFFSET, _LAST)
     found: list[tuple[bytes, int]] = []
     begin = start + _TIME.pack(low_ms + _OFFSET)
@@ -78,7 +77,7 @@ def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tu
 
 
 def timers_moved(layer: Layer) -> dict[str, int]:
-    """Return the earliest deadline that a layer sets, of each timer of which it sets one."""
+    """Return the earliest deadline that a layer sets, by timer."""
     table = layer.tables.get(DEADLINES)
     earliest: dict[str, int] = {}
     for key, value in table.rows.items() if table is not None else ():

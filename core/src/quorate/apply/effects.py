@@ -1,7 +1,7 @@
-"""What an entry holds: the effects of its commands, packed so that one pass writes and one reads.
+"""The payload of an entry: the effects of its commands, written and read in one pass.
 
-An entry is a head, the events of the commands as the history of watches keeps them, and the changes
-of families that give no events. The bytes are a promise, whose old ones stand under tests/compat.
+It has a head, the events as the history of watches stores them, and the changes of families without
+events. The format is a promise that tests/compat checks.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from quorate.apply.layers import Layer, Table
 from quorate.storage import events
 from quorate.storage.events import EventRow
 
-#: No entry of commands, which versions before effects logged, begins with this byte.
+#: Entries of commands, which versions before 0.2 logged, never begin with this byte.
 _FORMAT: Final = 1
 #: Format, logical time, generation, checked index, checksum there, number of commands, length of
 #: the events, number of tables.
@@ -25,31 +25,31 @@ _DELETED: Final = -1
 
 
 class Head(NamedTuple):
-    """What an entry says beside the rows that it changes."""
+    """The head of an entry."""
 
-    #: Logical time of its commands.
+    #: The logical time of its commands.
     now_ms: int
     #: How many times the cluster was restored from a backup.
     generation: int
-    #: An index that the leader had applied, and its running checksum there; 0: none.
+    #: An applied index of the leader, and its running checksum there; 0: none.
     checked_index: int
     checksum: int
-    #: How many commands it came from, refused ones among them.
+    #: The number of its commands, refused ones included.
     commands: int
 
 
 class Effects(NamedTuple):
-    """An entry, read as far as its parts."""
+    """An entry, split into its parts."""
 
     head: Head
-    #: The event row, as `quorate.storage.events` reads it; b"" where nothing happened.
+    #: The event row of `quorate.storage.events`; b"" without events.
     events: bytes
-    #: The families that give no events.
+    #: The changes of families without events.
     tables: dict[str, Table]
 
 
 class EffectsError(Exception):
-    """The payload of an entry is none that this version can read."""
+    """This version cannot read the payload of an entry."""
 
 
 def encode(head: Head, happened: EventRow, tables: Iterable[tuple[str, Table]]) -> bytes:
@@ -84,7 +84,7 @@ def encode(head: Head, happened: EventRow, tables: Iterable[tuple[str, Table]]) 
 
 
 def decode(payload: bytes) -> Effects:
-    """Read the payload of an entry; raises `EffectsError` for anything else."""
+    """Parse the payload of an entry; raises `EffectsError`."""
     if payload[:1] != bytes((_FORMAT,)):
         raise EffectsError(_foreign(payload))
     try:
@@ -97,16 +97,13 @@ def decode(payload: bytes) -> Effects:
     except (StructError, UnicodeDecodeError):
         at = -1
     if at != len(payload):
-        raise EffectsError(f"holds {len(payload)} bytes that do not add up")
+        raise EffectsError(f"has a payload of {len(payload)} bytes with the wrong length")
     head = Head(now_ms, generation, index, checksum, commands)
     return Effects(head, payload[_HEAD.size : _HEAD.size + size], tables)
 
 
 def unpack_into(layer: Layer, effects: Effects) -> set[str]:
-    """Carry the effects out in a layer, and return what a watch may want to see.
-
-    That is the families of rows that changed, and the full names of what was emitted.
-    """
+    """Write the effects to a layer; return changed families and full names of emitted messages."""
     for family, table in effects.tables.items():
         below = layer.table(family)
         for start, end in table.ranges:
@@ -151,6 +148,6 @@ def _foreign(payload: bytes) -> str:
     if not payload or payload[0] in (0x08, 0x10, 0x18, 0x22):
         return (
             "holds commands, as versions before 0.2 logged them, and this version reads effects:"
-            " bring the cluster to rest and back it up with the version that wrote it"
+            " stop all clients, and back the cluster up with the version that wrote it"
         )
-    return f"is of format {payload[0]}, which a newer version of quorate wrote: run that version"
+    return f"has format {payload[0]} of a newer version of quorate: run that version"

@@ -1,19 +1,19 @@
-"""The commands of a shard, and the revisions that name them."""
+"""Commands of a shard and their revisions."""
 
 from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-#: A revision is the index of the entry, and in the low bits the command's position in it.
+#: A revision is the index of the entry and, in the low bits, the command's position in it.
 POSITION_BITS: Final = 20
-#: The position behind every command of an entry.
+#: The position after every command of an entry.
 LAST_POSITION: Final = (1 << POSITION_BITS) - 1
-#: The most commands that an entry holds.
+#: Maximum number of commands of an entry.
 MAX_COMMANDS: Final = 1 << POSITION_BITS
 
 
 class Stamp(NamedTuple):
-    """Names one operation of an exactly-once session."""
+    """The id of an operation of an exactly-once session."""
 
     session: int
     sequence: int
@@ -21,18 +21,18 @@ class Stamp(NamedTuple):
 
 
 class Copies(Enum):
-    """What is known, when a command is evaluated, of the shard's copies of mirrored families."""
+    """How fresh the shard's copies of mirrored families are when a command is evaluated."""
 
-    #: They may lack what was answered before the command came.
+    #: They may lack writes that were answered before the command arrived.
     DOUBTED = 0
-    #: They hold all that was answered before it came.
+    #: They have all writes that were answered before it arrived.
     FRESH = 1
-    #: They may lack something, and it could not be found out in time.
+    #: Whether they lack something was not known in time.
     UNKNOWN = 2
 
 
 class LoggedCommand(NamedTuple):
-    """A command on its way to a shard, as far as the shard needs to know it."""
+    """A command as it is proposed to a shard."""
 
     #: The full name of its message.
     type: str
@@ -40,7 +40,7 @@ class LoggedCommand(NamedTuple):
     #: The slots of all keys that it touches.
     slots: Sequence[int] = ()
     stamp: Stamp | None = None
-    #: It belongs to the shard and to no slot.
+    #: It is for the shard and has no slot.
     slotless: bool = False
     copies: Copies = Copies.FRESH
 
@@ -56,5 +56,5 @@ def index_of(revision: int) -> int:
 
 
 def whole(index: int) -> int:
-    """Return the revision behind every command of the entry at an index."""
+    """Return the revision after every command of the entry at an index."""
     return index << POSITION_BITS | LAST_POSITION

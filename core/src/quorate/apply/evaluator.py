@@ -1,7 +1,7 @@
-"""Evaluates commands, once, on the leader: handlers run here, and their effects are replicated.
+"""Evaluates commands once, on the leader: handlers run here, and their effects are replicated.
 
-A handler reads the stored rows and, above them, the effects of the entries in flight, in the order
-of the log: that an entry is agreed upon implies that those before it are.
+A handler reads the stored rows and the effects of the entries in flight, in the order of the log:
+an entry is committed only after those before it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply import control, effects, sessions, slot_set
-from quorate.apply.control import Standing
+from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
@@ -38,7 +38,7 @@ from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
-from quorate.storage.events import EventRow
+from quorate.storage.events import EventRow, Savepoint
 from quorate.storage.families import SLOTS
 
 _log = logging.getLogger(__name__)
@@ -46,40 +46,40 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationLimits:
-    """What one command may do, and how much is evaluated in one go; sizes are in bytes."""
+    """Limits of commands and entries; sizes are in bytes."""
 
-    #: The value of one row.
+    #: Of the value of a row.
     row_bytes: int = ROW_BYTES
-    #: All that one command writes.
+    #: Of all writes of a command.
     effects_bytes: int = 16 << 20
-    #: What one command answers.
+    #: Of the reply of a command.
     reply_bytes: int = 4 << 20
-    #: An entry ends between two writes once its effects have this size, or took this long.
+    #: An entry ends between two writes after effects of this size, or after this time.
     entry_bytes: int = 256 << 10
     entry_s: float = 0.005
-    #: A write that is evaluated for longer is warned about: the node does nothing else meanwhile.
+    #: A write that takes longer is logged as a warning, because it blocks the node.
     slow_s: float = 0.25
 
 
-#: Called with command, index and error when code of a plugin failed.
+#: Called with command, index and error when plugin code failed.
 OnFailure = Callable[[str, int, Exception], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An entry that can be logged, and what its writes are answered once it is stored."""
+    """An entry to log, and the outcomes of its writes once it is stored."""
 
     index: int
     payload: bytes
     #: The outcomes of the commands of each write.
     outcomes: list[tuple[Outcome, ...]]
     layer: Layer
-    standing: Standing
+    state: ShardState
     now_ms: int
 
 
 class Evaluator:
-    """Runs the handlers of one shard while this replica leads it."""
+    """Runs the handlers of a shard while this replica leads."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class Evaluator:
         self._clock: Final = clock
         self._limits: Final = EvaluationLimits() if limits is None else limits
         self._on_failure: Final = self._log_failure if on_failure is None else on_failure
-        #: The effects of the entries in flight, in the order of the log.
+        #: The effects of the entries in flight, in order.
         self._flying: Final[deque[tuple[int, Layer]]] = deque()
         self.begin()
-        #: How many commands failed by a bug since the start.
+        #: The number of commands that failed by a bug.
         self.failures = 0
-        #: How many writes took longer than `slow_s` since the start.
+        #: The number of writes that took longer than `slow_s`.
         self.slow = 0
 
     def evaluate(
@@ -114,10 +114,10 @@ class Evaluator:
         checked_index: int = 0,
         checksum: int = 0,
     ) -> Evaluation:
-        """Return what these commands come to as the entry at `index`; nothing is kept of it yet.
+        """Evaluate these commands as the entry at `index`, without keeping the effects yet.
 
-        It ends between two writes once the entry is large enough: the rest is for the next one.
-        Raises `EngineError` when a row cannot be read, after which this replica must stop.
+        It stops between two writes once the entry is large enough; the rest is for the next one.
+        Raises `EngineError` if a row cannot be read; this replica must then stop.
         """
         turn = _Turn(self, index, max(now_ms, self._now_ms))
         began = at = self._clock()
@@ -131,21 +131,21 @@ class Evaluator:
             if turn.size >= limits.entry_bytes or at - began >= limits.entry_s:
                 break
         head = effects.Head(
-            turn.now_ms, turn.standing.generation, checked_index, checksum, turn.commands
+            turn.now_ms, turn.state.generation, checked_index, checksum, turn.commands
         )
         quiet = self._program.watched
         tables = [each for each in turn.layer.tables.items() if each[0] not in quiet]
         payload = effects.encode(head, turn.events, tables)
-        return Evaluation(index, payload, outcomes, turn.layer, turn.standing, turn.now_ms)
+        return Evaluation(index, payload, outcomes, turn.layer, turn.state, turn.now_ms)
 
     def logged(self, evaluation: Evaluation) -> None:
-        """Let later commands see the effects of an entry that was logged."""
+        """Show the effects of a logged entry to later commands."""
         self._flying.append((evaluation.index, evaluation.layer))
-        self._standing = evaluation.standing
+        self._state = evaluation.state
         self._now_ms = evaluation.now_ms
 
     def stored(self, index: int) -> None:
-        """Forget the effects of the entries up to an index: the rows hold them."""
+        """Drop the effects of the entries up to an index, which are stored now."""
         flying = self._flying
         if flying and flying[0][0] <= index:
             while flying and flying[0][0] <= index:
@@ -154,13 +154,13 @@ class Evaluator:
                 flying[0][1].rebase(self._data)
 
     def begin(self) -> None:
-        """Forget all that was evaluated and is not stored, and go on from the stored rows.
+        """Drop all effects that are not stored, and continue from the stored rows.
 
-        It is called when leadership was gained or lost, and when the rows were replaced.
+        Call it when leadership was gained or lost, and when the rows were replaced.
         """
         self._flying.clear()
         self._now_ms = self._data.record.now_ms
-        self._standing = Standing(
+        self._state = ShardState(
             shard=self._shard,
             mirrored=self._program.mirrored,
             plugins=self._program.plugins,
@@ -202,7 +202,7 @@ class Evaluator:
 
 
 class _Turn:
-    """The commands that share an entry."""
+    """The commands of one entry."""
 
     def __init__(self, evaluator: Evaluator, index: int, now_ms: int) -> None:
         self._evaluator: Final = evaluator
@@ -211,25 +211,23 @@ class _Turn:
         self.now_ms: Final = now_ms
         self.layer: Final = Layer(evaluator._top)
         self.events: Final = EventRow()
-        self.standing = replace(evaluator._standing)
-        #: How many commands were evaluated, and about how many bytes they write.
+        self.state = replace(evaluator._state)
+        #: The number of evaluated commands, and the approximate size of their writes.
         self.commands = 0
         self.size = 0
         self._index: Final = index
-        if self.standing.sessions_ms < now_ms:
-            self.standing.sessions_ms = sessions.expire(
-                self.layer, now_ms, self.standing.sessions_ms
-            )
+        if self.state.sessions_ms < now_ms:
+            self.state.sessions_ms = sessions.expire(self.layer, now_ms, self.state.sessions_ms)
 
     def run_all(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
-        """Evaluate a write; none of its commands overtakes one that is to run again."""
+        """Evaluate a write; no command overtakes one that is to run again."""
         outcomes: list[Outcome] = []
         try:
             for command in commands:
                 outcomes.append(self.run(command))
         except CopyBehind:
             left = len(commands) - len(outcomes)
-            why = f"the copies in shard {self.standing.shard} may be old: try again"
+            why = f"the copies in shard {self.state.shard} may be old: try again"
             revision = revision_of(self._index, max(0, self.commands - 1))
             outcomes += [Outcome(revision, refusal=Refusal(COPY_BEHIND, why))] * left
         return tuple(outcomes)
@@ -250,7 +248,7 @@ class _Turn:
             return known
         refusal = self._foreign(command) or self._unknown(command)
         if refusal is not None:
-            # It was not carried out, and may be by another leader: nothing is remembered.
+            # Not carried out here, but perhaps later by another leader: record no outcome.
             return Outcome(revision, refusal=refusal)
         outcome = self._run(command, revision)
         sessions.record(layer, command, stamp, outcome)
@@ -264,7 +262,7 @@ class _Turn:
         refusal = self._foreign(command)
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
-        layer, start = Layer(self.layer), self.events.mark()
+        layer, start = Layer(self.layer), self.events.savepoint()
         txn = self._txn(layer, handler.scope, revision, command.copies)
         reply = b""
         try:
@@ -278,14 +276,14 @@ class _Turn:
         except (MemoryError, EngineError):
             raise
         except CopyBehind:
-            self.events.back_to(start)
+            self.events.rollback_to(start)
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a handler is an outcome too
             refusal = self._failed(command, revision, error)
         finally:
             txn.end()
         if layer.fault is not None:
-            # The handler went on although a read had failed.
+            # The handler ignored a failed read.
             raise layer.fault
         return self._outcome(command, revision, layer, start, reply, refusal)
 
@@ -294,11 +292,11 @@ class _Turn:
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
         route = control.ROUTES[command.type]
-        layer, start, standing = Layer(self.layer), self.events.mark(), replace(self.standing)
+        layer, start, state = Layer(self.layer), self.events.savepoint(), replace(self.state)
         txn = self._txn(layer, control.SCOPE, revision, command.copies)
         reply = b""
         try:
-            answer = route.apply(txn, route.parse(command.payload), self.standing)
+            answer = route.apply(txn, route.parse(command.payload), self.state)
             if answer is not None:
                 reply = _serialized(answer)
         except Rejected as error:
@@ -308,7 +306,7 @@ class _Turn:
         except Exception as error:  # noqa: BLE001 - a bug in core is an outcome, too
             refusal = self._failed(command, revision, error)
         if refusal is not None:
-            self.standing = standing
+            self.state = state
         return self._outcome(command, revision, layer, start, reply, refusal)
 
     def _outcome(
@@ -316,11 +314,11 @@ class _Turn:
         command: LoggedCommand,
         revision: int,
         layer: Layer,
-        start: tuple[int, int],
+        start: Savepoint,
         reply: bytes,
         refusal: Refusal | None,
     ) -> Outcome:
-        """Keep what a command wrote, unless it was refused or is too large."""
+        """Keep the writes of a command, unless it was refused or is too large."""
         if refusal is None:
             size = layer.size(self._program.watched) + self.events.size_since(start)
             refusal = self._excess(command, size, len(reply))
@@ -328,7 +326,7 @@ class _Turn:
                 self.size += size
                 layer.merge_into(self.layer)
                 return Outcome(revision, reply)
-        self.events.back_to(start)
+        self.events.rollback_to(start)
         return Outcome(revision, refusal=refusal)
 
     def _excess(self, command: LoggedCommand, size: int, reply: int) -> Refusal | None:
@@ -350,22 +348,22 @@ class _Turn:
             self.events,
             revision=revision,
             at_ms=self.now_ms,
-            shard=self.standing.shard.number,
-            generation=self.standing.generation,
+            shard=self.state.shard.number,
+            generation=self.state.generation,
             row_bytes=self._limits.row_bytes,
             copies=copies,
         )
 
     def _foreign(self, command: LoggedCommand) -> Refusal | None:
         """Return the refusal of a command that touches slots which the shard does not own."""
-        slots = self.standing.slots
+        slots = self.state.slots
         if command.slotless or not command.slots or slots.owned.issuperset(command.slots):
             return None
         missing = min(slot for slot in command.slots if not slots.owns(slot))
         return Refusal(
             WRONG_SHARD,
-            f"slot {missing} is not owned by shard {self.standing.shard} in version"
-            f" {slots.version} of its slots: route the command anew",
+            f"slot {missing} is not owned by shard {self.state.shard} in version"
+            f" {slots.version} of its slots: route the command again",
         )
 
     def _unknown(self, command: LoggedCommand) -> Refusal | None:
@@ -373,7 +371,7 @@ class _Turn:
             return None
         return Refusal(
             UNKNOWN_COMMAND,
-            f"no plugin that is enabled on the leader of shard {self.standing.shard} knows command"
+            f"no plugin that is enabled on the leader of shard {self.state.shard} knows command"
             f" {command.type}: enable its plugin there, in the version that declares it",
         )
 
@@ -384,15 +382,15 @@ class _Turn:
         return Refusal(
             INTERNAL,
             f"command {command.type} failed at index {index} with {type(error).__name__}; its"
-            " writes were dropped; the leader's log tells more",
+            " writes were dropped; see the leader's log",
         )
 
 
 def _reserved(code: str) -> ValueError:
-    return ValueError(f"the handler refused with {code}, which is core's own: choose another code")
+    return ValueError(f"the handler refused with {code}, a code of core: choose another one")
 
 
 def _serialized(answer: Message) -> bytes:
     if not isinstance(answer, Message):
-        raise TypeError(f"the handler answered a {type(answer).__name__}, not a message")
+        raise TypeError(f"the handler returned a {type(answer).__name__}, not a message")
     return answer.SerializeToString(deterministic=True)

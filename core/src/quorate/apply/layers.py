@@ -1,4 +1,4 @@
-"""Changes in memory over stored rows, in layers: a layer hides what lies below it."""
+"""Layers of changes in memory over stored rows; a layer hides what it changes below."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
@@ -9,49 +9,48 @@ from typing import Final, Protocol
 
 from quorate.storage.engine.port import EngineError
 
-#: So many new keys are put into their places one by one; more are sorted together.
+#: Maximum number of new keys to insert one by one; more are sorted together.
 _FEW: Final = 16
 
 
 class Rows(Protocol):
-    """What a layer lies on: stored rows, or another layer."""
+    """What is below a layer: stored rows or another layer."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value; None where there is no such key."""
+        """Return the value of a key, or None."""
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order."""
+        """Return the values of keys in their order."""
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, in the order of their keys."""
+        """Return the rows with `start <= key < end` in order."""
 
 
 class Table:
-    """Changes of one family: first the ranges go, then the rows change."""
+    """Changes of one family: ranges are deleted first, then rows change."""
 
     __slots__ = ("_sorted", "ranges", "rows")
 
     def __init__(self) -> None:
-        #: The new value of each key; None where the key was deleted. Keys are only ever added to
-        #: it, but for `delete_range`.
+        #: The new value of each key; None if it was deleted. Only `delete_range` removes keys.
         self.rows: dict[bytes, bytes | None] = {}
         self.ranges: Final[list[tuple[bytes, bytes]]] = []
-        #: As many of the keys as were there at the last scan.
+        #: The sorted keys, as of the last scan.
         self._sorted: list[bytes] = []
 
     def hides(self, key: bytes) -> bool:
-        """Tell whether what lies below under that key is gone."""
+        """Whether the row below with this key is deleted."""
         return key in self.rows or any(start <= key < end for start, end in self.ranges)
 
     def delete_range(self, start: bytes, end: bytes) -> None:
-        """Delete every key from `start` up to, not including, `end`."""
+        """Delete every key with `start <= key < end`."""
         self.forget_range(start, end)
         self.ranges.append((start, end))
 
     def forget_range(self, start: bytes, end: bytes) -> None:
-        """Take back the changes of those keys."""
+        """Undo the changes of these keys."""
         if self.rows:
             for key in self.between(start, end):
                 del self.rows[key]
@@ -61,7 +60,7 @@ class Table:
         """Return the changed keys of a range, in order."""
         keys, count = self._sorted, len(self.rows)
         if len(keys) != count:
-            # New keys stand at the end of the dict.
+            # New keys are at the end of the dict.
             new = list(islice(reversed(self.rows), count - len(keys)))
             if len(new) <= _FEW:
                 for key in new:
@@ -74,26 +73,26 @@ class Table:
 
 
 class Layer:
-    """Changes of any families; those that are not merged down are dropped with their layer."""
+    """Changes of any families, to be merged into the layer below or dropped."""
 
     __slots__ = ("_below", "fault", "tables")
 
     def __init__(self, below: Rows) -> None:
         self._below = below
-        #: Of each family that was changed, in the order of the first changes.
+        #: By family, in the order of their first changes.
         self.tables: Final[dict[str, Table]] = {}
-        #: Why a read failed: whatever was decided from it does not count.
+        #: Why a read failed; decisions based on it are void.
         self.fault: EngineError | None = None
 
     def table(self, family: str) -> Table:
-        """Return the changes of a family, to be changed."""
+        """Return the mutable changes of a family."""
         table = self.tables.get(family)
         if table is None:
             table = self.tables[family] = Table()
         return table
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value, as this layer shows it."""
+        """Return the value of a key in this layer, or None."""
         table = self.tables.get(family)
         if table is not None:
             rows = table.rows
@@ -108,7 +107,7 @@ class Layer:
             raise
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order, as this layer shows them."""
+        """Return the values of keys in this layer, in their order."""
         table = self.tables.get(family)
         if table is not None and table.ranges:
             return [self.get(family, key) for key in keys]
@@ -124,7 +123,7 @@ class Layer:
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the rows of a range, as this layer shows them while it does not change."""
+        """Yield the rows of a range in this layer, which must not change meanwhile."""
         try:
             below = self._below.iterate(family, start, end, reverse=reverse)
             table = self.tables.get(family)
@@ -148,15 +147,15 @@ class Layer:
         self.table(family).rows[key] = value
 
     def delete(self, family: str, key: bytes) -> None:
-        """Delete a key, which need not be there."""
+        """Delete a key, if it is there."""
         self.table(family).rows[key] = None
 
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        """Delete every key from `start` up to, not including, `end`."""
+        """Delete every key with `start <= key < end`."""
         self.table(family).delete_range(start, end)
 
     def size(self, but: frozenset[str] = frozenset()) -> int:
-        """Return the bytes of the keys and values that change, some families left aside."""
+        """Return the size of the changed keys and values, without some families."""
         size = 0
         for family, table in self.tables.items():
             if family not in but:
@@ -165,11 +164,11 @@ class Layer:
         return size
 
     def rebase(self, below: Rows) -> None:
-        """Lie on other rows from now on: what lay between is part of them."""
+        """Move onto other rows, which include the layers between."""
         self._below = below
 
     def merge_into(self, below: "Layer") -> None:
-        """Carry every change out in the layer below; nothing of this one is shared with it."""
+        """Apply every change to the layer below, which shares nothing with this one."""
         for family, table in self.tables.items():
             lower = below.table(family)
             for start, end in table.ranges:

@@ -1,4 +1,4 @@
-"""The nodes that operators add to the cluster and remove from it, as metadata/0 keeps them."""
+"""The changes of the cluster's members by operators, stored in metadata/0."""
 
 from typing import Final, TypeVar
 
@@ -24,7 +24,7 @@ UNDER_WAY: Final = "CHANGE_UNDER_WAY"
 OVER: Final = "CHANGE_OVER"
 OTHER_REPLICA: Final = "OTHER_REPLICA"
 
-#: More than there ever are of nodes, or of shards.
+#: More than any number of nodes or shards.
 _ALL: Final = 1 << 20
 _END: Final = b"\xff" * 8
 
@@ -32,18 +32,18 @@ M = TypeVar("M", bound=Message)
 
 
 def replicas_of(row: ShardRow) -> list[ShardMember]:
-    """Return the replicas that a shard has now."""
+    """Return the current replicas of a shard."""
     return list(row.replicas or row.members)
 
 
 def begin(txn: ShardTxn, command: BeginMemberChange) -> BeginMemberChangeReply:
-    """Begin a change, or go on with the same one under the number that it has.
+    """Begin a change, or continue the same one under its number.
 
-    Only a removal may take the place of another change, and only of one of the same node.
+    Only a removal may replace another change, and only one of the same node.
     """
     node, adds = command.node, command.change == MEMBER_CHANGE_ADD
     if not node or not (adds or command.change == MEMBER_CHANGE_REMOVE):
-        raise Rejected("INVALID_ARGUMENT", "a change of members names a node, and adds or removes")
+        raise Rejected("INVALID_ARGUMENT", "a change of members must name a node to add or remove")
     if adds and not (command.address and command.replica):
         raise Rejected("INVALID_ARGUMENT", f"{node} cannot be added without address and replica")
     for other in _rows(txn, MEMBERS, MemberRow):
@@ -61,7 +61,7 @@ def begin(txn: ShardTxn, command: BeginMemberChange) -> BeginMemberChangeReply:
 
 
 def finish(txn: ShardTxn, command: FinishMemberChange) -> None:
-    """End a change; forget a node that was removed."""
+    """End a change; delete the row of a removed node."""
     key = command.node.encode()
     row = MemberRow.FromString(txn.get(MEMBERS, key) or b"")
     check_goes_on(row, command.node, command.number)
@@ -79,12 +79,11 @@ def finish(txn: ShardTxn, command: FinishMemberChange) -> None:
 
 
 def check_goes_on(row: MemberRow, node: str, number: int) -> None:
-    """Raise `Rejected` for a change that `row`, that of its node, does not name any more."""
+    """Raise `Rejected` if the row of the node is not of this change any more."""
     if not row.change or row.number != number:
         raise Rejected(
             OVER,
-            f"this change of {node} has ended, or another one took its place; `quorate status` says"
-            " who the members are",
+            f"this change of {node} has ended or was replaced; `quorate status` shows the members",
         )
 
 
@@ -94,7 +93,7 @@ def shards(txn: ShardTxn) -> list[ShardRow]:
 
 
 def being_added(txn: ShardTxn) -> list[ShardMember]:
-    """Return the replicas that new shards are to have beside those of the voters."""
+    """Return the replicas of new shards in addition to those of the voters."""
     return [
         ShardMember(node=row.node, replica=row.replica)
         for row in _rows(txn, MEMBERS, MemberRow)

@@ -1,32 +1,32 @@
-"""What became of commands."""
+"""Outcomes of commands."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-#: The codes of refusals that are core's own; a plugin's `Rejected` brings its code with it.
+#: Core's own codes of refusals; a plugin's `Rejected` has its own.
 INTERNAL: Final = "INTERNAL"
 WRONG_SHARD: Final = "WRONG_SHARD"
 SESSION_EXPIRED: Final = "SESSION_EXPIRED"
 OUT_OF_RANGE: Final = "OUT_OF_RANGE"
 SESSION_SEALED: Final = "SESSION_SEALED"
 OTHER_COMMAND: Final = "OTHER_COMMAND"
-#: What a command would write or answer is over a bound: the same again is refused again.
+#: The writes or the reply of a command exceed a limit: a retry is refused, too.
 TOO_LARGE: Final = "TOO_LARGE"
-#: A command took so long to evaluate that the leader was replaced meanwhile: so it would be again.
+#: A command took so long to evaluate that its leader was replaced: a retry would be, too.
 TOO_SLOW: Final = "TOO_SLOW"
-#: No plugin that is enabled on the leader declares the command.
+#: No plugin enabled on the leader declares the command.
 UNKNOWN_COMMAND: Final = "UNKNOWN_COMMAND"
-#: The refusal would rest on a copy that may be old: nothing of the command was carried out, nor of
-#: those after it in the same write.
+#: The refusal would be based on a stale copy: neither the command nor those after it in the same
+#: write were carried out.
 COPY_BEHIND: Final = "COPY_BEHIND"
-#: What an operation of a session is refused with before it is looked at: a batch as a whole.
+#: Refusals of an operation by its session, of a batch as a whole.
 OF_SESSION: Final = frozenset({SESSION_EXPIRED, SESSION_SEALED, OTHER_COMMAND})
-#: What core acts on when it hears it: no handler of a plugin refuses with one of these.
+#: Codes that core acts on; handlers of plugins must not refuse with them.
 RESERVED: Final = frozenset({WRONG_SHARD, SESSION_EXPIRED, COPY_BEHIND})
 
 
 class Refusal(NamedTuple):
-    """Why a command wrote nothing: a canonical status name or a reason of the plugin's own."""
+    """Why a command was refused: a canonical status name or a plugin's own code, and a message."""
 
     code: str
     message: str
@@ -39,14 +39,14 @@ class Outcome(NamedTuple):
     #: The serialized reply; b"" of a handler that returned None.
     reply: bytes = b""
     refusal: Refusal | None = None
-    #: It was applied before, and its answer is not kept: there is no reply to give.
+    #: It was applied before, and its reply was not kept.
     forgotten: bool = False
 
 
 class CopyBehind(BaseException):
-    """Ends a handler or a query that is to run again once the shard's copies are fresh.
+    """Ends a handler or a query, to run it again once the shard's copies are fresh.
 
-    It is no error, and no handler may catch it as one.
+    It is not an `Exception`, so that handlers do not catch it.
     """
 
 
@@ -61,7 +61,7 @@ class StoredEntry:
 
 
 class ReplicaStoppedError(Exception):
-    """This replica cannot go on with its log; others may. Says at which index, and what to do."""
+    """This replica cannot continue with its log; the text has the index and a remedy."""
 
     def __init__(self, index: int, what: str) -> None:
         super().__init__(what)
@@ -69,4 +69,4 @@ class ReplicaStoppedError(Exception):
 
 
 class RowsDifferError(ReplicaStoppedError):
-    """The rows of this replica are not those of its leader: they must not be read any more."""
+    """The rows of this replica differ from its leader's: they must not be read any more."""

@@ -1,16 +1,16 @@
-"""The node that an operator handed the leadership of a shard to, as the shard's own rows say."""
+"""The node that an operator handed the leadership of a shard to, stored in the shard."""
 
 from struct import Struct
 from typing import Final, NamedTuple, Self
 
-#: In the family `core.slots`, which has what a shard knows of itself.
+#: In the family `core.slots`.
 KEY: Final = b"leader"
 
 _AT: Final = Struct(">q")
 
 
 class Placement(NamedTuple):
-    """Who was to lead, and when that was said, in the logical time of the shard."""
+    """The leader that an operator chose, and when, in the logical time of the shard."""
 
     node: str
     at_ms: int
@@ -21,7 +21,7 @@ class Placement(NamedTuple):
 
     @classmethod
     def decode(cls, row: bytes | None) -> Self | None:
-        """Read the row; None: no operator has said anything."""
+        """Parse the row; None if no operator chose a leader."""
         if row is None:
             return None
         return cls(row[_AT.size :].decode(), *_AT.unpack_from(row))

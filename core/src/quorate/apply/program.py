@@ -1,4 +1,4 @@
-"""The commands of a group: their handlers, and what each may name, read once from a catalog."""
+"""The handlers of a group's commands with their scopes, read once from a catalog."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from quorate.plugin.catalog import Catalog
 
 
 class Handler(NamedTuple):
-    """How a command of a plugin is evaluated."""
+    """The handler of a plugin's command."""
 
     parse: Callable[[bytes], Message]
     apply: Callable[[Txn, Message], Message | None]
@@ -22,22 +22,22 @@ class Handler(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The vocabulary of one group's shards."""
+    """The commands and families of a group's shards."""
 
     #: By the full name of the command's message.
     handlers: Mapping[str, Handler]
-    #: The families of which every change is an event.
+    #: The families whose changes are events.
     watched: frozenset[str]
-    #: The families of which the number of rows is kept.
+    #: The counted families.
     counted: tuple[str, ...]
-    #: The plugins that are served.
+    #: The enabled plugins.
     plugins: frozenset[str]
-    #: The families of other groups of which the shards may keep copies.
+    #: The families of other groups that the shards may mirror.
     mirrored: Mapping[str, Family]
 
     @classmethod
     def of(cls, catalog: Catalog, group: str) -> Self:
-        """Return what a catalog says of a group."""
+        """Return the program of a group."""
         own = [each for each in catalog.families.values() if each.group == group]
         watched = {family.name for family in own if Family.of(family).public}
         return cls(
@@ -50,7 +50,7 @@ class Program:
 
 
 def _handlers(catalog: Catalog, group: str) -> dict[str, Handler]:
-    """Return the handlers of a group; those that may name the same share one scope."""
+    """Return the handlers of a group; equal scopes are shared."""
     scopes: dict[tuple[frozenset[str], frozenset[str]], Scope] = {}
     handlers = {}
     for name, route in catalog.routes.items():
@@ -63,7 +63,7 @@ def _handlers(catalog: Catalog, group: str) -> dict[str, Handler]:
 
 
 def mirrored(catalog: Catalog, group: str) -> Mapping[str, Family]:
-    """Return the families of other groups that handlers and queries of this group read."""
+    """Return the families of other groups that this group reads."""
     readers = [route for route in catalog.routes.values() if route.group == group]
     names = {name for route in readers for name in route.reads}
     names.update(name for q in catalog.queries.values() if q.group == group for name in q.reads)
@@ -75,6 +75,6 @@ def mirrored(catalog: Catalog, group: str) -> Mapping[str, Family]:
 
 
 def families_of(catalog: Catalog, group: str) -> tuple[str, ...]:
-    """Return the families of plugins that the shards of a group keep: its own, and copies."""
+    """Return the families of plugins in the shards of a group: its own, and copies."""
     own = {family.name for family in catalog.families.values() if family.group == group}
     return tuple(sorted(own.union(mirrored(catalog, group))))

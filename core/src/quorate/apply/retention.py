@@ -1,4 +1,4 @@
-"""Trims the event log, by the count of entries and by their logical age."""
+"""Trims the event log by the number of entries and by their logical age."""
 
 from itertools import islice
 from struct import Struct
@@ -7,35 +7,35 @@ from typing import Final
 from quorate.apply.layers import Layer
 from quorate.storage.events import (
     LOW_KEY,
-    MARKS,
+    TIMES,
     event_key,
-    mark_key,
-    marked_index,
+    time_key,
+    timed_index,
 )
 from quorate.storage.families import EVENTS
 
 _TIME: Final = Struct(">q")
-#: How many notes of an entry's time a full log holds.
+#: The number of recorded times in a full log.
 _NOTES: Final = 64
-#: So many notes are passed at once; the next trimming goes on.
+#: Maximum number of recorded times per trimming; the next one continues.
 _PASSED_AT_ONCE: Final = 256
 
 
 def step_of(retained_entries: int) -> int:
-    """Return after how many entries the log is trimmed again."""
+    """Return the number of entries between trimmings."""
     return max(1, retained_entries // _NOTES)
 
 
 def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_ms: int) -> None:
-    """Forget the entries that are both too many and too old.
+    """Delete events that exceed both the number of entries and the age.
 
-    It runs with every entry whose index is a multiple of `step_of`, and looks at the times that
-    were noted at the ones before.
+    It runs at every entry whose index is a multiple of `step_of`, and compares the times that
+    earlier runs recorded.
     """
     low = None
     passed = []
-    for key, value in islice(layer.iterate(EVENTS, *MARKS), _PASSED_AT_ONCE):
-        marked = marked_index(key)
+    for key, value in islice(layer.iterate(EVENTS, *TIMES), _PASSED_AT_ONCE):
+        marked = timed_index(key)
         [at_ms] = _TIME.unpack(value)
         if marked > index - retained_entries or at_ms >= now_ms - retained_ms:
             break
@@ -48,4 +48,4 @@ def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_
         layer.put(EVENTS, LOW_KEY, event_key(low))
         for key in passed:
             layer.delete(EVENTS, key)
-    layer.put(EVENTS, mark_key(index), _TIME.pack(now_ms))
+    layer.put(EVENTS, time_key(index), _TIME.pack(now_ms))

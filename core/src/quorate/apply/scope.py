@@ -1,4 +1,4 @@
-"""What plugin code may name: its own column families, those that it declares to read, timers."""
+"""The scope of plugin code: its own column families, those that it declares to read, its timers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from quorate.plugin.catalog import Catalog, Route
 
 
 class Family(NamedTuple):
-    """How the rows of a family are kept in the shards of a group."""
+    """How the shards of a group store a family."""
 
     name: str
-    #: Its rows carry their revision, and every change of one is an event.
+    #: Its rows have their revision, and every change is an event.
     public: bool
-    #: Events carry the value before.
+    #: Events have the previous value.
     previous: bool = False
-    #: The exact number of its rows is kept.
+    #: The exact number of its rows is stored.
     counted: bool = False
 
     @classmethod
     def of(cls, declared: ColumnFamily) -> Family:
-        """Return how a declared family is kept."""
+        """Return how a declared family is stored."""
         return cls(
             declared.name,
             public=declared.row is not None,
@@ -33,7 +33,7 @@ class Family(NamedTuple):
 
 
 class _Any(dict[str, Family]):
-    """Every family there could be, all of them public and counted."""
+    """Any family, public and counted."""
 
     def __missing__(self, name: str) -> Family:
         family = self[name] = Family(name, public=True, counted=True)
@@ -46,7 +46,7 @@ class _Any(dict[str, Family]):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a handler or a query may name; any other name is refused."""
+    """The names that a handler or a query may use; others are refused."""
 
     writes: Mapping[str, Family]
     reads: Mapping[str, Family]
@@ -55,7 +55,7 @@ class Scope:
 
     @classmethod
     def of_route(cls, catalog: Catalog, route: Route) -> Scope:
-        """Return what one handler may name."""
+        """Return the scope of a handler."""
         timers = (each.name for each in catalog.timers.values() if each.group == route.group)
         return cls(
             _families(catalog, route.writes), _families(catalog, route.reads), frozenset(timers)
@@ -63,12 +63,12 @@ class Scope:
 
     @classmethod
     def of_reads(cls, catalog: Catalog, reads: Iterable[str]) -> Scope:
-        """Return the right to read some families, and the deadlines of every timer."""
+        """Return a scope to read some families and the deadlines of every timer."""
         return cls({}, _families(catalog, reads), catalog.timers)
 
     @classmethod
     def of_query(cls, catalog: Catalog, query: Query[Any]) -> Scope:
-        """Return what a query may name: the families of its plugin in its group, and `reads`."""
+        """Return the scope of a query: the families of its plugin in its group, and `reads`."""
         own = [
             family.name
             for declared in catalog.declared.values()
@@ -80,7 +80,7 @@ class Scope:
 
     @classmethod
     def of_plugin(cls, catalog: Catalog, plugin: str) -> Scope:
-        """Return all that the handlers of a plugin may name, whatever their group."""
+        """Return the scope of all handlers of a plugin in any group."""
         declared = catalog.declared[plugin]
         own = [family.name for family in declared.families]
         reads = [name for route in declared.routes for name in route.reads]
@@ -91,28 +91,28 @@ class Scope:
         )
 
     def undeclared_read(self, family: str) -> UndeclaredFamilyError:
-        """Return the refusal to read a family."""
+        """Return the error for a read of a family."""
         return UndeclaredFamilyError(
             f"column family {family} is neither owned by the plugin in this group nor declared "
             f"under reads; declared are {_listed(self.reads)}"
         )
 
     def undeclared_write(self, family: str) -> UndeclaredFamilyError:
-        """Return the refusal to write a family."""
+        """Return the error for a write of a family."""
         return UndeclaredFamilyError(
             f"column family {family} is not the plugin's own in this group, so it may not be "
             f"written; its own are {_listed(self.writes)}"
         )
 
     def check_timer(self, timer: str) -> None:
-        """Raise `ValueError` for a timer that is not declared in the group."""
+        """Raise `ValueError` for a timer that the group does not declare."""
         if self.timers is not None and timer not in self.timers:
             raise ValueError(
                 f"timer {timer} is not declared in this group; declared are {_listed(self.timers)}"
             )
 
 
-#: Anything may be named: for unit tests of handlers.
+#: Any name, for unit tests of handlers.
 UNLIMITED: Final = Scope(_Any(), _Any(), None)
 
 

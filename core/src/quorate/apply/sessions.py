@@ -1,4 +1,4 @@
-"""Exactly-once sessions: which there are, and what each of their operations was answered.
+"""Exactly-once sessions, and the recorded outcomes of their operations.
 
 A session is named by the revision of the command that opened it; revisions leap at a restore, so
 that no name comes twice.
@@ -21,14 +21,14 @@ from quorate.apply.outcomes import (
 )
 from quorate.storage.families import ANSWERS, SESSIONS
 
-#: How far above its lowest unanswered sequence a session may run.
+#: Maximum distance of a sequence from the lowest unanswered one of its session.
 WINDOW: Final = 1_024
-#: An answer that is larger is remembered as applied, without its content; a named session, whose
-#: caller may have lost all that it was told, keeps every one whole.
+#: A larger answer is recorded as applied, without its content, except in a named session, whose
+#: caller may have lost all answers.
 MAX_ANSWER_BYTES: Final = 4 << 10
-#: So many sessions expire with one entry at most; the others are refused until their turn comes.
+#: Maximum number of sessions that expire with one entry; the others are refused until then.
 EXPIRED_AT_ONCE: Final = 256
-#: So many answers are forgotten one by one; more are as a range.
+#: Maximum number of answers to delete one by one; more are deleted as a range.
 _FEW: Final = 64
 
 _SESSION: Final = b"s"
@@ -45,9 +45,9 @@ _ANSWER_KEY: Final = Struct(">QQ")
 _ANSWER: Final = Struct(">QB")
 _CODE: Final = Struct(">H")
 _REPLIED, _REFUSED, _FORGOTTEN = range(1, 4)
-#: What tells one command of a named session from another; it stands before the answer.
+#: Identifies a command of a named session; it precedes the answer.
 _DIGEST_BYTES: Final = 16
-#: The mark of a session that carries out nothing more.
+#: The `lowest` of a sealed session.
 _SEALED: Final = (1 << 64) - 1
 
 #: When no session can expire.
@@ -55,39 +55,39 @@ NEVER: Final = _LAST_MS
 
 
 class Session(NamedTuple):
-    """One session."""
+    """A session."""
 
     ttl_ms: int
     #: The logical time of its last operation.
     used_ms: int
-    #: Every sequence below it was answered, and the caller has the answers.
-    mark: int
-    #: It has a name, and lives until it is closed, with every answer that it gave.
+    #: The caller has the answers of all sequences below.
+    lowest: int
+    #: It has a name, and stays until it is closed, with all its answers.
     pinned: bool
     name: bytes
 
     @property
     def sealed(self) -> bool:
-        """Whether it carries out nothing more."""
-        return self.mark == _SEALED
+        """Whether it refuses all operations."""
+        return self.lowest == _SEALED
 
     @property
     def expires_ms(self) -> int:
-        """The last moment at which it may be used."""
+        """The last moment at which it can be used."""
         return NEVER if self.pinned else min(self.used_ms + self.ttl_ms, NEVER)
 
 
 def find(rows: Rows, session: int) -> Session | None:
-    """Return a session that was opened and neither closed nor removed."""
+    """Return an open session, or None."""
     value = rows.get(SESSIONS, _SESSION + _ID.pack(session))
     if value is None:
         return None
-    ttl_ms, used_ms, mark, pinned = _ROW.unpack_from(value)
-    return Session(ttl_ms, used_ms, mark, pinned, value[_ROW.size :])
+    ttl_ms, used_ms, lowest, pinned = _ROW.unpack_from(value)
+    return Session(ttl_ms, used_ms, lowest, pinned, value[_ROW.size :])
 
 
 def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int) -> int:
-    """Open a session of this number and return it; one of that name that is open is returned."""
+    """Open a session of this number, or return the open one of that name."""
     if name:
         known = layer.get(SESSIONS, _NAME + name)
         if known is not None:
@@ -101,9 +101,9 @@ def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: in
 
 
 def seal_session(layer: Layer, number: int, name: bytes, now_ms: int) -> tuple[int, list[int]]:
-    """Let the session of a name carry out nothing more; one that is not there is opened sealed.
+    """Seal the session of a name, which is opened if it does not exist.
 
-    Return its number, and the revisions of what it has carried out.
+    Return its number, and the revisions of its commands.
     """
     session = open_session(layer, number, name, 0, now_ms)
     _store(layer, session, Session(0, now_ms, _SEALED, True, name))
@@ -117,7 +117,7 @@ def seal_session(layer: Layer, number: int, name: bytes, now_ms: int) -> tuple[i
 
 
 def close_session(layer: Layer, session: int) -> bool:
-    """End a session and forget its answers; False when there is none."""
+    """Delete a session and its answers; False if there is none."""
     found = find(layer, session)
     if found is None:
         return False
@@ -129,10 +129,10 @@ def close_session(layer: Layer, session: int) -> bool:
 
 
 def expire(layer: Layer, now_ms: int, first_ms: int) -> int:
-    """Remove sessions whose time has passed, and return when to look again.
+    """Delete expired sessions, and return when to check again.
 
-    Nothing is to be looked at before `first_ms`. Every session that can expire is noted under the
-    moment at which to look at it: its expiry as it was known then, for operations move it.
+    There is nothing to check before `first_ms`. A session that can expire is recorded under its
+    expiry as of the last check, which operations have moved since.
     """
     looked = 0
     for at_ms, session in list(_checks(layer, first_ms, now_ms)):
@@ -149,7 +149,7 @@ def expire(layer: Layer, now_ms: int, first_ms: int) -> int:
 
 
 def first_check(rows: Rows, first_ms: int = -_OFFSET) -> int:
-    """Return when sessions are to be looked at next."""
+    """Return when to check for expired sessions next."""
     begin = _CHECK + _CHECK_KEY.pack(first_ms + _OFFSET, 0)
     for key, _ in rows.iterate(SESSIONS, begin, _CHECK_END):
         return int(_CHECK_KEY.unpack_from(key, 1)[0]) - _OFFSET
@@ -159,11 +159,11 @@ def first_check(rows: Rows, first_ms: int = -_OFFSET) -> int:
 def answer_known(
     layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int, now_ms: int
 ) -> Outcome | None:
-    """Return the outcome of an operation that must not be applied, or None when it may be.
+    """Return the outcome of an operation that must not be applied, or None if it may be.
 
-    An operation of an open session renews it, and forgets the answers that its caller has; a named
-    one forgets none, and knows its commands again. After any refusal of this function's own nothing
-    was written.
+    An operation of an open session renews it, and deletes the answers that its caller has; a named
+    one deletes none, and recognizes its commands. After a refusal by this function nothing was
+    written.
     """
     session = find(layer, stamp.session)
     if session is None or session.expires_ms < now_ms:
@@ -171,8 +171,8 @@ def answer_known(
             revision,
             refusal=Refusal(
                 SESSION_EXPIRED,
-                f"session {stamp.session} is unknown here or has expired: find out by reading what"
-                " of its last commands was applied, then open another",
+                f"session {stamp.session} is unknown here or has expired: read which"
+                " of its last commands were applied, then open another",
             ),
         )
     if session.sealed:
@@ -180,16 +180,15 @@ def answer_known(
             revision,
             refusal=Refusal(
                 SESSION_SEALED,
-                f"session {stamp.session} was sealed and carries out nothing more: whoever sealed"
-                " it takes back what it has done",
+                f"session {stamp.session} is sealed and accepts no more operations",
             ),
         )
     if session.pinned:
         known = _known_of_pinned(layer, command, stamp, revision)
         if known is not None:
             return known
-    sequence, lowest = stamp.sequence, max(stamp.lowest_unanswered, session.mark)
-    if session.pinned and stamp.lowest_unanswered <= sequence < session.mark:
+    sequence, lowest = stamp.sequence, max(stamp.lowest_unanswered, session.lowest)
+    if session.pinned and stamp.lowest_unanswered <= sequence < session.lowest:
         _touch(layer, stamp.session, session, lowest, now_ms)
         return Outcome(revision, forgotten=True)
     if not lowest <= sequence <= lowest + WINDOW:
@@ -209,7 +208,7 @@ def answer_known(
 
 
 def record(layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome) -> None:
-    """Remember what an operation was answered."""
+    """Record the outcome of an operation."""
     session = find(layer, stamp.session)
     if session is not None and session.pinned:
         answer = _digest(command) + _encoded(outcome)
@@ -246,25 +245,25 @@ def _digest(command: LoggedCommand) -> bytes:
 
 
 def _touch(layer: Layer, number: int, session: Session, lowest: int, now_ms: int) -> None:
-    renewed = session._replace(used_ms=now_ms, mark=lowest)
+    renewed = session._replace(used_ms=now_ms, lowest=lowest)
     if renewed == session:
         return
     _store(layer, number, renewed)
     if session.pinned:
         return
-    if lowest - session.mark > _FEW:
+    if lowest - session.lowest > _FEW:
         layer.delete_range(
-            ANSWERS, _ANSWER_KEY.pack(number, session.mark), _ANSWER_KEY.pack(number, lowest)
+            ANSWERS, _ANSWER_KEY.pack(number, session.lowest), _ANSWER_KEY.pack(number, lowest)
         )
     else:
-        for sequence in range(session.mark, lowest):
+        for sequence in range(session.lowest, lowest):
             layer.delete(ANSWERS, _ANSWER_KEY.pack(number, sequence))
 
 
 def _store(layer: Layer, number: int, session: Session) -> None:
-    ttl_ms, used_ms, mark, pinned, name = session
+    ttl_ms, used_ms, lowest, pinned, name = session
     layer.put(
-        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, mark, pinned) + name
+        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, lowest, pinned) + name
     )
 
 
@@ -298,9 +297,9 @@ def _decoded(value: bytes) -> Outcome:
         return Outcome(revision, body)
     if kind == _FORGOTTEN:
         return Outcome(revision, forgotten=True)
-    behind = _CODE.size + _CODE.unpack_from(body)[0]
-    code, message = body[_CODE.size : behind], body[behind:]
-    # A text that was cut may end within a character.
+    end = _CODE.size + _CODE.unpack_from(body)[0]
+    code, message = body[_CODE.size : end], body[end:]
+    # Truncated text may end within a character.
     return Outcome(
         revision, refusal=Refusal(code.decode(errors="ignore"), message.decode(errors="ignore"))
     )

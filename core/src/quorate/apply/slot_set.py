@@ -1,4 +1,4 @@
-"""The slots that a shard owns, as its own rows say."""
+"""The slots of a shard, stored in its own rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +28,7 @@ class SlotSet:
         )
 
     def owns(self, slot: int) -> bool:
-        """Tell whether the shard answers for a slot."""
+        """Whether the shard owns a slot."""
         return slot in self.owned
 
     def encode(self) -> bytes:
@@ -37,7 +37,7 @@ class SlotSet:
 
     @classmethod
     def decode(cls, value: bytes | None) -> Self:
-        """Read the row's value; a shard without one owns nothing."""
+        """Parse the row's value; a shard without one owns nothing."""
         if value is None:
             return cls()
         return cls(int(_VERSION.unpack_from(value)[0]), value[_VERSION.size :])

@@ -1,4 +1,4 @@
-"""`quorate.plugin.Reader` and `quorate.plugin.Txn` over the rows of a shard: the only ones."""
+"""The implementations of `quorate.plugin.Reader` and `quorate.plugin.Txn`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES
 from quorate.storage.rows import REVISION
 
-#: An id is the shard's number, and in the low bits the number that its sequence has reached.
+#: An id is the shard's number and, in the low bits, the number in its sequence.
 SEQUENCE_BITS: Final = 48
-#: What a row may hold beside the longest value that a client may give.
+#: Bytes that a row may have in addition to the longest value of a client.
 ROW_SLACK: Final = 64 << 10
-#: The longest value of a row, unless a node sets another one.
+#: The default limit of a row's value.
 ROW_BYTES: Final = (1 << 20) + ROW_SLACK
-#: A generation begins its sequences with this bit's multiples.
+#: The sequences of a generation begin at a multiple of this bit.
 _GENERATION_BIT: Final = 32
-#: What a public row carries in front of its value, for what runs once per row.
+#: The prefix of a public row's value, for code that runs per row.
 _HEAD: Final = REVISION.size
 _BYTES: Final = {bytes}
 _revision: Final = REVISION.unpack_from
-#: The constructor of a named tuple takes as long as the read of a row.
+#: The constructor of a named tuple takes as long as a read of a row.
 _new_row: Final = tuple.__new__
 _NUMBER: Final = Struct(">Q")
 
@@ -68,7 +68,7 @@ class ShardReader:
 
     @property
     def revision(self) -> int:
-        """The newest revision that this view holds; in a transaction that of its command."""
+        """The newest revision in this view; in a transaction that of its command."""
         return self._revision
 
     @property
@@ -77,7 +77,7 @@ class ShardReader:
         return self._now_ms
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return the value of a row, or None when there is none."""
+        """Return the value of a row, or None."""
         declared = self._reads.get(family)
         if declared is None:
             raise self._scope.undeclared_read(family)
@@ -87,7 +87,7 @@ class ShardReader:
         return stored[_HEAD:] if stored is not None and declared.public else stored
 
     def get_row(self, family: str, key: bytes) -> Row | None:
-        """Return a row with its revision, or None when there is none."""
+        """Return a row with its revision, or None."""
         declared = self._reads.get(family)
         if declared is None:
             raise self._scope.undeclared_read(family)
@@ -101,7 +101,7 @@ class ShardReader:
         return _new_row(Row, (key, stored[_HEAD:], _revision(stored)[0]))
 
     def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
-        """Return the rows of keys in their order, as they are at this call."""
+        """Return the current rows of keys in their order."""
         declared = self._readable(family)
         named = _checked(keys)
         found = zip(named, self._rows.get_many(family, named), strict=True)
@@ -114,7 +114,7 @@ class ShardReader:
         ]
 
     def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
-        """Return the values of keys in their order, as they are at this call."""
+        """Return the current values of keys in their order."""
         declared = self._readable(family)
         values = self._rows.get_many(family, _checked(keys))
         if not declared.public:
@@ -122,7 +122,7 @@ class ShardReader:
         return [None if value is None else value[_HEAD:] for value in values]
 
     def deadline(self, timer: str, key: bytes) -> int | None:
-        """Return the deadline that stands for a key."""
+        """Return the deadline of a key, if any."""
         self._scope.check_timer(timer)
         if type(key) is not bytes:
             raise _not_bytes("key", key)
@@ -130,7 +130,7 @@ class ShardReader:
         return None if found is None else found.at_ms
 
     def refresh(self, family: str) -> None:
-        """Return once the copy of a mirrored family is known to be as new as this call's caller."""
+        """Return once the copy of a mirrored family has all writes answered before the call."""
         self._readable(family)
         if self._copies is Copies.FRESH:
             return
@@ -143,14 +143,14 @@ class ShardReader:
         )
 
     def count(self, family: str) -> int:
-        """Return how many rows this shard holds of a counted family."""
+        """Return the number of rows of a counted family in this shard."""
         if not self._readable(family).counted:
-            raise ValueError(f"column family {family} is not counted: declare it counted=True")
+            raise ValueError(f"column family {family} is not counted: declare it with counted=True")
         stored = self._rows.get(COUNTS, family.encode())
         return 0 if stored is None else number_of(stored)
 
     def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
-        """Return the rows of keys in their order, with key and revision in front."""
+        """Return the rows of keys in their order, prefixed by key and revision."""
         declared = self._readable(family)
         named = _checked(keys)
         found = zip(named, self._rows.get_many(family, named), strict=True)
@@ -161,7 +161,7 @@ class ShardReader:
         return [
             None
             if row is None
-            # As `spliced` does, without the call for each row.
+            # As `spliced`, without a call per row.
             else join(
                 (
                     head(key_field, len(key)),
@@ -176,11 +176,11 @@ class ShardReader:
     def scan(
         self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
     ) -> Iterator[Row]:
-        """Yield at most `limit` rows with `start <= key < end`, as they are at this call."""
+        """Yield at most `limit` current rows with `start <= key < end`."""
         declared = self._readable(family)
         _check_range(start, end)
         if limit < 1:
-            raise ValueError(f"a scan of {family} with limit {limit}: a limit is at least 1")
+            raise ValueError(f"a scan of {family} with limit {limit}: the limit must be at least 1")
         stored = islice(self._rows.iterate(family, start, end, reverse=reverse), limit)
         new, revision = _new_row, _revision
         if not declared.public:
@@ -195,9 +195,9 @@ class ShardReader:
 
 
 class ShardTxn(ShardReader):
-    """What a handler holds: its changes lie in a layer, which its maker merges or drops.
+    """The transaction of a handler: its changes go to a layer, which the evaluator merges or drops.
 
-    Its events go to the end of the entry's, and its maker takes them back.
+    Its events are appended to the entry's, and the evaluator rolls them back.
     """
 
     __slots__ = (
@@ -233,19 +233,19 @@ class ShardTxn(ShardReader):
         self._events: Final = events
         self._parts: Final = events.parts
         self._head: Final = REVISION.pack(revision)
-        #: The rows of families of which a put is nothing but a new value and an event.
+        #: The rows of families in which a put is only a new value and an event.
         self._put_here: Final[dict[str, dict[bytes, bytes | None]]] = {}
-        #: The rows whose puts make up the run of events at the end.
+        #: The rows whose puts are the last run of events.
         self._run: dict[bytes, bytes | None] | None = None
 
     def end(self) -> None:
-        """Refuse every use from now on: the handler has returned."""
+        """Refuse all further calls: the handler has returned."""
         self._layer = self._rows = _ENDED
         self._put_here.clear()
 
     @property
     def layer(self) -> Layer:
-        """The rows, as core's own commands may change them."""
+        """The rows, for changes by core's own commands."""
         return self._layer
 
     @property
@@ -259,7 +259,7 @@ class ShardTxn(ShardReader):
         return self._generation
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
-        """Write a row, and note its event."""
+        """Write a row, and record its event."""
         rows = self._put_here.get(family)
         if rows is None:
             rows = self._put_elsewhere(family, key, value)
@@ -277,7 +277,7 @@ class ShardTxn(ShardReader):
         self._parts.append(stored)
 
     def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
-        """Write rows in the order given, and note their events."""
+        """Write rows in the given order, and record their events."""
         declared = self._writable(family)
         if declared.previous or declared.counted:
             for key, value in rows.items():
@@ -303,12 +303,12 @@ class ShardTxn(ShardReader):
         self._parts.extend(chain.from_iterable(stored.items()))
 
     def delete(self, family: str, key: bytes) -> None:
-        """Delete a row if there is one, and note its event."""
+        """Delete a row, if it is there, and record its event."""
         declared = self._writable(family)
         if type(key) is not bytes:
             raise _not_bytes("key", key)
         if not declared.public and not declared.counted:
-            # Nobody is told, so nobody asks whether there was one.
+            # Without an event or a count it does not matter whether there was a row.
             self._layer.delete(family, key)
             return
         old = self._layer.get(family, key)
@@ -318,9 +318,9 @@ class ShardTxn(ShardReader):
         if declared.counted:
             self._count(family, -1)
         if declared.previous and declared.public:
-            self._note(family, Kind.DELETED_OVER, key, self._head, old[_HEAD:])
+            self._record(family, Kind.DELETED_OVER, key, self._head, old[_HEAD:])
         elif declared.public:
-            self._note(family, Kind.DELETED, key, self._head)
+            self._record(family, Kind.DELETED, key, self._head)
 
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
         """Delete every row with `start <= key < end` of a private family."""
@@ -329,30 +329,30 @@ class ShardTxn(ShardReader):
         if declared.public:
             raise ValueError(
                 f"delete_range on column family {family}, whose rows are watched: "
-                "scan it and delete row by row, so that every watcher hears of each"
+                "scan it and delete row by row, so that watches get each deletion"
             )
         if declared.counted:
             self._count(family, -sum(1 for _ in self._layer.iterate(family, start, end)))
         self._layer.delete_range(family, start, end)
 
     def purge(self, family: str, keys: Sequence[bytes]) -> None:
-        """Delete rows of a family of which this node knows no more than its name.
+        """Delete rows of an undeclared family.
 
-        Each deletion is an event: who watched the family before is told of it afterwards.
+        Each deletion is an event, for watches that were opened before.
         """
         for key in keys:
             self._layer.delete(family, key)
-            self._note(family, Kind.DELETED, key, self._head)
+            self._record(family, Kind.DELETED, key, self._head)
         counted = self._layer.get(COUNTS, family.encode())
         if counted is not None:
-            # Rows from before the family was counted are not in it.
+            # It excludes rows from before the family was counted.
             left = max(0, number_of(counted) - len(keys))
             self._layer.put(COUNTS, family.encode(), _NUMBER.pack(left))
 
     def next_id(self, sequence: str) -> int:
         """Return the next number of a sequence, with the shard's number in the top 16 bits.
 
-        It leaps with the generation: numbers that were given out after a backup never come again.
+        It jumps with the generation, so that numbers given out after a backup are never repeated.
         """
         least = self._generation << _GENERATION_BIT
         return self._shard << SEQUENCE_BITS | self._add(SEQUENCES, sequence, 1, least)
@@ -368,16 +368,16 @@ class ShardTxn(ShardReader):
         deadlines.schedule(self._layer, timer, key, deadline)
 
     def emit(self, event: Message) -> None:
-        """Note an event that is no row."""
+        """Record an event that is not a change of a row."""
         if self._layer is _ENDED:
             raise _ended()
         content = event.SerializeToString(deterministic=True)
-        self._note(event.DESCRIPTOR.full_name, Kind.EMITTED, self._head + content)
+        self._record(event.DESCRIPTOR.full_name, Kind.EMITTED, self._head + content)
 
     def _put_elsewhere(
         self, family: str, key: bytes, value: bytes
     ) -> dict[bytes, bytes | None] | None:
-        """Put a row whose put is more, or less, than usual; else return where it belongs."""
+        """Put a row of an unusual family; of a usual one return the table to put into."""
         declared = self._writable(family)
         rows = self._layer.table(family).rows
         if declared.public and not declared.previous and not declared.counted:
@@ -396,9 +396,9 @@ class ShardTxn(ShardReader):
         if declared.counted and old is None:
             self._count(family, 1)
         if declared.public and declared.previous and old is not None:
-            self._note(family, Kind.REPLACED, key, stored, old[_HEAD:])
+            self._record(family, Kind.REPLACED, key, stored, old[_HEAD:])
         elif declared.public:
-            self._note(family, Kind.PUT, key, stored)
+            self._record(family, Kind.PUT, key, stored)
         return None
 
     def _too_large(self, family: str, size: int) -> Rejected:
@@ -408,7 +408,7 @@ class ShardTxn(ShardReader):
             " (limits.value_bytes); nothing was written",
         )
 
-    def _note(self, family: str, kind: Kind, *parts: bytes) -> None:
+    def _record(self, family: str, kind: Kind, *parts: bytes) -> None:
         self._run = None
         self._events.begin(family, kind)
         self._parts.extend(parts)
@@ -431,12 +431,12 @@ class ShardTxn(ShardReader):
 
 
 def number_of(stored: bytes) -> int:
-    """Return the last number of a sequence, or a count, from its row."""
+    """Parse the row of a sequence or a count."""
     return int(_NUMBER.unpack(stored)[0])
 
 
 class _EndedLayer(Layer):
-    """In the place of the layer of a transaction that has ended."""
+    """Replaces the layer of a transaction that has ended."""
 
     def __getattribute__(self, name: str) -> object:
         raise _ended()
@@ -465,11 +465,11 @@ _ENDED: Final = _EndedLayer(NOTHING)
 
 
 def _ended() -> RuntimeError:
-    return RuntimeError("this transaction has ended: a handler keeps none for later")
+    return RuntimeError("this transaction has ended: a handler must not keep it")
 
 
 def _not_bytes(what: str, part: object) -> TypeError:
-    return TypeError(f"a {what} is bytes, not {type(part).__name__}")
+    return TypeError(f"a {what} must be bytes, not {type(part).__name__}")
 
 
 def _checked(keys: Iterable[bytes]) -> list[bytes]:
@@ -484,4 +484,4 @@ def _check_range(start: bytes, end: bytes) -> None:
         if type(part) is not bytes:
             raise _not_bytes("bound of a range", part)
     if start > end:
-        raise ValueError(f"a range that starts at {start!r} and ends before it, at {end!r}")
+        raise ValueError(f"a range starts at {start!r} and ends before that, at {end!r}")

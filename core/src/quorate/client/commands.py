@@ -31,7 +31,7 @@ from quorate.plugin import Command, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, singles_of
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import Share, ShareReply, join, refused, split
+from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused, split
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import CommandReply
 from quorate.v1.entry_pb2 import Stamp
@@ -86,13 +86,15 @@ class Commands:
     async def execute_all(self, messages: Sequence[Message], deadline: float) -> BatchReply:
         """Carry out batches side by side, and answer them as if they were one."""
         settled = await asyncio.gather(*(self._settle(message, deadline) for message in messages))
-        shares, first = [], 0
+        parts, first = [], 0
         for message in messages:
             count = len(_items(command_of(self._vocabulary, message), message))
             positions = tuple(range(first, first + count))
-            shares.append(Share(shard=_NOWHERE, command=message, slots=(), positions=positions))
+            parts.append(
+                ShardCommand(shard=_NOWHERE, message=message, slots=(), positions=positions)
+            )
             first += count
-        return _joined(shares, settled)
+        return _joined(parts, settled)
 
     async def execute_stamped(
         self, group: str, shard_key: bytes, message: Message, stamp: Stamp, deadline: float
@@ -117,17 +119,17 @@ class Commands:
     async def _batch(
         self, command: Command[Any], message: Message, reply: type[R], deadline: float
     ) -> R:
-        shares = self._shares(command, message)
-        if len(shares) == 1 and not shares[0].repeated:
-            [share] = shares
-            answer = await self._carry_share(command, share, deadline)
-            return reply.FromString(_payload(answer, share))
+        parts = self._parts(command, message)
+        if len(parts) == 1 and not parts[0].repeated:
+            [part] = parts
+            answer = await self._carry_part(command, part, deadline)
+            return reply.FromString(_payload(answer, part))
         settled = await asyncio.gather(
-            *(self._settle_share(command, share, deadline) for share in shares)
+            *(self._settle_part(command, part, deadline) for part in parts)
         )
-        return reply.FromString(_joined(shares, settled).SerializeToString())
+        return reply.FromString(_joined(parts, settled).SerializeToString())
 
-    def _shares(self, command: Command[Any], message: Message) -> Sequence[Share]:
+    def _parts(self, command: Command[Any], message: Message) -> Sequence[ShardCommand]:
         """Cut a batch by the shards of its items, as far as these are known."""
         owners = self._topology.owners(command.group)
         if owners is None or None in owners:
@@ -145,19 +147,21 @@ class Commands:
         except Invalid as error:
             raise InvalidError(error.field, error.reason) from None
 
-    async def _settle_share(self, command: Command[Any], share: Share, deadline: float) -> Settled:
+    async def _settle_part(
+        self, command: Command[Any], part: ShardCommand, deadline: float
+    ) -> Settled:
         try:
-            answer = await self._carry_share(command, share, deadline)
+            answer = await self._carry_part(command, part, deadline)
         except QuorateError as error:
             return error
-        return BatchReply.FromString(_payload(answer, share))
+        return BatchReply.FromString(_payload(answer, part))
 
-    async def _carry_share(
-        self, command: Command[Any], share: Share, deadline: float
+    async def _carry_part(
+        self, command: Command[Any], part: ShardCommand, deadline: float
     ) -> CommandReply:
-        items = _items(command, share.command)
+        items = _items(command, part.message)
         shard_key = command.items.shard_key(items[0]) if command.items and items else b""
-        return await self._carry(command.group, shard_key, share.command, deadline)
+        return await self._carry(command.group, shard_key, part.message, deadline)
 
     async def _carry(
         self, group: str, shard_key: bytes, message: Message, deadline: float
@@ -251,20 +255,20 @@ def _items(command: Command[Any], message: Message) -> Sequence[Any]:
     return found
 
 
-def _whole(command: Command[Any], message: Message) -> Share:
+def _whole(command: Command[Any], message: Message) -> ShardCommand:
     positions = tuple(range(len(_items(command, message))))
-    return Share(shard=_NOWHERE, command=message, slots=(), positions=positions)
+    return ShardCommand(shard=_NOWHERE, message=message, slots=(), positions=positions)
 
 
-def _payload(answer: CommandReply, share: Share) -> bytes:
+def _payload(answer: CommandReply, part: ShardCommand) -> bytes:
     if answer.forgotten:
         # It was carried out, item by item; how, is not known any more.
-        count = len(share.positions)
+        count = len(part.positions)
         return BatchReply(items=count, forgotten=range(count)).SerializeToString()
     return answer.payload
 
 
-def _joined(shares: Sequence[Share], settled: Sequence[Settled]) -> BatchReply:
+def _joined(parts: Sequence[ShardCommand], settled: Sequence[Settled]) -> BatchReply:
     """Return the answer to the whole batch; what failed as a whole refuses its items.
 
     Raises what happened when nothing else did.
@@ -274,13 +278,13 @@ def _joined(shares: Sequence[Share], settled: Sequence[Settled]) -> BatchReply:
         unknown = [each for each in errors if isinstance(each, OutcomeUnknownError)]
         raise (unknown or errors)[0]
     replies = [
-        _refused(share, each) if isinstance(each, QuorateError) else each
-        for share, each in zip(shares, settled, strict=True)
+        _refused(part, each) if isinstance(each, QuorateError) else each
+        for part, each in zip(parts, settled, strict=True)
     ]
     joined = join(
         [
-            ShareReply(share=share, revision=0, reply=reply)
-            for share, reply in zip(shares, replies, strict=True)
+            ShardReply(command=part, revision=0, reply=reply)
+            for part, reply in zip(parts, replies, strict=True)
         ]
     )
     latest: dict[int, int] = {}
@@ -291,18 +295,18 @@ def _joined(shares: Sequence[Share], settled: Sequence[Settled]) -> BatchReply:
         joined.revisions.add(shard=shard, revision=revision)
     joined.forgotten.extend(
         sorted(
-            share.positions[item]
-            for share, reply in zip(shares, replies, strict=True)
+            part.positions[item]
+            for part, reply in zip(parts, replies, strict=True)
             for item in reply.forgotten
         )
     )
     return joined
 
 
-def _refused(share: Share, error: QuorateError) -> BatchReply:
+def _refused(part: ShardCommand, error: QuorateError) -> BatchReply:
     if isinstance(error, RejectedError):
-        return refused(share, error.code, error.message)
+        return refused(part, error.code, error.message)
     if isinstance(error, OutcomeUnknownError):
-        return refused(share, "OUTCOME_UNKNOWN", str(error))
+        return refused(part, "OUTCOME_UNKNOWN", str(error))
     code = "INVALID_ARGUMENT" if isinstance(error, InvalidError) else "UNAVAILABLE"
-    return refused(share, code, str(error))
+    return refused(part, code, str(error))

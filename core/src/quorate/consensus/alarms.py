@@ -1,4 +1,4 @@
-"""One timer for everything that is due in the same millisecond."""
+"""One timer for all deadlines of the same millisecond."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,15 +6,14 @@ from math import ceil
 from typing import Final
 
 _PER_S: Final = 1_000
-#: In milliseconds, what reading the clock twice and floating point may add to a moment that several
-#: work out: it must not part them.
+#: Milliseconds that rounding and two clock reads may add to a common deadline.
 _NOISE: Final = 0.05
 
 
 class Alarms:
-    """Wakes the replicas of a node: those that are due together in the same turn of the loop.
+    """Wakes all replicas with the same deadline in one turn of the loop.
 
-    What they then send to the same node leaves in one frame, and so do the answers.
+    Their messages to a node then share a frame, and so do the answers.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -22,9 +21,9 @@ class Alarms:
         self._due: Final[dict[int, dict[Callable[[int], None], None]]] = {}
 
     def set(self, delay_s: float, ring: Callable[[int], None]) -> int:
-        """Call `ring` after a delay, once, with the number that this returns.
+        """Call `ring` once after a delay, with the number that this returns.
 
-        There is no way to call it off: who set another one since knows by the number.
+        It cannot be cancelled; compare the number to ignore an alarm that is out of date.
         """
         moment = ceil((self._loop.time() + delay_s) * _PER_S - _NOISE)
         due = self._due.get(moment)

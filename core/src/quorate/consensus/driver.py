@@ -1,4 +1,4 @@
-"""Drives one replica on the event loop: by messages, proposals, syncs and time, never polling."""
+"""Drives one replica on the event loop by messages, proposals, syncs and timers; it never polls."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,38 +10,38 @@ from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import RefusedError
 from quorate.consensus.replica import Replica
 
-#: The entries applied in one go: other shards get their turn in between.
+#: Maximum bytes of entries applied per turn, so that other shards get theirs.
 APPLY_BYTES: Final = 1 << 20
 
 
 class Host(Protocol):
-    """What a driver needs of the node around it. Nothing here may block."""
+    """What a driver needs of its node. Nothing here may block."""
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Put messages on their way; those that cannot go are dropped."""
+        """Send messages; those that cannot be sent are dropped."""
 
     def sync(self) -> None:
-        """See to it that what was written to the log becomes durable, then call `synced`."""
+        """Make the log's writes durable, then call `synced`."""
 
     def apply(self, entries: Sequence[Entry]) -> int:
-        """Apply entries, each batch with its last index in it, and return how many.
+        """Apply entries, each batch together with its last index, and return how many.
 
-        The rest comes again in the next turn. None of them: the host wakes the driver once it
-        can go on.
+        The rest is passed again in the next turn. After 0 the host wakes the driver when it can
+        continue.
         """
 
     def reads(self, outcomes: Sequence[ReadOutcome]) -> None:
-        """Take reads that were answered."""
+        """Complete reads."""
 
     def snapshots_needed(self, peers: Sequence[Peer]) -> None:
         """Send snapshots to followers whose entries were cut."""
 
     def stopped(self, error: Exception) -> None:
-        """Record that the replica stopped for good, and why."""
+        """Handle the error that stopped the replica for good."""
 
 
 class Driver:
-    """Runs turns: each takes everything that the replica has to give, in a fixed order."""
+    """Runs turns; each takes the replica's output in a fixed order."""
 
     def __init__(
         self,
@@ -55,25 +55,22 @@ class Driver:
         self._loop: Final = loop
         self._turn: asyncio.Handle | None = None
         self._alarms: Final = alarms or Alarms(loop)
-        #: The alarm that counts: one that was set for later rings, too, and means nothing.
+        #: The current alarm; earlier ones still ring and are ignored.
         self._alarm: int | None = None
         #: When it wakes the driver: at the replica's deadline, or earlier.
         self._timer_due = float("inf")
         self._sync_asked = 0
-        #: Entries that the replica gave out and the host has not applied yet.
+        #: Committed entries that the host has not applied yet.
         self._left: list[Entry] = []
         self._stopped = False
 
     def wake(self) -> None:
-        """Run a turn soon: something was given to the replica."""
+        """Schedule a turn, because the replica has new input."""
         if self._turn is None and not self._stopped:
             self._turn = self._loop.call_soon(self._run)
 
     def call(self, act: Callable[[], object]) -> None:
-        """Give something to the replica; a replica that must stop does so here.
-
-        A `RefusedError` is the caller's.
-        """
+        """Call the replica, and stop it on any error but `RefusedError`, which is the caller's."""
         if self._stopped:
             return
         try:
@@ -116,7 +113,7 @@ class Driver:
 
     def _apply(self) -> None:
         replica = self.replica
-        # A snapshot may have taken the place of entries that were left.
+        # A snapshot may have replaced some of the entries.
         entries = [entry for entry in self._left if entry.index > replica.applied]
         entries = entries or replica.take_committed(APPLY_BYTES)
         count = self._host.apply(entries) if entries else 0
@@ -133,7 +130,7 @@ class Driver:
             self._host.sync()
 
     def _set_timer(self) -> None:
-        """Be woken at the deadline, or before: it mostly moves away, and the timer stays."""
+        """Wake at the deadline or earlier: it mostly moves later, and the timer stays."""
         due = self.replica.deadline
         if self._stopped or self._timer_due <= due:
             return

@@ -14,7 +14,7 @@ from quorate.consensus.state import Ballot
 
 
 class Electing(Following):
-    """What a replica does to find a leader, and when it ceases to be one."""
+    """Elections, and stepping down."""
 
     # Time and terms (sections 5.1 and 5.2).
 
@@ -23,7 +23,7 @@ class Electing(Following):
         """Campaign, send heartbeats, or step down when no majority answers."""
         now = self.clock()
         if self.role == LEADER:
-            if not self._hears_a_majority(now):
+            if not self._has_majority_contact(now):
                 self._step_down(self.term, None)
             elif now >= min(self.heartbeat_deadline, self._round_due):
                 self._send_heartbeats()
@@ -55,7 +55,7 @@ class Electing(Following):
             self._draw_election_deadline()
 
     def _follow(self, leader: Peer) -> None:
-        """Recognize the leader of the own term."""
+        """Accept the leader of the current term."""
         if self.role == LEADER:
             raise ReplicaStoppedError(
                 f"two leaders in term {self.term}: {self.me} and {leader}",
@@ -63,7 +63,7 @@ class Electing(Following):
             )
         if self.role == CANDIDATE or self.leader != leader:
             self._step_down(self.term, leader)
-        self.leader_heard_at = self.clock()
+        self.leader_seen_at = self.clock()
         self._draw_election_deadline()
 
     # Votes (sections 5.2 and 5.4.1; PreVote and stickiness: thesis, 9.6 and 4.2.3).
@@ -92,7 +92,7 @@ class Electing(Following):
     def _on_request_vote(self, source: Peer, term: int, request: RequestVote) -> None:
         if request.pre:
             granted = term > self.term and self._is_up_to_date(request)
-            granted = granted and not self._hears_a_leader()
+            granted = granted and not self._has_leader()
             self._send(source, VoteReply(granted, True, term), term=term if granted else self.term)
             return
         granted = self._may_vote_for(source) and self._is_up_to_date(request)
@@ -112,11 +112,11 @@ class Electing(Following):
         last = self.log.last
         return (request.last_term, request.last_index) >= (last.term, last.index)
 
-    def _hears_a_leader(self) -> bool:
-        """Whether there is a leader that was heard of within the shortest election timeout."""
+    def _has_leader(self) -> bool:
+        """Whether a leader was in contact within the shortest election timeout."""
         if self.role == LEADER:
             return True
-        recent = self.clock() - self.leader_heard_at < self.timing.election_min_s
+        recent = self.clock() - self.leader_seen_at < self.timing.election_min_s
         return self.leader is not None and recent
 
     def _on_vote_reply(self, source: Peer, reply: VoteReply) -> None:
@@ -145,7 +145,7 @@ class Electing(Following):
 
     @replaces("__onBecomeLeader")
     def become_leader(self) -> None:
-        """Lead: nothing is known of the followers; an entry of the own term goes first."""
+        """Start to lead: append an entry of this term; nothing is known of the followers yet."""
         self.set_role(LEADER)
         self.leader = self.me
         self._ballot = None

@@ -1,4 +1,4 @@
-"""The follower's side: entries, commits and heartbeats of the leader of the term."""
+"""Handles entries, commits and heartbeats of the current leader."""
 
 from quorate.consensus.leading import Leading
 from quorate.consensus.messages import (
@@ -14,12 +14,12 @@ from quorate.consensus.refusals import ReplicaStoppedError
 
 
 class Following(Leading):
-    """What a replica does while another one leads."""
+    """The follower's part of Raft."""
 
     # Replication (section 5.3).
 
     def _on_append(self, leader: Peer, append: Append) -> None:
-        append = self._behind_sentinel(append)
+        append = self._after_sentinel(append)
         held = self.log.term_of(append.prev_index)
         if held != append.prev_term:
             self._reject(leader, append, held)
@@ -31,8 +31,8 @@ class Following(Leading):
         reply = AppendReply(True, append.prev_index, end)
         self._send(leader, reply, self._acknowledgement_needs(end))
 
-    def _behind_sentinel(self, append: Append) -> Append:
-        """Leave out entries that were cut here: they were committed, so they agree."""
+    def _after_sentinel(self, append: Append) -> Append:
+        """Drop entries that this log has compacted: they were committed, so they agree."""
         sentinel = self.log.sentinel
         cut = sentinel.index - append.prev_index
         if cut <= 0:
@@ -42,7 +42,7 @@ class Following(Leading):
         return Append(sentinel.index, sentinel.term, append.entries[cut:], append.commit)
 
     def _take_entries(self, append: Append) -> None:
-        """Append what is new; truncate only where an entry conflicts."""
+        """Append the new entries; truncate only at a conflict."""
         for position, entry in enumerate(append.entries):
             held = self.log.term_of(entry.index)
             if held == entry.term:
@@ -72,7 +72,7 @@ class Following(Leading):
         self._send(leader, reply)
 
     def _commit_bound(self, append: Append) -> int:
-        """Only what this message has verified may be committed by it."""
+        """Commit only up to what this message verified."""
         return min(append.commit, append.prev_index + len(append.entries))
 
     def _acknowledgement_needs(self, index: int) -> int:

@@ -1,8 +1,8 @@
-"""How the initial members of a cluster come to write the same first entry.
+"""Makes the initial members of a cluster write the same first entry.
 
-Each node tells the others who it is and whether it is formed. A node that has heard every initial
-member, all of them new, writes the sorted list as the first CONFIG entry, durably, and only then
-votes. A node that hears of a formed cluster takes over that entry if it is in it; with an emptied
+Each node sends the others its identity and whether it is formed. When every initial member has
+answered and all are new, a node durably writes the sorted list as the first CONFIG entry, and only
+then votes. A node that finds a formed cluster adopts that entry if it is a member; with an empty
 disk it is not, and never votes.
 """
 
@@ -17,19 +17,19 @@ from quorate.consensus.messages import Peer
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What a node says of itself until it is formed, and answers when asked."""
+    """The identity and state that a node sends until it is formed, and in answers."""
 
     peer: Peer
     #: The initial members that its configuration file names, sorted.
     initial_members: tuple[str, ...]
     #: The payload of its first entry; empty while it is new.
     first_entry: bytes
-    #: What the floors above have to say beside it; consensus only passes it on.
+    #: Opaque bytes of the layers above.
     about: bytes = b""
 
 
 class FormationRefusedError(Exception):
-    """This node cannot become part of the cluster by itself; the message says what to do."""
+    """This node cannot join the cluster without an operator; the message says what to do."""
 
 
 class Formation:
@@ -38,7 +38,7 @@ class Formation:
     def __init__(self, me: Peer, initial_members: Sequence[str]) -> None:
         self._me: Final = me
         self._members: Final = tuple(sorted(set(initial_members)))
-        self._heard: Final[dict[str, Peer]] = {me.node: me}
+        self._members_found: Final[dict[str, Peer]] = {me.node: me}
         if me.node not in self._members:
             raise FormationRefusedError(
                 f"{me.node} is not among the initial members {', '.join(self._members)}; "
@@ -46,13 +46,13 @@ class Formation:
             )
 
     def introduction(self) -> Introduction:
-        """Return what to tell the others."""
+        """Return what this node sends to the others."""
         return Introduction(self._me, self._members, b"")
 
-    def heard(self, other: Introduction) -> Configuration | None:
-        """Take what another node said; return the first entry once it is settled.
+    def receive(self, other: Introduction) -> Configuration | None:
+        """Process another node's introduction; return the first entry when it is known.
 
-        Raises `FormationRefusedError` when this node cannot form a cluster with that one.
+        Raises `FormationRefusedError` if the two cannot form a cluster.
         """
         if other.peer.node == self._me.node and other.peer != self._me:
             raise FormationRefusedError(
@@ -66,14 +66,14 @@ class Formation:
                 f"and {self._me.node} names {', '.join(self._members)}; make the files equal"
             )
         if other.peer.node in self._members:
-            self._heard[other.peer.node] = other.peer
+            self._members_found[other.peer.node] = other.peer
         return self.settled()
 
     def settled(self) -> Configuration | None:
-        """Return the first entry when every initial member was heard of."""
-        if len(self._heard) < len(self._members):
+        """Return the first entry once every initial member has answered."""
+        if len(self._members_found) < len(self._members):
             return None
-        return Configuration.of(Member(peer) for peer in self._heard.values())
+        return Configuration.of(Member(peer) for peer in self._members_found.values())
 
     def _join(self, other: Introduction) -> Configuration:
         formed = Configuration.decode(other.first_entry)
@@ -87,5 +87,5 @@ class Formation:
 
 
 def cluster_id(token: str, first_entry: bytes) -> bytes:
-    """Return the name under which the members of one cluster know each other."""
+    """Return the id of a cluster."""
     return hashlib.sha256(token.encode() + b"\x00" + first_entry).digest()[:16]

@@ -1,7 +1,7 @@
-"""The one place that knows PySyncObj's private names: its state, under the names of the paper.
+"""The only module with PySyncObj's private names; it exposes their state under the paper's names.
 
-`Inherited` keeps PySyncObj's construction, state, accessors and seams. Every method of it that
-decides something is replaced by `Replica` (marked with `@replaces`) or closed here.
+`Inherited` keeps PySyncObj's construction, state, accessors and seams. Every method that decides
+something is replaced by `Replica` (with `@replaces`) or closed here.
 """
 
 import operator
@@ -51,8 +51,8 @@ KEPT: Final = (
     "selfNode",
 )
 
-#: What PySyncObj offers and this replica does not: it proposes bytes to leaders alone, changes
-#: whole configurations, takes snapshots out of band, and runs on nobody's thread.
+#: What this replica does not support: it proposes bytes to leaders only, changes whole
+#: configurations, takes snapshots out of band, and has no thread.
 CLOSED: Final = (
     "__applyLogEntries",
     "__callErrCallback",
@@ -110,17 +110,17 @@ CLOSED: Final = (
 
 
 class NotOfferedError(Exception):
-    """A method of PySyncObj was called that this replica does not offer."""
+    """The called method of PySyncObj is not supported."""
 
 
 def replaces(name: str) -> Callable[[F], F]:
-    """Mark the method that stands in for PySyncObj's method `name`, private ones included."""
+    """Declare that a method replaces PySyncObj's method `name`, which may be private."""
 
-    def mark(method: F) -> F:
+    def declare(method: F) -> F:
         method.replaces = name  # type: ignore[attr-defined]
         return method
 
-    return mark
+    return declare
 
 
 def mangled(name: str) -> str:
@@ -148,7 +148,7 @@ class Inherited(pysyncobj.SyncObj):
     applied: int = _state("__raftLastApplied")
     election_deadline: float = _state("__raftElectionDeadline")
     heartbeat_deadline: float = _state("__newAppendEntriesTime")
-    #: The first index of the own term: reads and membership changes wait for its commit.
+    #: The first index of this term: reads and membership changes wait for its commit.
     noop_index: int | None = _state("__noopIDx")
     log: RaftLog = _state("__raftLog")
     outbox: Outbox = _state("__transport")
@@ -170,8 +170,8 @@ class Inherited(pysyncobj.SyncObj):
         self.log = log
         self.term, self.voted_for = log.getCurrentTerm(), log.getVotedForNodeId()
         if log.last.term > self.term:
-            # A snapshot of a later term was installed, and its term not saved before a crash: what
-            # is sent in that term must find it on the disk.
+            # A crash came between the install of a snapshot and the write of its term, which
+            # must be durable before anything is sent in it.
             self.set_hard_state(log.last.term, None)
 
     def set_hard_state(self, term: int, voted_for: Peer | None) -> None:
@@ -183,7 +183,7 @@ class Inherited(pysyncobj.SyncObj):
         getattr(self, mangled("__setState"))(role)
 
     def set_members(self, peers: tuple[Peer, ...]) -> None:
-        """Tell PySyncObj's accessors who the others are."""
+        """Set the other members for PySyncObj's accessors."""
         others = {Node(peer.node) for peer in peers if Node(peer.node) != self.selfNode}
         setattr(self, mangled("__otherNodes"), others)
 

@@ -8,7 +8,7 @@ from quorate.consensus.messages import Entry, Peer
 
 
 class HardState(NamedTuple):
-    """What a replica must remember of its promises: its term, and for whom it voted in it."""
+    """The durable promises of a replica: its term, and its vote in it."""
 
     term: int
     voted_for: Peer | None
@@ -49,7 +49,7 @@ class Journal(Protocol):
         """Return the term at an index, the sentinel's too; None where the log holds nothing."""
 
     def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
-        """Return entries from `first` to `last`, at least one, as many as weigh `max_bytes`.
+        """Return entries from `first` to `last`: at least one, at most `max_bytes` of them.
 
         Raises `JournalDamagedError` when an entry does not read back as it was written.
         """
@@ -71,4 +71,4 @@ class Journal(Protocol):
 
 
 class JournalDamagedError(Exception):
-    """The log on disk is not what was written; the replica must not go on with it."""
+    """The log on disk is damaged; the replica must not continue with it."""

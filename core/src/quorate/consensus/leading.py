@@ -1,4 +1,4 @@
-"""The leader's side: replication, commitment, heartbeats, reads, membership, handing over."""
+"""The leader's side: replication, commitment, heartbeats, reads, membership, transfer."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ _LATE: Final = 4
 
 
 class Leading(State):
-    """What a replica does while it leads."""
+    """The leader's part of Raft."""
 
     # Replication (section 5.3).
 
@@ -41,16 +41,16 @@ class Leading(State):
 
     @replaces("__sendAppendEntries")
     def send_appends(self) -> None:
-        """Send each follower what it can take, and every follower the news of a commit."""
+        """Send each follower the entries that it can take, and every follower the commit index."""
         untold: list[Progress] = []
         for follower in self._followers.values():
             sent = self._send_to(follower)
-            if not sent and follower.told_commit < self._commit_for(follower):
+            if not sent and follower.sent_commit < self._commit_for(follower):
                 untold.append(follower)
         self._tell_commit(untold)
 
     def _tell_commit(self, untold: list[Progress]) -> None:
-        """Tell of a commit once no entries that carry the news have gone out for a while."""
+        """Schedule a heartbeat for the commit index, unless entries carry it first."""
         if not untold:
             self._news_due = float("inf")
             return
@@ -97,7 +97,7 @@ class Leading(State):
             size = sum(map(weight, entries))
             follower.sent(entries[-1].index, size, self.clock())
             self.entry_bytes_sent += size
-        follower.told_commit = self.commit
+        follower.sent_commit = self.commit
         self._send(follower.peer, Append(prev, prev_term, entries, self.commit))
 
     def _on_append_reply(self, source: Peer, reply: AppendReply) -> None:
@@ -119,19 +119,19 @@ class Leading(State):
         return self.log.term_of(follower.match) is not None
 
     def _is_rejected(self, follower: Progress, reply: AppendReply) -> bool:
-        """Whether a rejection speaks of what was asked last, not of what was settled since."""
+        """Whether a rejection answers the last probe and not an earlier one."""
         if follower.mode is Mode.PROBE:
             return follower.match < reply.prev_index == follower.next - 1
         return follower.mode is Mode.REPLICATE and reply.prev_index >= follower.match
 
     def _step_back(self, reply: AppendReply) -> int:
-        """Where to ask next: at the first index of the conflicting term, never ahead of that."""
+        """Where to probe next: at the first index of the conflicting term, never after it."""
         return min(reply.hint_index, reply.prev_index, self.log.last.index + 1)
 
     def _acknowledged(self, follower: Progress, match: int) -> None:
         if follower.acknowledged(match, self.clock()):
             if follower.awaited_snapshot_came and not self._holds_enough(follower):
-                # The log was cut beyond the snapshot while it travelled: another one is needed.
+                # The log was compacted past the snapshot during the transfer: send another one.
                 follower.probe(follower.match + 1)
             self._advance_commit()
             self._try_handover()
@@ -172,7 +172,7 @@ class Leading(State):
 
     def _send_heartbeat(self, follower: Progress) -> None:
         commit = self._commit_for(follower)
-        follower.told_commit = max(follower.told_commit, commit)
+        follower.sent_commit = max(follower.sent_commit, commit)
         agreed = self.commit if self._knows_commit() else 0
         self._send(follower.peer, Heartbeat(commit, self._reads.number, agreed))
 
@@ -188,7 +188,7 @@ class Leading(State):
         follower.round = max(follower.round, reply.round)
         self._confirm_reads()
 
-    def _hears_a_majority(self, now: float) -> bool:
+    def _has_majority_contact(self, now: float) -> bool:
         configuration = self._configuration()
         since = now - self.timing.quorum_window_s
         heard = sum(
@@ -196,8 +196,8 @@ class Leading(State):
         )
         return heard >= configuration.majority
 
-    def _majority_heard_at(self) -> float:
-        """When the last of a majority was heard: until then nobody else could lead."""
+    def _majority_seen_at(self) -> float:
+        """When the last of a majority was in contact: no other leader was possible before."""
         configuration, now = self._configuration(), self.clock()
         heard = sorted(
             now if peer == self.me else self._heard(peer) for peer in configuration.voters
@@ -206,7 +206,7 @@ class Leading(State):
 
     def _heard(self, peer: Peer) -> float:
         follower = self._followers.get(peer)
-        return follower.heard_at if follower else float("-inf")
+        return follower.last_seen_at if follower else float("-inf")
 
     # Reads (section 8; thesis, 6.4).
 
@@ -218,9 +218,9 @@ class Leading(State):
             self._send(source, ReadReply(request.token, 0))
 
     def _try_read_round(self) -> None:
-        """Begin a round, if reads wait, none runs, and the commit index is of this term.
+        """Begin a round if reads wait, none is running, and the commit index is of this term.
 
-        It goes to as few as make a majority, those that answered last; to all if they are late.
+        It goes to the majority that answered last, and to all if those are late.
         """
         if self._reads.running is None and self._reads.waiting and self._knows_commit():
             self._reads.begin(self.commit)
@@ -232,7 +232,7 @@ class Leading(State):
     def _likely_majority(self) -> list[Progress]:
         configuration = self._configuration()
         voters = [self._followers[peer] for peer in configuration.voters if peer in self._followers]
-        voters.sort(key=lambda follower: follower.heard_at, reverse=True)
+        voters.sort(key=lambda follower: follower.last_seen_at, reverse=True)
         return voters[: configuration.majority - (self.me in configuration.voters)]
 
     def _knows_commit(self) -> bool:
@@ -287,7 +287,7 @@ class Leading(State):
         return self.log.last.index - follower.match <= self.limits.promotion_lag_entries
 
     def _configuration_changed(self) -> None:
-        """Follow the log's configuration, with the followers that it names."""
+        """Adopt the log's configuration and its followers."""
         super()._configuration_changed()
         configuration = self.log.configuration
         if configuration is None or self.role != LEADER:

@@ -1,4 +1,4 @@
-"""A replica's log: PySyncObj's journal seam over ours, with what is durable and who is a member."""
+"""A replica's log over its journal: cached entries, durability and configurations."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from quorate.consensus.messages import Entry, EntryKind, Peer, weight
 
 
 class Stored:
-    """The configuration that stands with the applied index in the state machine's store."""
+    """The configuration stored with the applied index in the state machine's store."""
 
     __slots__ = ("configuration", "index")
 
@@ -64,7 +64,7 @@ class RaftLog(pysyncobj.journal.Journal):
         return self.journal.term_of(index)
 
     def slice(self, first: int, last: int, max_bytes: int) -> list[Entry]:
-        """Return entries from `first` to `last`, at least one, as many as weigh `max_bytes`."""
+        """Return entries from `first` to `last`: at least one, at most `max_bytes` of them."""
         if not self._tail or first < self._tail[0].index:
             return self.journal.read(first, last, max_bytes)
         offset = first - self._tail[0].index
@@ -91,7 +91,7 @@ class RaftLog(pysyncobj.journal.Journal):
         return self._state_sequence
 
     def sequence_of(self, index: int) -> int:
-        """Return the number of the write that an acknowledgement of `index` depends on."""
+        """Return the sequence of the write that must be durable to acknowledge `index`."""
         for sequence, covered in self._unsynced:
             if covered >= index:
                 return max(sequence, self._state_sequence)
@@ -106,8 +106,8 @@ class RaftLog(pysyncobj.journal.Journal):
     # How it changes.
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write entries behind the last one."""
-        # First: what cannot be read as a configuration must not reach the disk.
+        """Append entries."""
+        # First: an invalid configuration must not reach the disk.
         configurations = list(_configurations(entries))
         self.journal.append(entries)
         self.last = Position(entries[-1].index, entries[-1].term)
@@ -130,7 +130,7 @@ class RaftLog(pysyncobj.journal.Journal):
             self._configurations.pop()
 
     def compact_to(self, index: int) -> None:
-        """Forget the entries at and below an index."""
+        """Drop the entries at and below an index."""
         self.journal.compact_to(index)
         if self._tail:
             del self._tail[: max(0, index + 1 - self._tail[0].index)]
@@ -138,7 +138,7 @@ class RaftLog(pysyncobj.journal.Journal):
         self.forget_configurations(index)
 
     def reset(self, position: Position, configuration: Configuration) -> None:
-        """Forget every entry: the state machine stands at `position`, from a snapshot."""
+        """Drop every entry: a snapshot moved the state machine to `position`."""
         self.journal.reset(position)
         self.last = position
         self._tail.clear()
@@ -169,7 +169,7 @@ class RaftLog(pysyncobj.journal.Journal):
         return False
 
     def configuration_at(self, index: int) -> tuple[int, Configuration | None]:
-        """Return the configuration in force at an index, with its own: what a store keeps."""
+        """Return the configuration in force at an index, with the index of its entry."""
         return next(found for found in reversed(self._configurations) if found[0] <= index)
 
     def forget_configurations(self, index: int) -> None:
@@ -177,8 +177,8 @@ class RaftLog(pysyncobj.journal.Journal):
         while len(self._configurations) > 1 and self._configurations[1][0] <= index:
             del self._configurations[0]
 
-    def _find_configurations(self, behind: int) -> None:
-        first, last = max(self.first_index, behind + 1), self.last.index
+    def _find_configurations(self, after: int) -> None:
+        first, last = max(self.first_index, after + 1), self.last.index
         while first <= last:
             entries = self.journal.read(first, last, self._tail_bytes)
             self._configurations += _configurations(entries)

@@ -1,4 +1,4 @@
-"""Who belongs to a group: a list that is agreed upon like any entry."""
+"""The members of a shard: a list that is replicated as an entry."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The members, ordered by node: every loop over them is the same on every machine."""
+    """The members in the order of their nodes, which is the same on every machine."""
 
     members: tuple[Member, ...]
 
     @classmethod
     def of(cls, members: Iterable[Member]) -> Self:
-        """Order the members; raises `ValueError` when a node is named twice or nobody votes."""
+        """Sort the members; raises `ValueError` if a node is named twice or there is no voter."""
         ordered = tuple(sorted(members))
         if len({member.peer.node for member in ordered}) != len(ordered):
             raise ValueError("a node is named twice")
@@ -47,7 +47,7 @@ class Configuration:
 
     @cached_property
     def majority(self) -> int:
-        """How many voters decide."""
+        """The number of voters in a majority."""
         return len(self.voters) // 2 + 1
 
     def peer_of(self, node: str) -> Peer | None:
@@ -55,7 +55,7 @@ class Configuration:
         return next((peer for peer in self.peers if peer.node == node), None)
 
     def changes_one_voter(self, other: "Configuration") -> bool:
-        """Tell whether the majorities of both overlap: at most one voter comes or goes."""
+        """Whether the majorities of both overlap: they differ by at most one voter."""
         return len(set(self.voters) ^ set(other.voters)) <= 1
 
     def encode(self) -> bytes:

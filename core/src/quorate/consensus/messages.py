@@ -1,4 +1,4 @@
-"""What replicas say to each other, and the entries that they agree on."""
+"""The messages between replicas, and the entries of the log."""
 
 from enum import IntEnum
 from typing import Final, Literal, NamedTuple
@@ -7,9 +7,9 @@ Lane = Literal["control", "bulk"]
 
 
 class Peer(NamedTuple):
-    """A replica's identity: its node, and the number drawn when its directory was made.
+    """A replica's identity: its node, and the number drawn when its directory was created.
 
-    A node whose disk was lost comes back under its name with another number: it is a stranger.
+    A node that lost its disk has another number, and is a stranger.
     """
 
     node: str
@@ -20,7 +20,7 @@ class Peer(NamedTuple):
 
 
 class EntryKind(IntEnum):
-    """What an entry is to consensus; only the payload of a command means anything above it."""
+    """What an entry is to consensus; the layers above see only the payload of a command."""
 
     NOOP = 1
     COMMAND = 2
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     payload: bytes
 
 
-#: What an entry weighs beside its payload, in memory and on the wire.
+#: Bytes that an entry takes in addition to its payload, in memory and on the wire.
 ENTRY_OVERHEAD: Final = 32
 
 
@@ -46,12 +46,12 @@ def weight(entry: Entry) -> int:
 
 
 class RequestVote(NamedTuple):
-    """A candidate asks for a vote; `pre`: it asks whether it would get one."""
+    """A candidate's request for a vote; `pre`: whether it would get one."""
 
     last_index: int
     last_term: int
     pre: bool
-    #: The leader asked for this election: stickiness does not stand in its way.
+    #: The leader requested this election, so stickiness does not apply.
     transfer: bool = False
 
 
@@ -92,8 +92,8 @@ class Heartbeat(NamedTuple):
     commit: int
     #: The newest read round; an answer that carries it confirms that round.
     round: int
-    #: All that is committed, whoever holds it; 0 while the leader does not know. It commits
-    #: nothing, and tells a follower how far it is behind.
+    #: The commit index of the leader; 0 while unknown. A follower does not commit by it, but
+    #: measures its lag.
     agreed: int = 0
 
 
@@ -108,7 +108,7 @@ class HeartbeatReply(NamedTuple):
 
 
 class TimeoutNow(NamedTuple):
-    """The leader hands over: campaign at once."""
+    """The leader transfers leadership: campaign at once."""
 
 
 class ReadRequest(NamedTuple):
@@ -140,7 +140,7 @@ Body = (
 class Message(NamedTuple):
     """A body with the identity and the term of its sender.
 
-    In a pre-vote request, and in its granting, `term` is the one that the candidate would stand in.
+    In a pre-vote request, and in a grant of it, `term` is the one that the candidate would lead in.
     """
 
     source: Peer
@@ -152,5 +152,5 @@ class Message(NamedTuple):
 
 
 def lane(body: Body) -> Lane:
-    """Return the stream that a body travels on: votes and heartbeats are never behind entries."""
+    """Return the stream for a body: votes and heartbeats never wait for entries."""
     return "bulk" if isinstance(body, Append) else "control"

@@ -1,4 +1,4 @@
-"""PySyncObj's transport seam: messages wait here until what they promise is durable."""
+"""PySyncObj's transport seam: holds messages until what they promise is durable."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from quorate.consensus.messages import Message
 
 
 class Outbox(pysyncobj.transport.Transport):
-    """Holds each message until the journal is synced up to the write that it depends on."""
+    """Holds each message until the write that it depends on is durable."""
 
     def __init__(self) -> None:
         super().__init__(None, None, [])
@@ -16,7 +16,7 @@ class Outbox(pysyncobj.transport.Transport):
 
     @property
     def ready(self) -> bool:
-        """There is nothing to wait for: the streams are the driver's."""
+        """Do nothing: the streams belong to the driver."""
         return True
 
     def hold(self, message: Message, needs: int) -> None:
@@ -24,7 +24,7 @@ class Outbox(pysyncobj.transport.Transport):
         self._held.append((needs, message))
 
     def release(self, synced: int) -> list[Message]:
-        """Return the messages that may leave, in the order in which they were made."""
+        """Return the messages that may be sent, in order."""
         free = [message for needs, message in self._held if needs <= synced]
         if free:
             self._held[:] = [held for held in self._held if held[0] > synced]

@@ -1,4 +1,4 @@
-"""Who waits for which entry, and how each proposal ends: exactly once, whatever happens."""
+"""Waiters for the outcomes of proposals; each is called exactly once."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -10,11 +10,11 @@ from quorate.consensus.status import Proposed
 class Fate(Enum):
     """How a proposal ended."""
 
-    #: It was applied, once; its result is there.
+    #: It was applied.
     APPLIED = "applied"
-    #: Another entry stands in its place for ever: it was not applied and never will be.
+    #: Another entry has its index: it was not and will not be applied.
     DISCARDED = "discarded"
-    #: A snapshot overtook it, or this replica stops: it may or may not have been applied.
+    #: A snapshot replaced it, or the replica stopped: it may have been applied.
     UNKNOWN = "unknown"
 
 
@@ -22,18 +22,18 @@ Waiter = Callable[[Fate, object], None]
 
 
 class Proposals:
-    """The proposals of one replica that are not answered yet. A waiter must not raise."""
+    """The pending proposals of a replica. A waiter must not raise."""
 
     def __init__(self) -> None:
         self._waiting: Final[dict[int, list[tuple[int, Waiter]]]] = {}
         self._applied_term = 0
 
     def add(self, proposed: Proposed, waiter: Waiter) -> None:
-        """Call `waiter` once the fate of the proposal is known."""
+        """Call `waiter` with the outcome of the proposal."""
         self._waiting.setdefault(proposed.index, []).append((proposed.term, waiter))
 
     def applied(self, index: int, term: int, result: object) -> None:
-        """Answer who waits for `index`: its entry was applied, and the index is stored."""
+        """Complete the proposal at `index`: its entry was applied, and the index is stored."""
         for waited_term, waiter in self._waiting.pop(index, ()):
             if waited_term == term:
                 waiter(Fate.APPLIED, result)
@@ -44,7 +44,7 @@ class Proposals:
             self._discard_before(term)
 
     def _discard_before(self, term: int) -> None:
-        """Terms never fall along a log: what follows an entry of `term` is of no earlier one."""
+        """Discard proposals of earlier terms: terms never decrease along a log."""
         for index in sorted(self._waiting):
             waited = self._waiting.pop(index)
             left = [waiting for waiting in waited if waiting[0] >= term]
@@ -55,12 +55,12 @@ class Proposals:
                     waiter(Fate.DISCARDED, None)
 
     def overtaken(self, index: int) -> None:
-        """Answer who waits at or below `index`: a snapshot stands in place of the entries."""
+        """Complete the proposals up to `index`: a snapshot replaced their entries."""
         for waited in sorted(number for number in self._waiting if number <= index):
             for _, waiter in self._waiting.pop(waited):
                 waiter(Fate.UNKNOWN, None)
 
     def abandon(self) -> None:
-        """Answer everybody: this replica stops."""
+        """Complete all proposals: this replica stops."""
         if self._waiting:
             self.overtaken(max(self._waiting))

@@ -1,4 +1,4 @@
-"""ReadIndex: which reads a numbered round of heartbeats confirms."""
+"""ReadIndex: numbered rounds of heartbeats confirm reads."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from quorate.consensus.messages import Peer
 
 
 class Asker(NamedTuple):
-    """Who wants to read: a follower, or this replica itself (`peer` is None)."""
+    """The origin of a read: a follower, or this replica (`peer` is None)."""
 
     peer: Peer | None
     token: int
@@ -15,7 +15,7 @@ class Asker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadOutcome:
-    """A read that was asked for here; `index` None: ask again, a leader may be there then."""
+    """The result of a local read; `index` None: retry, a leader may be known then."""
 
     token: int
     index: int | None
@@ -23,7 +23,7 @@ class ReadOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Reads that one round of heartbeats confirms; all of them came before it began."""
+    """The reads that one round of heartbeats confirms; all arrived before it began."""
 
     number: int
     index: int
@@ -31,7 +31,7 @@ class Round:
 
 
 class ReadRounds:
-    """The reads that wait at a leader: one round runs, what comes meanwhile waits for the next."""
+    """The pending reads of a leader: one round runs at a time, later reads wait for the next."""
 
     def __init__(self) -> None:
         self.number: int = 0
@@ -40,29 +40,29 @@ class ReadRounds:
 
     @property
     def waiting(self) -> bool:
-        """Whether a round is wanted."""
+        """Whether reads wait for a round."""
         return bool(self._waiting)
 
     def ask(self, asker: Asker) -> None:
-        """Let a read wait for the next round."""
+        """Add a read to the next round."""
         self._waiting.append(asker)
 
     def begin(self, commit: int) -> Round:
-        """Begin a round for every read that waits: they read at this commit index or later."""
+        """Begin a round for all waiting reads, at this commit index or a later one."""
         self.number += 1
         self.running = Round(self.number, commit, tuple(self._waiting))
         self._waiting.clear()
         return self.running
 
     def end(self) -> Round:
-        """End the round that runs: it was confirmed."""
+        """End the running round as confirmed."""
         if self.running is None:
-            raise RuntimeError("no read round runs")
+            raise RuntimeError("no read round is running")
         ended, self.running = self.running, None
         return ended
 
     def abandon(self) -> list[Asker]:
-        """Return all reads that wait or were in the round, none of them confirmed."""
+        """Drop and return all unconfirmed reads."""
         left = [*(self.running.askers if self.running else ()), *self._waiting]
         self.running = None
         self._waiting.clear()

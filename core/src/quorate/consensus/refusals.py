@@ -1,4 +1,4 @@
-"""How a replica says no to its driver."""
+"""Errors that a replica raises for its driver."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from quorate.consensus.messages import Peer
 
 
 class RefusedError(Exception):
-    """What was asked for cannot be done now; nothing was done, and the replica goes on."""
+    """The request was refused without effect; the replica continues."""
 
 
 class NotLeaderError(RefusedError):
-    """Only the leader, in the term asked for, takes this. Nothing was proposed."""
+    """This replica is not the leader, or not in the requested term. Nothing was proposed."""
 
     def __init__(self, leader: Peer | None) -> None:
         advice = (
@@ -30,15 +30,15 @@ class EntryTooLargeError(RefusedError):
 
 
 class ChangeRefusedError(RefusedError):
-    """The membership cannot change like this now. Nothing was proposed."""
+    """This membership change is not possible now. Nothing was proposed."""
 
 
 class TransferRefusedError(RefusedError):
-    """Leadership cannot go there."""
+    """Leadership cannot be transferred there."""
 
 
 class ReplicaStoppedError(Exception):
-    """Going on would break a promise: this replica must stop, and its operator must know."""
+    """Continuing would break a guarantee: this replica must stop."""
 
     def __init__(self, what: str, fix: str) -> None:
         super().__init__(f"{what}; {fix}")

@@ -1,8 +1,8 @@
-"""One replica of a shard: what its driver calls, and what its peers say to it.
+"""One replica of a shard: the calls of its driver, and the messages of its peers.
 
-Driven by calls, on one thread. It reads no clock, no randomness, no disk and no network but what
-it was given; it gives out messages to send, entries to apply and reads that are safe. The decisions
-of Raft stand where the paper has them: `electing`, `leading`, `following`, over one `state`.
+It runs on one thread and has no I/O of its own: clock, randomness and journal are injected, and its
+output is messages to send, entries to apply and safe reads. Raft's decisions are where the paper
+has them: `electing`, `leading` and `following`, over one `state`.
 """
 
 from quorate.consensus.electing import Electing
@@ -39,14 +39,14 @@ from quorate.consensus.status import FollowerStatus, Proposed, ReplicaStatus
 
 
 class Replica(Electing):
-    """One replica; see the module."""
+    """One replica of a shard."""
 
-    # What the driver calls.
+    # Called by the driver.
 
     def bootstrap(self, configuration: Configuration, patience_s: float | None = None) -> None:
-        """Write the first entry of a new shard: the same one on every initial member.
+        """Write the first entry of a new shard, the same on every initial member.
 
-        There is no leader to be heard of yet: with `patience_s` it campaigns that soon.
+        With `patience_s` the first campaign starts after that time: there is no leader yet.
         """
         if self.log.last != Position(0, 0) or self.log.configuration is not None:
             raise ReplicaStoppedError("the shard is formed already", "start it without forming it")
@@ -57,16 +57,16 @@ class Replica(Electing):
             self.election_deadline = min(self.election_deadline, self.clock() + patience_s)
 
     def receive(self, message: Message) -> None:
-        """Take what a peer sent. Whatever it is, it is dealt with or refused, and counted."""
+        """Process a message of a peer; an invalid one is refused and counted."""
         self.on_message(message.source, message)
 
     def tick(self) -> None:
-        """Do what time asks for; to be called when `deadline` has come."""
+        """Handle timeouts; call it at `deadline`."""
         self.on_time()
 
     @property
     def deadline(self) -> float:
-        """When `tick` has something to do."""
+        """When to call `tick`."""
         if self.role == LEADER:
             due = min(self.heartbeat_deadline, self._news_due, self._round_due)
             return min(due, self._handover.deadline) if self._handover else due
@@ -92,20 +92,20 @@ class Replica(Electing):
         return self._append_own(EntryKind.CONFIG, configuration.encode())
 
     def transfer(self, node: str) -> None:
-        """Hand leadership to a voter: as soon as it holds the whole log, it campaigns."""
+        """Transfer leadership to a voter, which campaigns once it holds the whole log."""
         if self.role != LEADER:
             raise NotLeaderError(self.leader)
         configuration = self._configuration()
         target = next((peer for peer in configuration.voters if peer.node == node), None)
         if target is None or target == self.me:
-            raise TransferRefusedError(f"{node} is no other voter of this shard")
+            raise TransferRefusedError(f"{node} is not another voter of this shard")
         if self._handover is not None:
-            raise TransferRefusedError(f"a transfer to {self._handover.target.node} is under way")
+            raise TransferRefusedError(f"a transfer to {self._handover.target.node} is in progress")
         self._handover = Handover(target, self.clock() + self.timing.election_max_s)
         self._try_handover()
 
     def read_index(self, token: int) -> None:
-        """Ask for an index that a linearizable read must have applied; see `take_reads`."""
+        """Request the index that a linearizable read must wait for; see `take_reads`."""
         if self.role == LEADER:
             self._reads.ask(Asker(None, token))
             self._try_read_round()
@@ -118,7 +118,7 @@ class Replica(Electing):
             self._read_outcomes.append(ReadOutcome(token, None))
 
     def synced(self, sequence: int) -> None:
-        """Record that the journal's writes up to this number are durable."""
+        """Record that journal writes up to `sequence` are durable."""
         self.log.synced(sequence)
         if self.role == CANDIDATE:
             self._count_votes()
@@ -126,26 +126,26 @@ class Replica(Electing):
             self._advance_commit()
 
     def bulk_remade(self, node: str) -> None:
-        """Record that the bulk stream to a node is a new one: what was on it is lost."""
+        """Record that the bulk stream to a node was replaced, and what was on it lost."""
         for follower in self._followers.values():
             if follower.peer.node != node:
                 continue
             if follower.mode is Mode.REPLICATE:
                 follower.probe(follower.match + 1)
             elif follower.mode is Mode.PROBE:
-                # Only a question was under way; where it asks is the best guess still.
+                # Only a probe was in flight; its index is still the best guess.
                 follower.probe(follower.next)
 
     def snapshot_given_up(self, node: str) -> None:
-        """Record that a snapshot for a node did not arrive; it may be needed again."""
+        """Record that a snapshot did not reach a node, which may need another."""
         for follower in self._followers.values():
             if follower.peer.node == node and follower.mode is Mode.SNAPSHOT:
                 follower.probe(follower.match + 1)
 
     def snapshot_installed(self, position: Position, configuration: Configuration) -> bool:
-        """Record that the store now stands at `position`, durably.
+        """Record that a snapshot moved the store to `position`, durably.
 
-        False: the snapshot is not ahead of what was committed here, and must not be used.
+        False: the snapshot is not ahead of the commit index, and must not be used.
         """
         if not self._snapshot_is_ahead(position):
             return False
@@ -154,7 +154,7 @@ class Replica(Electing):
         if self.log.term_of(position.index) == position.term:
             self.log.compact_to(position.index)
         else:
-            # What was committed is not in this log: it may lead nobody, and win no votes.
+            # This log lacks committed entries: it must not lead or win votes.
             if self.role != FOLLOWER:
                 self._step_down(self.term, None)
             self.log.reset(position, configuration)
@@ -174,16 +174,16 @@ class Replica(Electing):
 
     @property
     def agreed(self) -> tuple[float, int]:
-        """A moment, and an index: whoever has applied that has all that was committed then.
+        """A moment, and an index that covers all that was committed then.
 
-        The moment is minus infinity while nothing is known.
+        The moment is minus infinity while it is unknown.
         """
         if self.role == LEADER and self._knows_commit():
-            self._agreed = self._majority_heard_at(), self.commit
+            self._agreed = self._majority_seen_at(), self.commit
         return self._agreed
 
     def compact_to(self, index: int) -> None:
-        """Cut the log: entries at and below an applied index are not needed any more."""
+        """Compact the log: drop entries at and below an applied index."""
         if index > self.applied:
             raise ValueError(f"index {index} is not applied yet, {self.applied} is")
         if index > self.log.sentinel.index:
@@ -194,7 +194,7 @@ class Replica(Electing):
         self._mark_applied(index)
 
     def take_messages(self) -> list[Message]:
-        """Return what may leave now; what depends on a write that is not durable stays."""
+        """Return the messages to send; those that depend on a write that is not durable stay."""
         if self.role == LEADER:
             self.send_appends()
         return self.outbox.release(self.log.synced_sequence)
@@ -213,17 +213,17 @@ class Replica(Electing):
         return entries
 
     def take_reads(self) -> list[ReadOutcome]:
-        """Return the reads that were asked for here and are answered."""
+        """Return the results of local reads."""
         outcomes, self._read_outcomes = self._read_outcomes, []
         return outcomes
 
     def take_snapshots_needed(self) -> list[Peer]:
-        """Return followers that need what was cut from the log, each once until it is answered."""
+        """Return followers that need compacted entries, each once until it is answered."""
         needed, self._snapshots_needed = self._snapshots_needed, []
         return needed
 
     def status(self) -> ReplicaStatus:
-        """Say what this replica is doing."""
+        """Return the replica's status."""
         now = self.clock()
         return ReplicaStatus(
             role=ROLE_NAMES[self.role],
@@ -243,17 +243,17 @@ class Replica(Electing):
                     mode=follower.mode.value,
                     match=follower.match,
                     next=follower.next,
-                    heard_ago_s=now - follower.heard_at,
+                    silent_s=now - follower.last_seen_at,
                 )
                 for follower in self._followers.values()
             ),
         )
 
-    # Messages: who may say what, and what a term means (section 5.1).
+    # Messages: membership and terms (section 5.1).
 
     @replaces("__onMessageReceived")
     def on_message(self, source: Peer, message: Message) -> None:
-        """Refuse strangers, settle the terms, then deal with the body."""
+        """Refuse strangers, compare terms, then process the body."""
         reason = self._stranger(message)
         if reason is not None:
             self.refused[source, reason] += 1
@@ -261,7 +261,7 @@ class Replica(Electing):
         body = message.body
         asks_ahead = isinstance(body, RequestVote | VoteReply) and body.pre
         if message.term > self.term and not (asks_ahead and _stands_ahead(body)):
-            if isinstance(body, RequestVote) and not body.transfer and self._hears_a_leader():
+            if isinstance(body, RequestVote) and not body.transfer and self._has_leader():
                 self._send(source, VoteReply(False, body.pre, message.term))
                 return
             self._step_down(message.term, None)
@@ -270,8 +270,8 @@ class Replica(Electing):
             return
         follower = self._followers.get(source)
         if follower is not None and isinstance(body, AppendReply | HeartbeatReply):
-            # Answers alone: who asks for votes has not heard this leader.
-            follower.heard_at = self.clock()
+            # Only answers count: a candidate is not in contact with this leader.
+            follower.last_seen_at = self.clock()
         match body:
             case RequestVote():
                 self._on_request_vote(source, message.term, body)
@@ -295,10 +295,10 @@ class Replica(Electing):
                 self._on_read_reply(body)
 
     def _stranger(self, message: Message) -> str | None:
-        """Say why a message is not for this replica or not from a member, or None.
+        """Return why a message is refused, as misaddressed or not from a member, or None.
 
-        A sender that acts under a later configuration than ours cannot be judged here, and is
-        believed; so is any leader by a learner that has no configuration yet.
+        A sender with a later configuration than ours cannot be checked, and is accepted; so is
+        any leader while a learner has no configuration.
         """
         if message.target != self.me:
             return "it is addressed to another replica"
@@ -314,17 +314,17 @@ class Replica(Electing):
         return "its sender is no member"
 
     def _answer_stale(self, message: Message) -> None:
-        """Tell the sender of an older term about ours: an old leader must step down."""
+        """Send our term to the sender of an older one: an old leader must step down."""
         match message.body:
             case RequestVote(pre=pre):
                 self._send(message.source, VoteReply(False, pre, message.term))
             case Append() | Heartbeat():
-                # The sender may lead in our term once this arrives: it must confirm nothing.
+                # When it arrives, the sender may lead in our term: confirm nothing.
                 self._send(message.source, HeartbeatReply(0, 0))
             case _:
                 pass
 
 
 def _stands_ahead(body: Body) -> bool:
-    """Whether the term of a pre-vote message is the one that a candidate would stand in."""
+    """Whether the term of a pre-vote message is the one that a candidate would lead in."""
     return isinstance(body, RequestVote) or (isinstance(body, VoteReply) and body.granted)

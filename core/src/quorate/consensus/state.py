@@ -1,4 +1,4 @@
-"""What a replica holds, and the few changes of it that leaders, followers and candidates share."""
+"""The state of a replica, and the operations on it that all roles share."""
 
 import random
 from collections import Counter
@@ -19,26 +19,26 @@ from quorate.consensus.timing import Limits, Timing
 
 @dataclass(slots=True)
 class Ballot:
-    """A candidate's count: each voter counts once."""
+    """A candidate's votes."""
 
     term: int
     pre: bool
     transfer: bool
     granted: set[Peer]
-    #: The own vote counts only when it is durable.
+    #: The own vote counts once it is durable.
     own_sequence: int
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """A leadership transfer under way: no proposals are taken until it ends."""
+    """A leadership transfer; proposals are refused until it ends."""
 
     target: Peer
     deadline: float
 
 
 class State(Inherited):
-    """The state of a replica. `stored` is what the state machine's store holds."""
+    """The state of a replica. `stored` is the state machine's."""
 
     def __init__(
         self,
@@ -62,27 +62,26 @@ class State(Inherited):
         self._followers: dict[Peer, Progress] = {}
         self._reads = ReadRounds()
         self._read_outcomes: list[ReadOutcome] = []
-        #: Reads that were sent on to the leader: their token here, and until when to wait. They
-        #: travel under numbers that an earlier life of this replica did not use: an answer to a
-        #: question that it asked may still be under way.
+        #: Reads forwarded to the leader: the local token, and the deadline. Their numbers differ
+        #: from those before a restart, whose answers may still arrive.
         self._forwarded_reads: dict[int, tuple[int, float]] = {}
         self._next_forwarded = rng.getrandbits(61)
         self._snapshots_needed: list[Peer] = []
-        #: When followers are told of a commit at the latest; infinite: they know.
+        #: The deadline to send the commit index to followers; infinite: they have it.
         self._news_due = float("inf")
-        #: When those are asked, too, whom a read round has spared; infinite: none waits for them.
+        #: When a read round extends to all followers; infinite: it need not.
         self._round_due = float("inf")
-        #: When a leader of the own term was last heard; it says nothing of a leader itself.
-        #: Soon after it nobody else is voted for; long after it a replica asks if it was removed.
-        self.leader_heard_at = float("-inf")
-        #: When a leader last said what is committed in all, and what it said.
+        #: When the leader of this term was last in contact; meaningless on the leader. Soon after
+        #: it no other candidate gets a vote; long after it a replica asks if it was removed.
+        self.leader_seen_at = float("-inf")
+        #: When a leader last sent its commit index, and that index.
         self._agreed = float("-inf"), 0
-        #: The end of what the leader of this term is known to agree with.
+        #: The last index at which this log is known to match the leader's of this term.
         self._verified = 0
         self._delivered = applied
-        #: What was refused of what peers sent, by sender and reason.
+        #: Refused messages by sender and reason.
         self.refused: Final[Counter[tuple[Peer, str]]] = Counter()
-        #: Bytes of entries that were sent, for each time that they were.
+        #: Bytes of sent entries, repeats included.
         self.entry_bytes_sent = 0
         log = RaftLog(journal, stored, self.limits.tail_bytes)
         if not log.sentinel.index <= applied <= log.last.index:
@@ -112,7 +111,7 @@ class State(Inherited):
         return configuration
 
     def _configuration_changed(self) -> None:
-        """Follow the log's configuration: it holds as soon as it is appended."""
+        """Adopt the log's configuration: it takes effect when appended."""
         configuration = self.log.configuration
         if configuration is not None:
             self.set_members(configuration.peers)
@@ -130,7 +129,7 @@ class State(Inherited):
             self.log.forget_configurations(index)
 
     def _send(self, target: Peer, body: Body, needs: int = 0, *, term: int | None = None) -> None:
-        """Give a message out once the own term, and what it depends on, is durable."""
+        """Enqueue a message until the term, and the write that it depends on, are durable."""
         message = Message(
             self.me,
             target,

@@ -1,4 +1,4 @@
-"""What a replica says of itself, and of what was proposed to it."""
+"""The status of replicas and proposals."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from quorate.consensus.messages import Peer
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """Where a proposal stands in the log; it may still be overwritten there."""
+    """The position of a proposal in the log, where it may still be overwritten."""
 
     index: int
     term: int
@@ -16,18 +16,18 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerStatus:
-    """What a leader knows of one follower."""
+    """A leader's view of a follower."""
 
     peer: Peer
     mode: str
     match: int
     next: int
-    heard_ago_s: float
+    silent_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaStatus:
-    """What a replica is doing, for people and for tests."""
+    """The status of a replica, for operators and tests."""
 
     role: str
     term: int

@@ -1,1 +1,1 @@
-"""What the leader of a shard alone does: controllers, timers, and the spreading of leaders."""
+"""The work of a shard's leader: controllers, timers, and the balance of leaders."""

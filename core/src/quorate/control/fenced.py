@@ -1,4 +1,4 @@
-"""The node as a controller sees it: all that it proposes carries the term of its run."""
+"""The node for controllers: fences their commands to the term of the run."""
 
 from typing import Any, Final, TypeVar, cast
 
@@ -10,12 +10,12 @@ R = TypeVar("R", bound=Message)
 
 
 class FencedNode:
-    """A `NodeApi` of which a command without `if_leader` is fenced to the run."""
+    """A `NodeApi` that fences commands without `if_leader` to the run."""
 
     def __init__(self, node: NodeApi, fence: ShardRef) -> None:
         self._node: Final = node
         self._fence: Final = fence
-        #: The metrics that were observed, each with its labels.
+        #: The observed metrics with their labels.
         self.observed: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -23,7 +23,7 @@ class FencedNode:
 
     @property
     def api(self) -> NodeApi:
-        """This node, as a controller is given it; what is not here is the node's own."""
+        """The `NodeApi` of a controller; the rest is the node's own."""
         return cast(NodeApi, self)
 
     def observe(self, metric: str, value: float, **labels: str) -> None:
@@ -39,6 +39,6 @@ class FencedNode:
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
     ) -> R:
-        """Propose a command that is refused in any other term."""
+        """Propose a command, which is refused in another term."""
         fence = if_leader or self._fence
         return await self._node.propose(command, reply, session=session, if_leader=fence)

@@ -1,4 +1,4 @@
-"""What controllers and timers ask of the shards of their node."""
+"""The ports of controllers and timers to the shards of their node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from quorate.apply.deadlines import Deadline
 from quorate.plugin import ShardRef
 from quorate.plugin.shard_id import ShardId
 
-#: Replicates a command, refused unless this node leads that shard in that term.
+#: Replicates a command, which is refused unless this node leads the shard in that term.
 Propose = Callable[[Message, ShardRef], Awaitable[object]]
-#: Yields something after each change of a family's rows, or more often, wherever its shards are.
-#: It lets go of what it holds when whoever waits for it is cancelled.
+#: Yields after each change of a family's rows, or more often, wherever its shards are. A
+#: cancelled wait closes it.
 Changes = Callable[[str], AsyncIterator[object]]
-#: Takes back what a gauge was set to, by its name and labels: nobody keeps it up any more.
+#: Removes a gauge by its name and labels, because nothing updates it any more.
 Withdraw = Callable[[str, Mapping[str, str]], None]
 
 
@@ -33,27 +33,27 @@ class LedShard(Protocol):
 
     @property
     def term(self) -> int:
-        """The newest term that is known here."""
+        """The newest term known here."""
 
 
 class TimedShard(LedShard, Protocol):
-    """A shard with its due-time index; a `Shard` is one."""
+    """A shard with its deadlines; a `Shard` is one."""
 
     @property
     def applied(self) -> int:
-        """The index of the newest entry that was applied here."""
+        """The index of the newest entry applied here."""
 
     def now_ms(self) -> int:
-        """Return the logical time that a command would get which is proposed now."""
+        """Return the logical time of a command proposed now."""
 
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
-        """Return the first keys that are due, each with its deadline, in the order of time."""
+        """Return the first due keys with their deadlines, in the order of time."""
 
     def next_due(self, timer: str) -> int | None:
         """Return the earliest deadline of a timer."""
 
     def deadline(self, timer: str, key: bytes) -> Deadline | None:
-        """Return the deadline that stands for a key."""
+        """Return the deadline of a key, if any."""
 
 
 def ref_of(shard: LedShard) -> ShardRef:

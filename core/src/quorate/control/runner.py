@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from quorate.control.backoff import Backoff
+from quorate.control.failures import level_of, sentence_of
 from quorate.control.fenced import FencedNode
 from quorate.control.ports import Changes, LedShard, Withdraw, ref_of
-from quorate.control.telling import level_of, sentence_of
 from quorate.groups.pause import pause
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
-#: So soon is it seen that leadership or the term has gone; the fence holds from the first moment.
+#: Interval of the check for leadership and term; the fence takes effect at once.
 TICK_S: Final = 0.05
-#: Between two runs lies so much at the least, however often a controller is woken.
+#: Minimum pause between two runs of a controller.
 _BREATH_S: Final = 0.05
-#: So soon is a family that could not be watched tried again.
+#: Delay before a family is watched again after a failure.
 _REWATCH_S: Final = 1.0
 
 State = Literal["running", "waiting", "failing", "paused", "stopping"]
@@ -31,36 +31,36 @@ State = Literal["running", "waiting", "failing", "paused", "stopping"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerStatus:
-    """What a controller does for one shard that this node leads."""
+    """The status of a controller for a shard that this node leads."""
 
     name: str
     shard: ShardId
     term: int
     state: State
-    #: Runs in this term that came to their end.
+    #: Completed runs in this term.
     runs: int
-    #: Failures in a row, and what the last one was.
+    #: Failures in a row, and the last one.
     failures: int
     error: str | None
 
 
-class ControllerTally:
-    """What became of a controller's runs on this node, over all terms and shards."""
+class ControllerCounters:
+    """Counts a controller's runs on this node over all terms and shards."""
 
     __slots__ = ("failures", "runs")
 
     def __init__(self) -> None:
-        #: Runs that came to their end.
+        #: Completed runs.
         self.runs = 0
         self.failures = 0
 
 
 class Runner:
-    """One run at a time of each controller and shard, in the term in which this node leads it.
+    """Runs each controller for each shard, one run at a time, in the term that this node leads.
 
-    A run is cancelled when that term has gone, and the next begins only when it has ended. What
-    fails waits longer each time. `node` gives what a controller is to see of the node. The gauges
-    that it has set are withdrawn at the end of a term: the next leader sets its own.
+    A run is cancelled at the end of its term, and the next begins only after it has ended. Failed
+    runs back off. `node` returns the `NodeApi` of a run. Gauges that a run has set are removed at
+    the end of the term: the next leader sets its own.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Runner:
         self._changes: Final = changes
         self._loop: Final = loop
         self._withdraw: Final = withdraw
-        #: Of each controller.
-        self.tallies: Final = {name: ControllerTally() for name in self._controllers}
+        #: By controller.
+        self.counters: Final = {name: ControllerCounters() for name in self._controllers}
         self._allowed: Final = {name: asyncio.Event() for name in self._controllers}
         for allowed in self._allowed.values():
             allowed.set()
@@ -89,11 +89,11 @@ class Runner:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to run what this node leads."""
+        """Start."""
         self._task = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Cancel every run, and wait for their ends."""
+        """Cancel all runs and wait for them."""
         others = [*self._followed.values()]
         if self._task is not None:
             others.append(self._task)
@@ -104,17 +104,17 @@ class Runner:
         self._posts.clear()
         self._followed.clear()
 
-    # What people ask for.
+    # Called by operators.
 
     def pause(self, name: str) -> None:
-        """Begin no run of a controller on this node until `resume`; one that goes on may end.
+        """Start no run of a controller on this node until `resume`; a running one may end.
 
         Raises `LookupError`.
         """
         self._permission(name).clear()
 
     def resume(self, name: str) -> None:
-        """Run a paused controller again, at once. Raises `LookupError`."""
+        """Resume a paused controller at once. Raises `LookupError`."""
         self._permission(name).set()
 
     @property
@@ -123,7 +123,7 @@ class Runner:
         return [name for name, allowed in self._allowed.items() if not allowed.is_set()]
 
     def status(self) -> Sequence[ControllerStatus]:
-        """Say what each controller does for the shards that this node leads."""
+        """Return the status of each controller per shard that this node leads."""
         return [self._posts[key].status() for key in sorted(self._posts)]
 
     def _permission(self, name: str) -> asyncio.Event:
@@ -132,14 +132,14 @@ class Runner:
             raise LookupError(f"controller {name} is not declared; declared are {known}")
         return self._allowed[name]
 
-    # Following who leads.
+    # Following leadership.
 
     async def _run(self) -> None:
         while True:
             try:
                 self._look()
             except Exception:  # noqa: BLE001 - one look that fails must not be the last one
-                _log.exception("controllers cannot be looked after; trying again")
+                _log.exception("cannot start or stop controllers; trying again")
             await pause(self._loop, TICK_S)
 
     def _look(self) -> None:
@@ -164,13 +164,13 @@ class Runner:
         if key not in self._posts:
             allowed = self._allowed[controller.name]
             node = self._node(controller)
-            tally = self.tallies[controller.name]
-            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, tally, self._loop)
+            counters = self.counters[controller.name]
+            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, counters, self._loop)
 
     # Waking.
 
     def _follow_families(self) -> None:
-        """Watch the families that wake somebody here, each once."""
+        """Watch each family that wakes a controller here."""
         wanted = {family for post in self._posts.values() for family in post.controller.wake_on}
         for family in [family for family in self._followed if family not in wanted]:
             self._followed.pop(family).cancel()
@@ -193,7 +193,7 @@ class Runner:
                     sentence_of(error),
                 )
             await pause(self._loop, _REWATCH_S)
-            # Nobody knows what has changed meanwhile.
+            # Changes may have been missed meanwhile.
             self._wake(family)
 
     def _wake(self, family: str) -> None:
@@ -203,7 +203,7 @@ class Runner:
 
 
 class _Post:
-    """One controller at work for one shard in one term."""
+    """A controller for a shard in a term."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Post:
         ref: ShardRef,
         node: NodeApi,
         allowed: asyncio.Event,
-        tally: ControllerTally,
+        counters: ControllerCounters,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.controller: Final = controller
@@ -219,7 +219,7 @@ class _Post:
         self.woken: Final = asyncio.Event()
         self._node: Final = FencedNode(node, ref)
         self._allowed: Final = allowed
-        self._tally: Final = tally
+        self._counters: Final = counters
         self._loop: Final = loop
         self._backoff: Final = Backoff(1.0, 60.0)
         self._running = False
@@ -234,14 +234,14 @@ class _Post:
         return self._node.observed
 
     def cancel(self) -> asyncio.Task[None]:
-        """End the run; it is interrupted once, so that it can clean up in peace."""
+        """End the run; it is cancelled only once, so that it can clean up."""
         if not self._cancelled:
             self._cancelled = True
             self.task.cancel()
         return self.task
 
     def status(self) -> ControllerStatus:
-        """Say what it does."""
+        """Return the status."""
         return ControllerStatus(
             name=self.controller.name,
             shard=ShardId(self.ref.group, self.ref.shard),
@@ -275,7 +275,7 @@ class _Post:
             self._backoff.succeeded()
             self._error = None
             self._runs += 1
-            self._tally.runs += 1
+            self._counters.runs += 1
             if self._cancelled:
                 return
             await pause(self._loop, _BREATH_S)
@@ -284,7 +284,7 @@ class _Post:
                     await self.woken.wait()
 
     async def _run_once(self) -> float:
-        """Run it, and return how long to wait then."""
+        """Run it, and return the delay before the next run."""
         self._running = True
         try:
             await self.controller.run_once(self._node.api, self.ref)
@@ -295,12 +295,12 @@ class _Post:
 
     def _failed(self, error: BaseException) -> float:
         wait_s = self._backoff.failed()
-        self._tally.failures += 1
+        self._counters.failures += 1
         self._error = sentence_of(error)
         level = level_of(error, self._backoff.failures)
         _log.log(
             level,
-            "controller %s of shard %s/%d failed %d times in a row, and runs again in %g s: %s",
+            "controller %s of shard %s/%d failed %d times in a row; retrying in %g s: %s",
             self.controller.name,
             self.ref.group,
             self.ref.shard,

@@ -1,4 +1,4 @@
-"""Finds the deadlines that have come in the shards that this node leads, and proposes to say so."""
+"""Finds due deadlines in the shards that this node leads, and proposes their commands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from quorate.control.backoff import Backoff
+from quorate.control.failures import level_of, sentence_of
 from quorate.control.grace import Grace
 from quorate.control.ports import Propose, TimedShard, ref_of
-from quorate.control.telling import level_of, sentence_of
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Rejected, ShardRef, Timer
@@ -18,20 +18,20 @@ from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
-#: So often is it looked whether something is due: a deadline is never met more exactly.
+#: Interval of the check for due deadlines, which is their precision.
 TICK_S: Final = 0.1
-#: Keys that cannot be proposed yet are passed over up to so many batches at a time.
+#: Maximum number of batches of keys to skip at a time because they cannot be proposed yet.
 _BATCHES_READ: Final = 10
-#: While keys wait for their grace, deadlines are looked through this seldom.
+#: Interval of the check while keys wait for their grace.
 _RECHECK_MS: Final = 1_000
-#: Keys whose deadline their handler let stand are proposed again after so long.
+#: Delay before a key whose handler left its deadline is proposed again.
 _UNMOVED_S: Final = 30.0
-#: Calls that are ready when a deadline is judged need so many turns of the loop to be proposed.
+#: Turns of the loop until calls that are ready now have been proposed.
 _TURNS: Final = 3
 
 
 async def waiting_calls_first() -> None:
-    """Let the loop work off what is ready."""
+    """Let the loop process what is ready."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
@@ -39,9 +39,9 @@ async def waiting_calls_first() -> None:
 class Timers:
     """Proposes `due(keys)` for every timer of every shard that this node leads.
 
-    Of each timer of a shard one batch is under way at a time, and everything ends with the term.
-    `calls_first` returns once the calls that have come by then are proposed, so that a renewal
-    among them stands in the log before the command that would have come too early.
+    Each timer of a shard has one batch in flight, and all ends with the term. `calls_first`
+    returns once the calls that have arrived are proposed, so that a renewal among them precedes
+    the command in the log.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Timers:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to look for deadlines."""
+        """Start."""
         self._task = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Propose nothing any more."""
+        """Stop."""
         tasks = [] if self._task is None else [self._task]
         if self._task is not None:
             self._task.cancel()
@@ -93,11 +93,11 @@ class Timers:
                     self._terms[name] = term
                 term.look()
             except Exception:  # noqa: BLE001 - the deadlines of the other shards go on
-                _log.exception("the deadlines of shard %s cannot be read", name)
+                _log.exception("cannot read the deadlines of shard %s", name)
 
 
 class _Term:
-    """The deadlines of a shard while this node leads it in one term."""
+    """The deadlines of a shard in a term that this node leads."""
 
     def __init__(
         self,
@@ -116,14 +116,14 @@ class _Term:
         self._lines: Final = [_Line(timer) for timer in timers]
 
     def end(self) -> list[asyncio.Task[None]]:
-        """Propose nothing any more; returns what is about to end."""
+        """Stop, and return the tasks that are ending."""
         tasks = [line.task for line in self._lines if line.task is not None]
         for task in tasks:
             task.cancel()
         return tasks
 
     def look(self) -> None:
-        """Begin to propose where something is due."""
+        """Start to propose if something is due."""
         now_ms = self._now_ms()
         for line in self._lines:
             busy = line.task is not None and not line.task.done()
@@ -189,7 +189,7 @@ class _Term:
     def _split(
         self, line: _Line, found: list[tuple[bytes, int]], now_ms: int
     ) -> tuple[list[tuple[bytes, int]], float]:
-        """Return what may be proposed now, and when the next of the others may."""
+        """Return the keys to propose now, and when the next of the others can be."""
         ripe, next_ms = [], float("inf")
         for each in found:
             if each in line.unmoved:
@@ -215,8 +215,8 @@ class _Term:
                 if not line.unmoved:
                     line.unmoved_until = self._loop.time() + _UNMOVED_S
                     _log.warning(
-                        "the command of timer %s left the deadline of %r in shard %s as it was;"
-                        " its data route must cancel or move what is due: it is proposed again"
+                        "the command of timer %s did not change the deadline of %r in shard %s;"
+                        " its handler must cancel or move due deadlines; proposing it again"
                         " after %g s",
                         line.timer.name,
                         key,
@@ -226,11 +226,11 @@ class _Term:
                 line.unmoved.add((key, at_ms))
 
     def _tell(self, line: _Line, error: Exception, wait_s: float) -> None:
-        # What a plugin refuses or the cluster cannot take needs no trace of the code.
+        # Refusals and errors of the cluster need no traceback.
         expected = isinstance(error, (NotProposedError, OutcomeUnknownError, Rejected))
         _log.log(
             level_of(error, line.backoff.failures),
-            "timer %s of shard %s failed %d times in a row, and tries again in %g s: %s",
+            "timer %s of shard %s failed %d times in a row; retrying in %g s: %s",
             line.timer.name,
             self._shard.id,
             line.backoff.failures,
@@ -241,22 +241,22 @@ class _Term:
 
 
 class _Line:
-    """What waits for one timer of one shard."""
+    """The state of a timer of a shard."""
 
     def __init__(self, timer: Timer) -> None:
         self.timer: Final = timer
         self.task: asyncio.Task[None] | None = None
         self.backoff: Final = Backoff(0.5, 30.0)
-        #: On the loop's clock: after a failure nothing is proposed before.
+        #: When to retry after a failure, on the loop's clock.
         self.held_until = float("-inf")
-        #: Nothing changes before this logical time, as long as nothing more is applied.
+        #: Nothing is due before this logical time, unless more is applied.
         self.look_at_ms = float("-inf")
         self.applied = -1
-        #: What was proposed and is still due at the same time.
+        #: Keys that were proposed and are still due at the same time.
         self.unmoved: Final[set[tuple[bytes, int]]] = set()
         self.unmoved_until = float("inf")
 
     def forget_unmoved(self, now: float) -> None:
-        """Give what was proposed in vain another try, after a while."""
+        """Retry keys that were proposed without effect, after a delay."""
         if self.unmoved and now >= self.unmoved_until:
             self.unmoved.clear()

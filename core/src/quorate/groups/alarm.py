@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-#: Deadlines that are closer together than this are met in one go.
+#: Deadlines closer together than this share a call.
 _TOGETHER_S: Final = 0.005
 
 
 class Alarm:
-    """Rings at the earliest time that it was told of.
+    """Rings at the earliest time that was set.
 
-    `ring` gets the time, and returns when to ring again, or None. Nothing is kept per deadline:
-    whoever is rung looks through what waits.
+    `ring` gets the time, and returns when to ring again, or None. Deadlines are not stored: `ring`
+    checks everything that waits.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class Alarm:
         self._clock: Final = clock
         self._ring: Final = ring
         self._timer: asyncio.TimerHandle | None = None
-        #: When it rings next; nothing later needs to be told.
+        #: When it rings next; later times need not be set.
         self.due = float("inf")
 
     def by(self, when: float) -> None:
@@ -38,10 +38,10 @@ class Alarm:
         self._timer = self._loop.call_later(max(0.0, when - self._clock()), self._rings)
 
     def stop(self) -> None:
-        """Ring no more."""
+        """Stop."""
         if self._timer is not None:
             self._timer.cancel()
-        # Whatever it is told from now on is not earlier.
+        # From now on no time is earlier.
         self.due = float("-inf")
 
     def _rings(self) -> None:

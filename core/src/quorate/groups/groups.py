@@ -39,7 +39,7 @@ from quorate.plugin import (
 )
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.splitting import Share
+from quorate.plugin.splitting import ShardCommand
 from quorate.v1 import control_pb2
 
 __all__ = ["Answer", "Groups", "Proposal"]
@@ -47,15 +47,15 @@ __all__ = ["Answer", "Groups", "Proposal"]
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
 
-#: What a session's time to live is stored in holds no more.
+#: The longest time to live that fits its field.
 LONGEST_SESSION_MS: Final = (1 << 63) - 1
 
 
 class Groups:
-    """Takes commands and queries for any shard, and brings each to where it is carried out.
+    """Accepts commands and queries for any shard, and routes each to its shard.
 
-    Only what was surely not proposed is tried again, as long as the deadline lasts. What was
-    proposed ends in its answer, in `Rejected`, or in `OutcomeUnknownError`.
+    Only commands that were surely not proposed are retried, until the deadline. A proposed one
+    ends with its answer, `Rejected` or `OutcomeUnknownError`.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Groups:
     # Writes.
 
     def deadline(self, timeout_s: float | None = None) -> float:
-        """Return until when a write of now may take; without a timeout the node's own holds."""
+        """Return the deadline of a write that begins now; the timeout defaults to the node's."""
         return self._loop.time() + (self._write_timeout_s if timeout_s is None else timeout_s)
 
     async def propose(
@@ -98,10 +98,10 @@ class Groups:
     ) -> Answer:
         """Validate, admit, route and replicate a command; return its answer once it is durable.
 
-        A batch runs on its shards side by side, and is answered as one in the order of the request;
-        what fails as a whole on one of them refuses its items there. With `if_leader` it is refused
-        once this node does not lead that shard in that term any more: on that shard exactly, on
-        any other as far as this node knew when it sent the command.
+        A batch runs on its shards concurrently, with one answer in the order of the request; a
+        failure on a shard refuses its items. With `if_leader` the command is refused if this node
+        does not lead that shard in that term any more: exactly on that shard, on others as far
+        as this node knew when it sent the command.
 
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
@@ -118,10 +118,10 @@ class Groups:
     async def propose_many(
         self, proposals: Iterable[Proposal], *, caller: str = ""
     ) -> list[Answer | Exception]:
-        """Propose commands side by side, in no promised order, and return what each came to.
+        """Propose commands concurrently, in no particular order, and return their answers.
 
-        What a single command would raise stands in its place. Those that go to one shard share
-        their way into its log.
+        What a single command would raise is in its place. Commands for the same shard share
+        entries.
         """
         answers: dict[int, Answer | Exception] = {}
         parts: list[Part] = []
@@ -134,7 +134,7 @@ class Groups:
         return [answers[place] for place in range(len(answers))]
 
     def ordered(self, *, caller: str = "") -> OrderedStream:
-        """Return what takes the commands of a new stream; its user closes it."""
+        """Return a new stream of ordered commands; the caller closes it."""
         return OrderedStream(
             self._place, self._delivery, self._loop, self.admissions, caller=caller
         )
@@ -146,11 +146,11 @@ class Groups:
         self._shards.slot_map.members(shard)
         name = message.DESCRIPTOR.full_name
         if not routing.is_control(name):
-            raise LookupError(f"{name} is no command of core's own")
+            raise LookupError(f"{name} is not one of core's own commands")
         answers: list[Answer | Exception] = []
         request = Request(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
-        share = Share(shard=shard, command=message, slots=())
-        await self._delivery.deliver(shard, [Part(request, share, slotless=True)], Call())
+        part = Part(request, ShardCommand(shard=shard, message=message, slots=()), slotless=True)
+        await self._delivery.deliver(shard, [part], Call())
         return _only(answers)
 
     async def open_session(
@@ -164,8 +164,8 @@ class Groups:
     ) -> int:
         """Open an exactly-once session on the shard of a key, and return its number.
 
-        Under a name it is the same one each time, and stays until it is closed; without one it
-        expires when it is not used for `ttl_ms`.
+        A name always gives the same session, which stays until it is closed; one without a name
+        expires when unused for `ttl_ms`.
         """
         if not name and ttl_ms < 1:
             raise Invalid(
@@ -181,7 +181,7 @@ class Groups:
     async def seal_session(
         self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
     ) -> control_pb2.SealSessionReply:
-        """Let the session of a name on the shard of a key carry out nothing more."""
+        """Seal the session of a name on the shard of a key against more commands."""
         shard = self._shards.slot_map.place(group, shard_key)
         asked = control_pb2.SealSession(name=name)
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
@@ -190,16 +190,16 @@ class Groups:
     async def close_session(
         self, group: str, shard_key: bytes, session: int, *, timeout_s: float | None = None
     ) -> None:
-        """End a session of the shard of a key."""
+        """Close a session on the shard of a key."""
         shard = self._shards.slot_map.place(group, shard_key)
         asked = control_pb2.CloseSession(session=session)
         await self.propose_control(shard, asked, timeout_s=timeout_s)
 
     async def accept(self, shard: ShardId, forwarded: Sequence[ForwardedCommand]) -> list[Result]:
-        """Propose what another node forwarded, in its order: never a second hop.
+        """Propose forwarded commands in their order, without another hop, and return their results.
 
-        Each result stands in its place; `NoLeaderError` when this node does not lead the shard, and
-        `Invalid` for what it would not have let in itself.
+        These are `NoLeaderError` if this node does not lead the shard, and `Invalid` for commands
+        that it would not have accepted itself.
         """
         results: dict[int, Result] = {}
         timed: list[Timed] = []
@@ -226,27 +226,27 @@ class Groups:
         ]
 
     def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
-        """Validate and route a command; one that cannot be right is answered at once."""
+        """Validate and route a command; answer an invalid one at once."""
         message, deadline, session = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
-            shares = routing.route(command, message, self._shards.slot_map, self._limits)
+            shard_commands = routing.route(command, message, self._shards.slot_map, self._limits)
             stamp: Stamp | None = None
             if session is not None:
-                routing.check_session(shares)
+                routing.check_session(shard_commands)
                 stamp = Stamp(session.session, session.sequence, session.lowest_unanswered)
         except Exception as error:  # noqa: BLE001 - it is the answer
             answered(error)
             return ()
-        if not shares:
-            # A batch without an item.
+        if not shard_commands:
+            # An empty batch.
             answered(Answer(b"", {}))
             return ()
         request = Request(
-            deadline, stamp, answered, parts=len(shares), batch=command.items is not None
+            deadline, stamp, answered, parts=len(shard_commands), batch=command.items is not None
         )
-        return [Part(request, share) for share in shares]
+        return [Part(request, each) for each in shard_commands]
 
     # Reads.
 
@@ -260,7 +260,7 @@ class Groups:
         timeout_s: float | None = None,
         caller: str = "",
     ) -> AsyncIterator[R]:
-        """Run a declared query where its rows are, and yield its answers in key order."""
+        """Run a query on its shards, and yield the answers in key order."""
         options = ReadOptions(consistency=consistency, min_revision=min_revision, caller=caller)
         answers = await self.read(message, row, options, timeout_s=timeout_s)
         for answer in answers.rows:
@@ -274,10 +274,10 @@ class Groups:
         *,
         timeout_s: float | None = None,
     ) -> Answers[A]:
-        """Run a query, and return its answers with what each shard read them from.
+        """Run a query, and return its answers with the revision and age of each shard's.
 
-        `min_revision` waits until a replica has come that far. A number alone names no shard: where
-        all shards of a group are asked, it is kept by making each of them linearizable.
+        `min_revision` waits until a replica has reached it. A number without a shard makes the
+        reads of several shards linearizable.
 
         With `bytes` for the row, answers of a query that declares its `row` are not parsed.
 
@@ -295,17 +295,17 @@ class Groups:
         shards: Collection[int] | None = None,
         timeout_s: float | None = None,
     ) -> AsyncIterator[ShardAnswers[R]]:
-        """Run a query, and yield the answers of each shard as soon as they are there.
+        """Run a query, and yield the answers of each shard as they arrive.
 
-        One that cannot be read is yielded with its failure; raises as `read` does when none can.
+        A shard that cannot be read is yielded with its failure; if none can, it raises as `read`.
         """
         deadline = self._loop.time() + (self._read_timeout_s if timeout_s is None else timeout_s)
         return self._reads.read_shards(message, row, options or ReadOptions(), shards, deadline)
 
     async def accept_query(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
-        """Answer what another node forwarded: never a second hop.
+        """Answer a forwarded query, without another hop.
 
-        Raises `UnreadableError` when this node has no replica of the shard.
+        Raises `UnreadableError` if this node has no replica of the shard.
         """
         return await self._reads.accept(forwarded)
 

@@ -1,4 +1,4 @@
-"""How a shard comes to have a member, or to have it no more: step by step, at its leader."""
+"""Adds a member to a shard or removes it, step by step on the leader."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from quorate.v1.control_pb2 import FinishMemberChange, MemberRow
 NO_MAJORITY: Final = "NO_MAJORITY"
 SILENT: Final = "SILENT"
 
-#: A newcomer that its leader has not heard for so long is not waited for.
+#: A learner without contact for this time is not waited for.
 _SILENT_S: Final = 10.0
-#: A voter that the leader has not heard for so long does not count as living.
+#: A voter without contact to the leader for this time is considered dead.
 _ELECTIONS: Final = 2
 
 CATCHING_UP: Final = "catching up"
@@ -41,52 +41,52 @@ WAITING: Final = "waiting"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is to become of a node in a shard."""
+    """The goal of a change for a node."""
 
     node: str
-    #: The replica that is to vote; None: the node is to go.
+    #: The replica that is to vote; None to remove the node.
     replica: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedStep:
-    """What one node asks of another that leads a shard."""
+    """A request for a step to the leader of a shard."""
 
     shard: ShardId
     goal: Goal
-    #: Of the change that metadata/0 knows of; 0: only say whether it could be done.
+    #: The number of the change in metadata/0; 0 only checks whether it is possible.
     number: int
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
-    """What was done, and whether nothing is left to do."""
+    """What was done, and whether the goal is reached."""
 
-    told: str
+    status: str
     done: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a leader is to do next."""
+    """The next step of a leader."""
 
-    told: str
-    #: Nothing is left to do behind it.
+    status: str
+    #: Whether the goal is reached after it.
     done: bool = False
-    #: What its members are to be.
+    #: The new members, if they change.
     configuration: Configuration | None = None
-    #: Whom it is to hand leadership to.
+    #: The node to transfer leadership to, if any.
     heir: str | None = None
 
 
 def patience_s(timing: Timing) -> float:
-    """Return for how long a voter that was heard counts as living."""
+    """Return how long a voter counts as living after a contact."""
     return _ELECTIONS * timing.election_max_s
 
 
 class StepPort(Protocol):
-    """Asks other nodes to take a step."""
+    """Requests steps from other nodes."""
 
     async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
         """Have another node take a step with `MemberSteps.accept`, and raise what that raises.
@@ -97,18 +97,18 @@ class StepPort(Protocol):
 
 
 def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: float) -> Step:
-    """Return what the leader of a shard does next for a goal.
+    """Return the next step of a shard's leader towards a goal.
 
-    A voter counts as living when it was heard within `patience_s`. Raises `Rejected` for what must
-    not be done: it names the shard.
+    A voter counts as living if it was in contact within `patience_s`. Raises `Rejected` for a step
+    that must not be taken.
     """
     configuration = status.configuration
     if configuration is None or status.configuration_index > status.commit:
-        return Step(told=WAITING)
+        return Step(status=WAITING)
     there = configuration.peer_of(goal.node)
     shard_in = _Shard(shard, status, configuration, patience_s)
     if goal.replica is None:
-        return Step(told=REMOVED, done=True) if there is None else shard_in.without(there)
+        return Step(status=REMOVED, done=True) if there is None else shard_in.without(there)
     wanted = Peer(goal.node, goal.replica)
     if there not in (None, wanted):
         raise Rejected(
@@ -117,7 +117,7 @@ def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: 
             f" `quorate member replace {goal.node} ADDRESS` takes the old one out first",
         )
     if wanted in configuration.voters:
-        return Step(told=VOTER, done=True)
+        return Step(status=VOTER, done=True)
     return shard_in.with_learner(wanted) if there is None else shard_in.with_voter(wanted)
 
 
@@ -129,14 +129,14 @@ class _Shard:
     patience_s: float
 
     def with_learner(self, newcomer: Peer) -> Step:
-        # What could not be finished is not begun.
+        # Do not begin what cannot be finished.
         self._check_majority([*self.configuration.voters, newcomer], newcomer)
         members = [*self.configuration.members, Member(newcomer, voter=False)]
-        return Step(told=LEARNER, configuration=Configuration.of(members))
+        return Step(status=LEARNER, configuration=Configuration.of(members))
 
     def with_voter(self, learner: Peer) -> Step:
         follower = self._follower(learner)
-        if follower is None or follower.heard_ago_s > _SILENT_S:
+        if follower is None or follower.silent_s > _SILENT_S:
             raise Rejected(
                 SILENT,
                 f"the leader of shard {self.id} hears nothing of {learner.node}; see that it runs,"
@@ -144,11 +144,11 @@ class _Shard:
                 " again",
             )
         if follower.mode != "replicate":
-            return Step(told=f"{CATCHING_UP}, {self.status.last - follower.match} entries to go")
+            return Step(status=f"{CATCHING_UP}, {self.status.last - follower.match} entries to go")
         self._check_majority([*self.configuration.voters, learner], learner)
         others = [each for each in self.configuration.members if each.peer != learner]
         return Step(
-            told=VOTER, done=True, configuration=Configuration.of([*others, Member(learner)])
+            status=VOTER, done=True, configuration=Configuration.of([*others, Member(learner)])
         )
 
     def without(self, leaving: Peer) -> Step:
@@ -161,8 +161,8 @@ class _Shard:
             )
         self._check_majority(voters)
         if leaving == self.status.leader:
-            return Step(told=TRANSFERRED, heir=self._heir(voters))
-        return Step(told=REMOVED, done=True, configuration=Configuration.of(stay))
+            return Step(status=TRANSFERRED, heir=self._heir(voters))
+        return Step(status=REMOVED, done=True, configuration=Configuration.of(stay))
 
     def _check_majority(self, voters: Sequence[Peer], newcomer: Peer | None = None) -> None:
         """Raise `Rejected` when too few of these voters are alive to decide anything."""
@@ -179,7 +179,7 @@ class _Shard:
         if peer == self.status.leader:
             return True
         follower = self._follower(peer)
-        return follower is not None and follower.heard_ago_s < self.patience_s
+        return follower is not None and follower.silent_s < self.patience_s
 
     def _heir(self, voters: Sequence[Peer]) -> str:
         def lacks(peer: Peer) -> tuple[bool, int, str]:
@@ -193,10 +193,10 @@ class _Shard:
 
 
 class MemberSteps:
-    """Takes the steps of the shards that this node leads.
+    """Takes steps in the shards that this node leads.
 
-    Each is taken for the change that metadata/0 knows under the number that is given: one that has
-    ended, or that another one took the place of, changes nothing any more.
+    A step belongs to a numbered change in metadata/0, and has no effect once that has ended or was
+    replaced.
     """
 
     def __init__(self, get: Callable[[ShardId], Shard | None], submit: Submit) -> None:
@@ -204,7 +204,7 @@ class MemberSteps:
         self._submit: Final = submit
 
     async def accept(self, asked: AskedStep) -> StepTaken:
-        """Take one step towards the goal, and say which.
+        """Take a step towards the goal, and return it.
 
         Raises `NoLeaderError` where the shard is not led, `Rejected`, `NotProposedError` and
         `OutcomeUnknownError`.
@@ -218,7 +218,7 @@ class MemberSteps:
             shard, goal, local.replica.status(), patience_s=patience_s(local.settings.timing)
         )
         if not asked.number:
-            return StepTaken(step.told, step.done and step.configuration is None)
+            return StepTaken(step.status, step.done and step.configuration is None)
         try:
             if step.heir is not None:
                 local.transfer(step.heir)
@@ -229,9 +229,9 @@ class MemberSteps:
         except RefusedError as error:
             return StepTaken(f"{WAITING}: {error}")
         if step.done and goal.replica is None and shard == METADATA:
-            # Whoever asked may be the one that has just left, and cannot say it itself any more.
+            # The caller may be the node that has just left.
             await self._submit(METADATA, FinishMemberChange(node=goal.node, number=asked.number))
-        return StepTaken(step.told, step.done)
+        return StepTaken(step.status, step.done)
 
     def _led(self, shard: ShardId) -> Shard:
         found = self._get(shard)
@@ -243,7 +243,7 @@ class MemberSteps:
         metadata = self._get(METADATA)
         if metadata is None:
             raise NotProposedError(f"there is no replica of {METADATA} here; nothing was changed")
-        # What is proposed behind this barrier is seen by every change that takes this one's place.
+        # A change that replaces this one sees what is proposed after this barrier.
         await metadata.read_barrier(asked.timeout_s)
         stored = metadata.data.get(MEMBERS, asked.goal.node.encode())
         row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))

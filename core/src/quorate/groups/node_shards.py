@@ -34,15 +34,15 @@ from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardMember, 
 
 _log = logging.getLogger(__name__)
 
-#: Makes the replica of a shard in one of its histories from its data and its journal.
+#: Creates the replica of a shard, in one of its histories, from its data and journal.
 NewShard = Callable[[ShardId, int, ShardData, TailJournal], Shard]
 
-#: What keeps a replica from being opened.
+#: Errors that prevent the opening of a replica.
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
 
 
 class StoppedBeforeError(Exception):
-    """A replica stopped for what no new start mends: it must not go on as it is."""
+    """A replica stopped for good: a restart does not help."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"it stopped, and does not go on by being started again: {reason}")
@@ -52,24 +52,24 @@ class Journals(JournalOpener, Protocol):
     """The node's log."""
 
     def remove(self, shard: str) -> None:
-        """Remove a journal that nobody uses any more; there need not be one."""
+        """Remove an unused journal, if it is there."""
 
 
 class Homes(Protocol):
-    """Where the databases of the shards are."""
+    """The directories of the shards."""
 
     def __call__(self, shard: ShardId, epoch: int = 0, /) -> Home:
-        """Return the place of a shard's data in one of its histories."""
+        """Return the home of a shard's data in one of its histories."""
 
 
 class GroupsDifferError(Exception):
-    """What the file says of the groups is not what the cluster was founded with."""
+    """The configured groups differ from those of the cluster."""
 
 
 def declared_groups(catalog: Catalog, configured: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the shards of each group as this node declares them.
+    """Return this node's number of shards per group.
 
-    `configured` is what the file sets. Raises `GroupsDifferError` for groups that no plugin has.
+    `configured` has the settings. Raises `GroupsDifferError` for groups that no plugin has.
     """
     strange = sorted(set(configured) - set(catalog.groups))
     if strange:
@@ -84,10 +84,10 @@ def declared_groups(catalog: Catalog, configured: Mapping[str, int]) -> Mapping[
 
 
 class NodeShards:
-    """Implements `groups.local.LocalShards`, and takes what the node's streams and syncs give.
+    """Implements `groups.local.LocalShards`, and receives the node's messages and syncs.
 
     Metadata/0 is opened at once; every other shard once its row in `core.shards` names this
-    node's replica. `failed` is told when this node cannot be part of the cluster as it is.
+    node's replica. `failed` is called when this node cannot take part in the cluster.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class NodeShards:
         failed: Callable[[Exception], None],
     ) -> None:
         self.me: Final = me
-        #: Shards whose replica here cannot be opened, and why.
+        #: Why replicas here cannot be opened, by shard.
         self.broken: Final[dict[ShardId, Exception]] = {}
-        #: The state of the data of those, where it can be read.
+        #: The state of their data, as far as it is readable.
         self.left: Final[dict[ShardId, AppliedRecord]] = {}
         self._catalog: Final = catalog
         self._log: Final = log
@@ -115,9 +115,9 @@ class NodeShards:
         self._configured: Final = configured
         self._loop: Final = loop
         self._failed: Final = failed
-        #: The shards of each group, as this node declares them.
+        #: This node's number of shards per group.
         self.declared: Final = declared_groups(catalog, configured)
-        #: What this node tells the others that it serves.
+        #: The declaration of this node.
         self.declaration: Final = NodeDeclaration(
             node=me.node,
             replica=me.replica,
@@ -128,23 +128,23 @@ class NodeShards:
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
-        #: How often the applier of metadata/0 had changed the cluster's rows when they were read.
+        #: The applier's count of changes to the cluster's rows when they were read.
         self._changes_read = -1
         self._rows: dict[ShardId, ShardRow] = {}
         self._slot_map = SlotMap(0, ())
         self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
         self._promotion: Final = Promotion(self.all, loop)
-        #: Shards whose replica here begins anew, as a recovery has it.
+        #: Shards whose replica here begins anew after a recovery.
         self._recovering: Final[dict[ShardId, asyncio.Task[None]]] = {}
         self._stopped = False
 
     # Life.
 
     def open(self, first: Configuration | None, submit: Submit, new_shard: NewShard) -> None:
-        """Open metadata/0 and whatever else is known; `first` is what a new cluster begins with.
+        """Open metadata/0 and all known shards; `first` is the configuration of a new cluster.
 
-        Raises what says that metadata/0 cannot be opened, or that the file contradicts the cluster.
+        Raises if metadata/0 cannot be opened, or the settings contradict the cluster.
         """
         metadata = self._open(METADATA, 0, new_shard)
         self._read_rows()
@@ -167,28 +167,25 @@ class NodeShards:
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
     def on_open(self, callback: Callable[[Shard], None]) -> None:
-        """Call back with each replica that was opened, now, and with each that will be."""
+        """Call back with each open replica, now and later."""
         self._on_open.append(callback)
         for shard in list(self._shards.values()):
             callback(shard)
 
-    # What `Groups` asks.
+    # For `Groups`.
 
     @property
     def slot_map(self) -> SlotMap:
-        """The newest slot map that has come to this node."""
+        """The newest slot map on this node."""
         return self._slot_map
 
     def get(self, shard: ShardId) -> Shard | None:
-        """Return a replica that takes part; None where there is none, or it has stopped.
-
-        One that waits to be added to its shard does not take part yet.
-        """
+        """Return a running replica that is a member of its shard, or None."""
         found = self.replica(shard)
         return found if found is not None and found.configuration is not None else None
 
     def replica(self, shard: ShardId) -> Shard | None:
-        """Return a replica that has not stopped, also one that waits to be added to its shard."""
+        """Return a running replica, also one that is not a member of its shard yet, or None."""
         found = self._shards.get(shard)
         return found if found is not None and found.stopped is None else None
 
@@ -196,19 +193,19 @@ class NodeShards:
         """Return the replicas of this node."""
         return self._shards.values()
 
-    # What people ask.
+    # For operators.
 
     @property
     def difference(self) -> str | None:
-        """Why this node, which leads metadata/0, creates no shards; None: nothing is in the way."""
+        """Why this node, as leader of metadata/0, creates no shards, or None."""
         return None if self._founder is None else self._founder.difference
 
     def rows(self) -> Iterable[ShardRow]:
-        """Return the rows of `core.shards` that have come to this node."""
+        """Return the rows of `core.shards` on this node."""
         return self._rows.values()
 
     def declarations(self) -> Iterable[NodeDeclaration]:
-        """Return what the nodes of the cluster have declared, as far as it has come to this one."""
+        """Return the declarations of the cluster's nodes, as far as this node knows."""
         metadata = self._shards.get(METADATA)
         if metadata is None:
             return
@@ -216,18 +213,18 @@ class NodeShards:
             yield NodeDeclaration.FromString(value_of(row))
 
     def knowing(self, command: str) -> Sequence[str]:
-        """Return the nodes whose plugins declare a command, as far as this one was told."""
+        """Return the nodes whose plugins declare a command, as far as this node knows."""
         return sorted(each.node for each in self.declarations() if command in each.commands)
 
     def membership(self, shard: ShardId) -> Membership | None:
-        """Return the members of a shard that are agreed upon; None where they are not known."""
+        """Return the committed members of a shard, or None if unknown."""
         found = self.get(shard)
         return None if found is None else found.membership
 
-    # What streams ask, and what streams and syncs give.
+    # For streams and syncs.
 
     def admits(self, peer: Peer, config_index: int) -> bool:
-        """Whether a peer that acts under that membership may be a member of the cluster."""
+        """Whether a peer with that configuration may be a member of the cluster."""
         metadata = self.replica(METADATA)
         if metadata is None:
             return False
@@ -237,12 +234,12 @@ class NodeShards:
         return log.known(peer, metadata.replica.commit)
 
     def config_index(self) -> int:
-        """Return under which membership of the cluster this node acts."""
+        """Return the index of this node's configuration of the cluster."""
         metadata = self.replica(METADATA)
         return 0 if metadata is None else metadata.replica.log.configuration_index
 
     def deliver(self, shard: str, message: PeerMessage) -> bool:
-        """Give a message to its replica; False where it is not here."""
+        """Pass a message to its replica; False if it is not here."""
         found = self._by_name.get(shard)
         if found is None:
             return False
@@ -250,19 +247,19 @@ class NodeShards:
         return True
 
     def remade(self, node: str) -> None:
-        """Record that the bulk stream to a node is a new one."""
+        """Record that the bulk stream to a node was replaced."""
         for shard in self._shards.values():
             shard.remade(node)
 
     def synced(self, sequence: int) -> None:
-        """Record that the log's writes up to this number are durable."""
+        """Record that log writes up to `sequence` are durable."""
         for shard in self._shards.values():
             shard.synced(sequence)
 
     def stopped(self, shard: Shard, error: Exception) -> None:
-        """Record that a replica has stopped, if a restart must not let it go on.
+        """Record that a replica has stopped, if a restart must not let it continue.
 
-        What failed in the code of a plugin, or for want of it, is tried again: it may be mended.
+        A failure in plugin code, or by a missing plugin, is retried: it may be fixed meanwhile.
         """
         if not _stays(error):
             return
@@ -270,7 +267,7 @@ class NodeShards:
             self._notes.write(str(shard.id), Note(shard.epoch, str(error)))
         except OSError as failure:
             _log.error(
-                "it cannot be kept that shard %s stopped: %s; do not start this node again before"
+                "cannot record that shard %s stopped: %s; do not start this node again before"
                 " the shard is recovered or the member replaced",
                 shard.id,
                 failure,
@@ -278,7 +275,7 @@ class NodeShards:
             )
 
     def log_failed(self, error: Exception) -> None:
-        """Stop every replica: the node's log takes no writes any more."""
+        """Stop every replica: the node's log failed."""
         for shard in list(self._shards.values()):
             shard.fail(error)
 
@@ -324,7 +321,7 @@ class NodeShards:
                 self._break(shard, error)
                 continue
             founders = _peers(row.members)
-            # A replica that came later learns from the shard's leader who its members are.
+            # A replica added later gets its members from the shard's leader.
             founds = self.me in founders and not row.origin.epoch
             opened.start(Configuration.of(map(Member, founders)) if founds else None)
             opened.subscribe(partial(self._applied, opened))
@@ -333,12 +330,12 @@ class NodeShards:
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
-        _log.error("shard %s cannot be opened here: %s", shard, error, extra={"shard": str(shard)})
+        _log.error("cannot open shard %s here: %s", shard, error, extra={"shard": str(shard)})
 
-    # Beginning anew.
+    # Recovery.
 
     async def _recover(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> None:
-        """Leave the history that this replica is of, and open it in the one that the row names."""
+        """Move this replica from its history to the one in the row, and open it."""
         old = self._shards.pop(shard, None)
         self.broken.pop(shard, None)
         if old is not None:
@@ -351,7 +348,7 @@ class NodeShards:
             extra={"shard": str(shard)},
         )
         try:
-            # After a power loss nobody may find the row gone, and its shard in the old history.
+            # After a power loss the row must not be missing while its shard is in the old history.
             await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
             if old is not None:
                 await old.close()
@@ -365,7 +362,7 @@ class NodeShards:
         self._open_members(new_shard)
 
     def _begin(self, shard: ShardId, row: ShardRow) -> None:
-        """Make the home of a new history; blocks. One that was not finished begins again."""
+        """Create the home of a new history, from the start if it was interrupted; blocks."""
         origin, left = row.origin, self._notes.read(str(shard)).epoch
         self._homes(shard, origin.epoch).destroy()
         if self.me not in _peers(row.members):
@@ -380,7 +377,7 @@ class NodeShards:
         )
 
     def _leave(self, shard: ShardId, epoch: int) -> None:
-        """Forget the logs of earlier histories: from now on the replica is of this one."""
+        """Remove the logs of earlier histories."""
         for earlier in range(self._notes.read(str(shard)).epoch, epoch):
             self._log.remove(replica_name(shard, earlier))
         self._notes.write(str(shard), Note(epoch))
@@ -406,7 +403,7 @@ class NodeShards:
         self._promotion.look_at(shard)
 
     def _read_rows(self) -> bool:
-        """Read `core.shards` when it may have changed, and tell whether it was read."""
+        """Read `core.shards` if it may have changed, and return whether it was read."""
         metadata = self._shards[METADATA]
         changes = metadata.applier.cluster_changes
         if changes == self._changes_read:
@@ -419,14 +416,14 @@ class NodeShards:
         return True
 
     def _check_configured(self) -> None:
-        """Refuse a file that contradicts the slot map; raises `GroupsDifferError`."""
+        """Raise `GroupsDifferError` for settings that contradict the slot map."""
         for group, wanted in sorted(self._configured.items()):
             there = sum(shard.group == group for shard in self._rows)
             if there and there != wanted:
                 raise GroupsDifferError(
                     f"[groups.{group}] shards is {wanted}, and the slot map of the cluster has"
                     f" {there} shards of group {group}: the number was fixed when the cluster was"
-                    f" founded; set it to {there}, or remove the setting"
+                    f" formed; set it to {there}, or remove the setting"
                 )
 
 
@@ -435,6 +432,6 @@ def _peers(members: Iterable[ShardMember]) -> list[Peer]:
 
 
 def _stays(error: Exception) -> bool:
-    """Whether a replica that stopped with this must not be tried again: rows or a disk lie."""
+    """Whether a replica that stopped with this error must not be restarted: its data is wrong."""
     lies = (RowsDifferError, JournalDamagedError, DamagedError, ReplicaStoppedError)
     return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)

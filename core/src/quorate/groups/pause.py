@@ -1,4 +1,4 @@
-"""How to wait before something is tried again."""
+"""Pauses between retries."""
 
 import asyncio
 from typing import Final
@@ -8,20 +8,20 @@ LONGEST_PAUSE_S: Final = 0.2
 
 
 class Pause:
-    """Waits, and twice as long each time, up to a bound."""
+    """A pause that doubles each time, up to a limit."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        #: How often something was tried in vain.
+        #: The number of failed attempts.
         self.count = 0
         self._loop: Final = loop
 
     @property
     def next_s(self) -> float:
-        """How long it waits the next time."""
+        """The length of the next pause."""
         return min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), LONGEST_PAUSE_S)
 
     async def until(self, deadline: float, *, latest: float = float("inf")) -> bool:
-        """Wait, and return True; return False at once when the deadline would come first.
+        """Wait and return True, or return False at once if the deadline comes first.
 
         It never waits beyond `latest`.
         """
@@ -35,7 +35,7 @@ class Pause:
 
 
 async def pause(loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
-    """Wait for some time, if it is any."""
+    """Sleep, unless the delay is 0."""
     if delay_s <= 0:
         return
     over = loop.create_future()

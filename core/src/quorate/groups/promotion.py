@@ -1,4 +1,4 @@
-"""How the replicas of a recovered shard come to vote: once they have what its leader has."""
+"""Promotes the learners of a recovered shard once they have caught up."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -14,9 +14,9 @@ _AGAIN_S: Final = 0.2
 
 
 class Promotion:
-    """Has the leaders here make voters of the learners that a recovery began with.
+    """Promotes learners of recovered shards that this node leads.
 
-    A recovered shard begins with one voter, and its other replicas install what that one has.
+    A recovered shard begins with one voter, whose state the other replicas install.
     """
 
     def __init__(
@@ -28,14 +28,14 @@ class Promotion:
         self._stopped = False
 
     def look_at(self, shard: Shard) -> None:
-        """Promote who has caught up; while anybody has not, it is looked again by itself."""
+        """Promote learners that have caught up, and check again while there are others."""
         learners = _learners(shard) if shard.epoch and shard.leads else []
         if learners and self._timer is None and not self._stopped:
             self._timer = self._loop.call_later(_AGAIN_S, self._again)
         self._promote(shard, learners)
 
     def stop(self) -> None:
-        """Promote nobody any more."""
+        """Stop."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -59,7 +59,7 @@ class Promotion:
                     changed.add_done_callback(lambda done: done.cancelled() or done.exception())
                     return
             except (Rejected, RefusedError):
-                # It is not heard, or another change is under way.
+                # There is no contact, or another change is in progress.
                 continue
 
 

@@ -1,7 +1,7 @@
-"""How a write or a read ends when it does not succeed, told apart by what its caller may do.
+"""Errors of writes and reads, classified by what the caller may do.
 
-A refusal by a handler is a normal outcome and no matter of this module: it is raised as
-`quorate.plugin.Rejected`, and a message that cannot be right as `quorate.plugin.Invalid`.
+A handler's refusal is a normal outcome, raised as `quorate.plugin.Rejected`, and an invalid message
+as `quorate.plugin.Invalid`.
 """
 
 from typing import Final
@@ -12,18 +12,18 @@ from quorate.plugin.shard_id import ShardId
 
 
 class NotProposedError(Exception):
-    """Nothing was logged and nothing ever will be: trying again is safe, also without a session."""
+    """The command was not and will not be logged: a retry is safe, also without a session."""
 
-    #: The canonical gRPC status that a client is told.
+    #: The gRPC status for clients.
     code = "UNAVAILABLE"
 
 
 class NotServingError(NotProposedError):
-    """The node takes no calls, for it starts or stops: another one may."""
+    """The node accepts no calls while it starts or stops; another one may."""
 
 
 class NoLeaderError(NotProposedError):
-    """The replica that was asked does not lead its shard; `leader` does, as far as it knows."""
+    """The replica does not lead its shard; `leader` does, as far as it knows."""
 
     def __init__(self, shard: ShardId, leader: Peer | None = None) -> None:
         known = f"{leader.node} leads it" if leader else "no leader is known; it may be electing"
@@ -33,7 +33,7 @@ class NoLeaderError(NotProposedError):
 
 
 class UnknownShardError(NotProposedError):
-    """The slot map has no such shard, or not yet: other than a shard that has no leader."""
+    """The slot map has no such shard, or not yet."""
 
     def __init__(self, group: str, number: int | None = None) -> None:
         what = f"shard {group}/{number}" if number is not None else f"a slot of group {group}"
@@ -47,7 +47,7 @@ class UnknownShardError(NotProposedError):
 
 
 class ExhaustedError(NotProposedError):
-    """There is no room for the command now; there will be, after `retry_after_ms` at the least."""
+    """There is no capacity for the command; retry after `retry_after_ms`."""
 
     code = "RESOURCE_EXHAUSTED"
 
@@ -58,7 +58,7 @@ class ExhaustedError(NotProposedError):
 
 
 class WrongShardError(NotProposedError):
-    """The shard does not hold the slot: it was logged there, and refused without a trace."""
+    """The shard does not own the slot: it refused the logged command without effect."""
 
     def __init__(self, shard: ShardId, message: str) -> None:
         super().__init__(f"shard {shard} refused what is not its own: {message}")
@@ -66,7 +66,7 @@ class WrongShardError(NotProposedError):
 
 
 class CopyBehindError(NotProposedError):
-    """A copy that the command reads may be old, and a command that came later is carried out."""
+    """A copy that the command reads may be stale, and a later command was carried out."""
 
 
 class NotProposedInTimeError(NotProposedError):
@@ -76,29 +76,29 @@ class NotProposedInTimeError(NotProposedError):
 
 
 class OutcomeUnknownError(Exception):
-    """The command was logged and its answer was lost: it may be carried out, now or later.
+    """The command was logged and its answer lost: it may be carried out, now or later.
 
-    Only a session makes it safe to try again.
+    A retry is safe only with a session.
     """
 
     code = "UNAVAILABLE"
 
 
 class UnansweredInTimeError(OutcomeUnknownError):
-    """The deadline passed after the command was handed to the log."""
+    """The deadline passed after the command was passed to the log."""
 
     code = "DEADLINE_EXCEEDED"
 
 
 class NotAdmittedError(Rejected):
-    """A command was refused where it entered: nothing was logged, and nothing was looked up.
+    """A command was refused on entry: it was neither logged nor looked up in its session.
 
-    Whether an earlier attempt of the same operation was carried out is another question.
+    An earlier attempt of the same operation may have been carried out.
     """
 
 
 class FencedError(Rejected):
-    """The command was made in a term that has passed."""
+    """The command was made in an earlier term."""
 
     def __init__(self, shard: ShardId, *, term: int, made_in: int) -> None:
         super().__init__(
@@ -109,13 +109,13 @@ class FencedError(Rejected):
 
 
 class UnreadableError(Exception):
-    """The shard cannot be read here now; asking again is always safe."""
+    """The shard cannot be read here now; a retry is always safe."""
 
     code = "UNAVAILABLE"
 
 
 class LeaderlessError(UnreadableError):
-    """No leader was heard of for longer than elections take: nobody can say what is the newest."""
+    """There was no leader for longer than elections take, so no read can be linearizable."""
 
     def __init__(self, shard: ShardId) -> None:
         super().__init__(
@@ -126,6 +126,6 @@ class LeaderlessError(UnreadableError):
 
 
 class ReadTimeoutError(UnreadableError, TimeoutError):
-    """The deadline passed before the rows that were asked for could be promised."""
+    """The deadline passed before the read was possible at its consistency."""
 
     code = "DEADLINE_EXCEEDED"

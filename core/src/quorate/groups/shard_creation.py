@@ -8,7 +8,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply.control import METADATA
-from quorate.groups.founding import declared_alike, missing_shards
+from quorate.groups.first_shards import declared_alike, missing_shards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
@@ -33,9 +33,9 @@ Submit = Callable[[ShardId, Message], Awaitable[object]]
 
 
 class ShardCreation:
-    """Looks, whenever it is told to, and proposes each thing once at a time.
+    """Proposes on each `look` what is missing, each thing once at a time.
 
-    What fails is tried again by itself. `rows` are those of `core.shards`, as they came to this
+    Failures are retried. `rows` are those of `core.shards`, as they came to this
     node, and `shards` its replicas, of which `metadata` is one.
     """
 

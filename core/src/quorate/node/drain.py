@@ -42,6 +42,6 @@ def _heir(shard: Shard) -> str | None:
     voters = set(status.configuration.voters)
     patience_s = shard.settings.timing.election_max_s
     alive = [
-        each for each in status.followers if each.peer in voters and each.heard_ago_s < patience_s
+        each for each in status.followers if each.peer in voters and each.silent_s < patience_s
     ]
     return max(alive, key=lambda each: each.match).peer.node if alive else None

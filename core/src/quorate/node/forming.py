@@ -49,7 +49,7 @@ class Forming:
             if self._formation is None:
                 found = other.first_entry
             else:
-                settled = self._formation.heard(other)
+                settled = self._formation.receive(other)
                 found = b"" if settled is None else settled.encode()
             if found:
                 self._found.set_result(found)

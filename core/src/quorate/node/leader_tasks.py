@@ -5,9 +5,9 @@ from typing import Final
 
 from google.protobuf.message import Message
 
+from quorate.control.leader_balance import LeaderBalance
 from quorate.control.ports import Changes, Withdraw
 from quorate.control.runner import Runner
-from quorate.control.spreading import Spreading
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
@@ -44,7 +44,7 @@ class LeaderTasks:
             loop=loop,
             withdraw=withdraw,
         )
-        self._spreading: Final = Spreading(
+        self._balance: Final = LeaderBalance(
             shards.me.node, self.leading.leaderships, self.leading.give_away, loop=loop
         )
 
@@ -52,11 +52,11 @@ class LeaderTasks:
         """Start them."""
         self._timers.start()
         self.runner.start()
-        self._spreading.start()
+        self._balance.start()
 
     async def stop(self) -> None:
         """Cancel whatever runs."""
-        await self._spreading.stop()
+        await self._balance.stop()
         await self.runner.stop()
         await self._timers.stop()
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from google.protobuf.message import Message
 
 from quorate.consensus.refusals import TransferRefusedError
-from quorate.control.spreading import Leadership, leadership_of
+from quorate.control.leader_balance import Leadership, leadership_of
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.transfer import check_ready, transfer

@@ -15,7 +15,7 @@ from quorate.config.sections import Name, split_address
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
-from quorate.groups.founding import difference_of
+from quorate.groups.first_shards import difference_of
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.members import (
     NO_MAJORITY,
@@ -219,8 +219,8 @@ class Members:
                     taken = await self._carry(shard, goal, number)
                     if taken.done:
                         done |= {shard}
-                    if taken.told != step:
-                        step = taken.told
+                    if taken.status != step:
+                        step = taken.status
                         yield MemberProgress(
                             shard=str(shard), step=step, shards_done=len(done), shards_total=total
                         )

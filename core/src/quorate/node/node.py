@@ -266,7 +266,7 @@ class Node:
                 **{str(shard): True for shard, _ in ended(self.shards)},
             },
             calls=self._serving.calls,
-            controllers=self.leader_tasks.runner.tallies,
+            controllers=self.leader_tasks.runner.counters,
             posts=self.leader_tasks.runner.status(),
             caches=self._watching.caches,
             watches=self._watching.open_now,

@@ -207,10 +207,10 @@ def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
                 mode=each.mode,
                 match_index=each.match,
                 next_index=each.next,
-                heard_ago_ms=round(each.heard_ago_s * 1_000),
+                heard_ago_ms=round(each.silent_s * 1_000),
             )
             for each in replica.followers
         ],
-        commands_applied=shard.applier.tally.commands,
+        commands_applied=shard.applier.counters.commands,
         epoch=shard.epoch,
     )

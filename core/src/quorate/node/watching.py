@@ -114,7 +114,7 @@ class Watching:
         return self._open(METADATA.group, {family: b""}, token)
 
     async def _newest_mirrored(self, timeout_s: float) -> int:
-        return (await self.fresh().mark(METADATA, timeout_s)).revision
+        return (await self.fresh().read_point(METADATA, timeout_s)).revision
 
     def _shards_of(self, family: str) -> Sequence[ShardId]:
         return self._shards.slot_map.shards(self._catalog.families[family].group)

@@ -1,1 +1,1 @@
-"""What a running node shows of itself, and where tests may interfere with it."""
+"""Logs, metrics and HTTP of a running node, and failpoints for tests."""

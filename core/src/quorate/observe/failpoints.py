@@ -1,4 +1,4 @@
-"""Places at which a test makes the process fail: nothing happens where nothing is armed."""
+"""Failpoints: places at which a test makes the process fail."""
 
 import os
 import signal
@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-#: What is armed in a process that is started: "name=kill,name=kill".
+#: The environment variable with failpoints to arm at start: "name=kill,name=kill".
 VARIABLE: Final = "QUORATE_FAILPOINTS"
 
 _armed: Final[dict[str, Callable[[], None]]] = {}
 
 
 def failpoint(name: str) -> None:
-    """Do what was armed under this name, if anything was."""
+    """Trigger the failpoint, if it is armed."""
     if _armed and (action := _armed.get(name)) is not None:
         action()
 
 
 @contextmanager
 def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
-    """Let a failpoint do something inside the `with` block."""
+    """Arm a failpoint within the `with` block."""
     _armed[name] = action
     try:
         yield
@@ -30,7 +30,7 @@ def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def disarmed() -> Iterator[None]:
-    """Let no failpoint do anything inside the `with` block, which arms none itself."""
+    """Disarm all failpoints within the `with` block."""
     armed = dict(_armed)
     _armed.clear()
     try:
@@ -40,9 +40,9 @@ def disarmed() -> Iterator[None]:
 
 
 def arm_from(text: str) -> None:
-    """Arm what a text like "install.swapped=kill" names, for the life of the process.
+    """Arm failpoints from a text like "install.swapped=kill", for the life of the process.
 
-    Raises `ValueError` for anything that is no such text.
+    Raises `ValueError` for an invalid text.
     """
     for part in filter(None, (each.strip() for each in text.split(","))):
         name, _, action = part.partition("=")

@@ -1,10 +1,10 @@
-"""Counts of values by size, cheap enough for the paths that every write takes."""
+"""Histograms cheap enough for the hot path."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-#: Upper ends of buckets, each within its bucket: durations in seconds, counts, and sizes in bytes.
+#: Inclusive upper bounds of buckets: durations in seconds, counts, and sizes in bytes.
 SECONDS: Final = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
@@ -14,7 +14,7 @@ BYTES: Final = tuple(float(256 * 4**power) for power in range(9))
 
 
 class Histogram:
-    """One thread observes; others may read meanwhile, and see each value once it is counted."""
+    """A histogram; one thread observes, others may read at the same time."""
 
     __slots__ = ("_bounds", "_counts", "total")
 
@@ -30,7 +30,7 @@ class Histogram:
         self.total += value
 
     def buckets(self) -> Iterator[tuple[float, int]]:
-        """Give the upper end of each bucket with the count of the values up to it."""
+        """Yield the upper bound of each bucket with the cumulative count."""
         below = 0
         for bound, count in zip((*self._bounds, float("inf")), list(self._counts), strict=True):
             below += count

@@ -1,4 +1,4 @@
-"""A small HTTP server for what machines ask of a node: it only shows, and takes nothing."""
+"""A small read-only HTTP server for metrics and probes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple
 
 _log = logging.getLogger(__name__)
 
-#: Callers that are answered at a time; more of them are hung up on.
+#: Maximum number of concurrent connections; more are closed.
 CALLERS: Final = 16
-#: A caller that is silent for so long is hung up on.
+#: Timeout of an idle connection.
 SILENCE_S: Final = 5.0
-#: How soon the thread sees that it is to end.
+#: Interval at which the thread checks for the end.
 _LOOK_S: Final = 0.1
 
 
 class Answer(NamedTuple):
-    """What a caller is told."""
+    """A response."""
 
     status: HTTPStatus
     body: bytes
@@ -30,9 +30,9 @@ class Answer(NamedTuple):
 
 
 class HttpServer:
-    """Answers GET and HEAD of fixed paths, each in a thread of its caller.
+    """Serves GET and HEAD of fixed paths, with a thread per connection.
 
-    It listens from the moment that it is made; raises `OSError` where it cannot.
+    The constructor listens; it raises `OSError` if it cannot.
     """
 
     def __init__(self, host: str, port: int, paths: Mapping[str, Callable[[], Answer]]) -> None:
@@ -48,7 +48,7 @@ class HttpServer:
         return int(self._server.server_address[1])
 
     def close(self) -> None:
-        """Listen no more; blocks for a moment."""
+        """Stop listening; blocks briefly."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -57,7 +57,7 @@ class HttpServer:
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
-    # A caller that is slow holds up nobody, the end of the node neither.
+    # A slow caller must not delay others or the end of the node.
     block_on_close = False
 
     def __init__(self, host: str, port: int, paths: Mapping[str, Callable[[], Answer]]) -> None:
@@ -79,7 +79,7 @@ class _Server(socketserver.ThreadingTCPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        _log.debug("an HTTP call from %s broke off", client_address, exc_info=True)
+        _log.debug("an HTTP connection from %s was lost", client_address, exc_info=True)
 
 
 class _Caller(BaseHTTPRequestHandler):
@@ -94,7 +94,7 @@ class _Caller(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        text = b"only GET and HEAD are answered here\n"
+        text = b"only GET and HEAD are supported\n"
         self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, text), {"Allow": "GET, HEAD"})
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
@@ -108,9 +108,9 @@ class _Caller(BaseHTTPRequestHandler):
             return
         try:
             found = answer()
-        except Exception:  # noqa: BLE001 - the caller is told that there is no answer
-            _log.exception("%s cannot be answered", path)
-            text = b"this failed; the node's log tells why\n"
+        except Exception:  # noqa: BLE001 - the caller gets a 500
+            _log.exception("cannot serve %s", path)
+            text = b"this failed; see the node's log\n"
             found = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, text)
         self._send(found)
 

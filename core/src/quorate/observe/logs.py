@@ -1,4 +1,4 @@
-"""What a node logs, as one line an event: for people, or as JSON for machines."""
+"""Log formats, a line per event: text or JSON."""
 
 import json
 import logging
@@ -9,22 +9,22 @@ from typing import Final, Literal, TextIO
 Form = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
 
-#: What every record has; all else of it is a field that the place gave which logged it.
+#: The attributes of every record; all others are fields from `extra`.
 _USUAL: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 
 
 def configure(form: Form, level: Level, node: str, stream: TextIO | None = None) -> None:
-    """Log to a stream, standard error if none is given, from a level on; warnings go there too."""
+    """Log to a stream, by default standard error, from a level on; include warnings."""
     out = logging.StreamHandler(sys.stderr if stream is None else stream)
     out.setFormatter(JsonLines(node) if form == "json" else TextLines(node))
     logging.basicConfig(level=level.upper(), handlers=[out], force=True)
     logging.captureWarnings(True)
-    # It warns of every stream that the orderly end of a server breaks off.
+    # It warns of every stream that an orderly shutdown of a server cancels.
     logging.getLogger("grpc").setLevel(logging.ERROR)
 
 
 class TextLines(logging.Formatter):
-    """`time LEVEL logger: message key=value ...`; what would break the line is written as JSON."""
+    """`time LEVEL logger: message key=value ...`; values that would break the line are JSON."""
 
     def __init__(self, node: str) -> None:
         super().__init__()
@@ -35,15 +35,15 @@ class TextLines(logging.Formatter):
         fields = {"node": self._node, **_fields(record)}
         if traceback := _traceback(self, record):
             fields["traceback"] = traceback
-        told = "".join(f" {name}={_plain(value)}" for name, value in fields.items())
+        written = "".join(f" {name}={_plain(value)}" for name, value in fields.items())
         message = record.getMessage()
         if not message.isprintable():
             message = json.dumps(message)
-        return f"{_time(record)} {record.levelname} {record.name}: {message}{told}"
+        return f"{_time(record)} {record.levelname} {record.name}: {message}{written}"
 
 
 class JsonLines(logging.Formatter):
-    """An object a line, with `time`, `level`, `logger`, `node` and `message` first."""
+    """A JSON object per line, with `time`, `level`, `logger`, `node` and `message` first."""
 
     def __init__(self, node: str) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
-        told = {
+        written = {
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -60,8 +60,8 @@ class JsonLines(logging.Formatter):
             **_fields(record),
         }
         if traceback := _traceback(self, record):
-            told["traceback"] = traceback
-        return json.dumps(told, default=str)
+            written["traceback"] = traceback
+        return json.dumps(written, default=str)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

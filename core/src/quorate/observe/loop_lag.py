@@ -1,4 +1,4 @@
-"""How late an event loop comes to what is due: the time for which it stood still."""
+"""How long an event loop was blocked."""
 
 import asyncio
 from collections import deque
@@ -9,7 +9,7 @@ from typing import Final
 from quorate.observe.histogram import SECONDS, Histogram
 
 _EVERY_S: Final = 0.1
-#: The longest stop is told of so many of the newest samples, a minute at the least.
+#: The number of recent samples, of at least a minute.
 _REMEMBERED: Final = 600
 
 
@@ -21,7 +21,7 @@ class LoopLag:
     ) -> None:
         self.late: Final = Histogram(SECONDS)
         self._loop: Final = loop
-        # The loop's own clock stands still within a turn.
+        # The loop's own clock does not advance within a turn.
         self._clock: Final = clock
         self._newest: Final = deque[float](maxlen=_REMEMBERED)
         self._due = 0.0
@@ -29,7 +29,7 @@ class LoopLag:
 
     @property
     def longest_s(self) -> float:
-        """The longest time for which the loop stood still in the last minute."""
+        """The longest time that the loop was blocked in the last minute."""
         return max(self._newest, default=0.0)
 
     def start(self) -> None:
@@ -38,7 +38,7 @@ class LoopLag:
         self._timer = self._loop.call_later(_EVERY_S, self._woken)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""How a batch command is split over shards, and how the answers are joined."""
+"""Splits a batch command by shard and joins the replies."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """What one shard carries out of a command."""
+class ShardCommand:
+    """The part of a command that one shard carries out."""
 
     shard: ShardId
-    command: Message
+    message: Message
     #: Every slot that it touches, in order.
     slots: tuple[int, ...]
-    #: The positions of its items in the request; of a command that is no batch, none.
+    #: The positions of its items in the request; empty when the command is not a batch.
     positions: tuple[int, ...] = ()
-    #: Items of the request that no shard is given, since they repeat a key: on the first share.
+    #: Items refused because they repeat a key; only the first part has them.
     repeated: tuple[ItemRefusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareReply:
-    """What one shard answered to its share of a batch command; `revision` 0: it was not applied."""
+class ShardReply:
+    """The reply of one shard to its part of a batch; `revision` 0: it was not applied."""
 
-    share: Share
+    command: ShardCommand
     revision: int
     reply: BatchReply
 
@@ -44,22 +44,22 @@ def split(
     holder: Callable[[int], ShardId],
     *,
     key_bytes: int | None = None,
-) -> list[Share]:
-    """Cut a batch command into one command a shard, in the order of the shards.
+) -> list[ShardCommand]:
+    """Return one command per shard, in the order of the shards.
 
-    `holder` gives the shard of a slot, always of one group. Raises `Invalid` for an item whose key
-    is longer than `key_bytes`. When items say what their key is, the first one of a key is carried
-    out, and those after it are refused in their place.
+    `holder` returns the shard of a slot, always of one group. Raises `Invalid` for an item whose
+    key is longer than `key_bytes`. When items have keys, the first item of a key is carried out,
+    and later ones are refused.
     """
     items: Items[Any, Any] | None = command.items
     if items is None:
-        raise ValueError(f"command {message.DESCRIPTOR.full_name} is no batch")
-    # Read once: an item of a repeated field is made anew each time that it is asked for.
+        raise ValueError(f"command {message.DESCRIPTOR.full_name} is not a batch")
+    # Read once: each access to an item of a repeated field creates a new object.
     requested: Sequence[Any] = list(items.get(message))
     repeated: tuple[ItemRefusal, ...] = ()
     named = list(map(items.shard_key, requested))
     if items.key is not None:
-        # Many rows are their own shard keys, which are not computed twice then.
+        # Where the key is the shard key, it is computed once.
         found = named if items.key is items.shard_key else list(map(items.key, requested))
         if key_bytes is not None and max(map(len, found), default=0) > key_bytes:
             _check_lengths(found, key_bytes, items_field(message, requested))
@@ -67,7 +67,7 @@ def split(
             repeated = _repeated(found, items_field(message, requested))
     if key_bytes is not None and max(map(len, named), default=0) > key_bytes:
         _check_lengths(named, key_bytes, items_field(message, requested))
-    # Where the items to carry out stand in the request.
+    # The positions in the request of the items to carry out.
     places: Sequence[int] = range(len(named))
     if repeated:
         left_out = {refusal.item for refusal in repeated}
@@ -78,15 +78,15 @@ def split(
     distinct = sorted(set(touched))
     owners = list(map(holder, distinct))
     if owners and owners.count(owners[0]) == len(owners):
-        whole = Share(
+        whole = ShardCommand(
             shard=owners[0],
-            command=message,
+            message=message,
             slots=tuple(distinct),
             positions=tuple(places),
             repeated=repeated,
         )
         return [whole]
-    # A batch touches hundreds of slots, and their shards are of one group: they go by numbers.
+    # All shards are of one group, and a number hashes faster than a `ShardId`.
     shards: dict[int, ShardId] = {}
     held: dict[int, list[int]] = {}
     for slot, shard in zip(distinct, owners, strict=True):
@@ -97,9 +97,9 @@ def split(
     for place, slot in zip(places, touched, strict=True):
         put[slot](place)
     return [
-        Share(
+        ShardCommand(
             shard=shards[number],
-            command=items.make(message, [requested[position] for position in positions[number]]),
+            message=items.make(message, [requested[position] for position in positions[number]]),
             slots=tuple(held[number]),
             positions=tuple(positions[number]),
             repeated=() if place else repeated,
@@ -108,42 +108,41 @@ def split(
     ]
 
 
-def within(share: Share, part: Share) -> Share:
-    """Return what became of a part when its share was cut again, by the positions of the request.
-
-    A share that is no batch is never cut, and has no positions.
-    """
-    positions = tuple(share.positions[position] for position in part.positions)
-    return Share(
+def within(whole: ShardCommand, part: ShardCommand) -> ShardCommand:
+    """Return a part of a part that was split again, with the positions of the original request."""
+    positions = tuple(whole.positions[position] for position in part.positions)
+    return ShardCommand(
         shard=part.shard,
-        command=part.command,
+        message=part.message,
         slots=part.slots,
         positions=positions,
-        # One of the parts has the first item.
-        repeated=share.repeated if 0 in part.positions else (),
+        # Exactly one part has the first item.
+        repeated=whole.repeated if 0 in part.positions else (),
     )
 
 
-def join(answers: Sequence[ShareReply]) -> BatchReply:
-    """Return the answer to the whole batch, its items in the order of the request.
+def join(answers: Sequence[ShardReply]) -> BatchReply:
+    """Return the reply to the whole batch, its items in the order of the request.
 
-    Raises `ValueError` for a share that was not answered item by item.
+    Raises `ValueError` for a part without a reply per item.
     """
     refusals: dict[int, ItemRefusal] = {}
     replies: dict[int, bytes] = {}
     for answer in answers:
-        positions = answer.share.positions
+        positions = answer.command.positions
         _check_answer(answer)
         for refusal in answer.reply.refusals:
             position = positions[refusal.item]
             refusals[position] = ItemRefusal(
                 item=position, code=refusal.code, message=refusal.message
             )
-        for repeated in answer.share.repeated:
+        for repeated in answer.command.repeated:
             refusals[repeated.item] = repeated
         replies.update(zip(positions, answer.reply.replies, strict=False))
-    total = sum(len(each.share.positions) + len(each.share.repeated) for each in answers)
-    applied = sorted((each.share.shard.number, each.revision) for each in answers if each.revision)
+    total = sum(len(each.command.positions) + len(each.command.repeated) for each in answers)
+    applied = sorted(
+        (each.command.shard.number, each.revision) for each in answers if each.revision
+    )
     return BatchReply(
         items=total,
         refusals=[refusals[position] for position in sorted(refusals)],
@@ -152,9 +151,9 @@ def join(answers: Sequence[ShareReply]) -> BatchReply:
     )
 
 
-def refused(share: Share, code: str, message: str) -> BatchReply:
-    """Return the answer to a share that was refused as a whole: each of its items is refused."""
-    count = len(share.positions)
+def refused(part: ShardCommand, code: str, message: str) -> BatchReply:
+    """Return the reply that refuses every item of a part."""
+    count = len(part.positions)
     return BatchReply(
         items=count,
         refusals=[ItemRefusal(item=item, code=code, message=message) for item in range(count)],
@@ -162,7 +161,7 @@ def refused(share: Share, code: str, message: str) -> BatchReply:
 
 
 def items_field(message: Message, items: Sequence[Any]) -> str:
-    """Return the field that holds the items of a batch; "items" when they are of no single one."""
+    """Return the field that holds the items of a batch, or "items" if no single field does."""
     return next((field.name for field, value in message.ListFields() if value == items), "items")
 
 
@@ -189,13 +188,13 @@ def _check_lengths(named: Sequence[bytes], key_bytes: int, field: str) -> None:
             )
 
 
-def _check_answer(answer: ShareReply) -> None:
-    count, reply = len(answer.share.positions), answer.reply
-    name = answer.share.command.DESCRIPTOR.full_name
+def _check_answer(answer: ShardReply) -> None:
+    count, reply = len(answer.command.positions), answer.reply
+    name = answer.command.message.DESCRIPTOR.full_name
     if reply.items != count:
         raise ValueError(f"{name} answered {reply.items} items of {count}: set BatchReply.items")
     if reply.replies and len(reply.replies) != count:
         raise ValueError(f"{name} gave {len(reply.replies)} replies for {count} items")
     stray = [refusal.item for refusal in reply.refusals if refusal.item >= count]
     if stray:
-        raise ValueError(f"{name} refused item {stray[0]} of a share of {count} items")
+        raise ValueError(f"{name} refused item {stray[0]} of {count}")

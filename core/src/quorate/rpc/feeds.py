@@ -1,4 +1,4 @@
-"""Feeds and marks of shards that have no replica here, from the nodes that have one."""
+"""Feeds and read points of shards that have no replica here, from the nodes that have one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import grpc.aio
 from quorate.groups.pause import Pause
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.watching.feeds import Lost, Page, Seen, Selection, Start, emitted
-from quorate.groups.watching.fresh import Mark
+from quorate.groups.watching.fresh import ReadPoint
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
@@ -27,7 +27,7 @@ _LASTS: Final = 20
 
 
 class NodeFeeds:
-    """Implements `FeedPort` and `MarkPort` over the channels to the nodes.
+    """Implements `FeedPort` and `ReadPointPort` over the channels to the nodes.
 
     `replicas` says which nodes to ask for a shard, the best one first.
     """
@@ -59,8 +59,8 @@ class NodeFeeds:
         feed.running.add_done_callback(self._running.discard)
         return feed
 
-    async def mark(self, shard: ShardId, timeout_s: float) -> Mark:
-        """Return a mark of a shard; raises `UnreadableError`."""
+    async def read_point(self, shard: ShardId, timeout_s: float) -> ReadPoint:
+        """Return a read point of a shard; raises `UnreadableError`."""
         deadline = self._loop.time() + timeout_s
         pause = Pause(self._loop)
         reason = ""
@@ -68,7 +68,7 @@ class NodeFeeds:
             for node in self._replicas(shard):
                 try:
                     left_s = max(0.0, deadline - self._loop.time())
-                    return await self._mark_on(node, shard, left_s)
+                    return await self._read_point_on(node, shard, left_s)
                 except UnreachableError as error:
                     reason = str(error)
                 except grpc.aio.AioRpcError as error:
@@ -89,11 +89,11 @@ class NodeFeeds:
             each.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _mark_on(self, node: str, shard: ShardId, timeout_s: float) -> Mark:
+    async def _read_point_on(self, node: str, shard: ShardId, timeout_s: float) -> ReadPoint:
         route = await self._channels.route(node, timeout_s)
         asked = node_pb2.MarkRequest(shard=str(shard), timeout_ms=round(timeout_s * 1_000))
         answer = await route.stub.Mark(asked, timeout=timeout_s, metadata=route.metadata)
-        return Mark(answer.revision, answer.generation)
+        return ReadPoint(answer.revision, answer.generation)
 
 
 class RemoteFeed:

@@ -99,8 +99,8 @@ class NodeService:
         """Return a revision of a shard that includes every write answered before."""
         await self._admit(context)
         timeout_s = _timeout_s(request.timeout_ms)
-        mark = await self._watching().mark_here(parsed_shard(request.shard), timeout_s)
-        return node_pb2.MarkResponse(revision=mark.revision, generation=mark.generation)
+        point = await self._watching().read_point_here(parsed_shard(request.shard), timeout_s)
+        return node_pb2.MarkResponse(revision=point.revision, generation=point.generation)
 
     async def Feed(self, requests: AsyncIterable[node_pb2.FeedRequest], context: Context) -> None:
         """Give the pages of the replica here, one for each request."""
@@ -141,7 +141,7 @@ class NodeService:
                 timeout_s=_STEP_S if remaining_s is None else remaining_s,
             )
         )
-        return node_pb2.ChangeMemberResponse(step=taken.told, done=taken.done)
+        return node_pb2.ChangeMemberResponse(step=taken.status, done=taken.done)
 
     async def Clock(
         self, request: node_pb2.ClockRequest, context: Context

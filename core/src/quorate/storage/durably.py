@@ -1,11 +1,11 @@
-"""Files that are there after a power loss, once these return."""
+"""Writes to files that survive a power loss."""
 
 import os
 from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file and sync it; its name is durable only when its directory is synced."""
+    """Write a file and sync it; its name becomes durable with a sync of its directory."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -13,7 +13,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Give a file this content: a reader sees the old one or the new one, whatever happens."""
+    """Replace a file's content atomically and durably."""
     drawn = path.with_suffix(".new")
     write(drawn, content)
     drawn.replace(path)

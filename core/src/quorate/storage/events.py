@@ -27,12 +27,13 @@ _RUN: Final = Struct(">BIH")
 _ROWS_END: Final = b"\xff" * 8
 #: The index up to which rows were trimmed.
 LOW_KEY: Final = _ROWS_END + b"low"
-_MARK: Final = _ROWS_END + b"mark"
-MARKS: Final = (_MARK, _ROWS_END + b"marl")
+_TIME: Final = _ROWS_END + b"mark"
+#: The range of the keys of `time_key`.
+TIMES: Final = (_TIME, _ROWS_END + b"marl")
 
 
 class Kind(IntEnum):
-    """What happened, and which parts tell it."""
+    """What happened, and the parts that describe it."""
 
     #: Key, stored value.
     PUT = 1
@@ -51,7 +52,7 @@ _DELETIONS: Final = frozenset({Kind.DELETED, Kind.DELETED_OVER})
 
 
 class RowChange(NamedTuple):
-    """A change of one row; `value` is None when the row was deleted.
+    """A change of a row; `value` is None if the row was deleted.
 
     `previous` is the value before, and is kept only for families that ask for it.
     """
@@ -63,7 +64,7 @@ class RowChange(NamedTuple):
 
 
 class Emitted(NamedTuple):
-    """Something that happened and is no row: the full name of its message, and the message."""
+    """An event that is not a change of a row: the full name of its message, and the message."""
 
     type: str
     payload: bytes
@@ -78,7 +79,7 @@ class StoredEvent(NamedTuple):
 
 
 class HistoryGoneError(Exception):
-    """The events behind a revision were trimmed: list the rows, and read from there on."""
+    """The events after a revision were trimmed: list the rows, and read on from there."""
 
     def __init__(self, after_revision: int, oldest: int) -> None:
         super().__init__(
@@ -88,8 +89,15 @@ class HistoryGoneError(Exception):
         self.oldest: Final = oldest
 
 
+class Savepoint(NamedTuple):
+    """A place in an `EventRow` to roll back to."""
+
+    runs: int
+    parts: int
+
+
 class EventRow:
-    """The events of one entry, in the order in which they happened."""
+    """The events of an entry, in order."""
 
     __slots__ = ("parts", "runs")
 
@@ -99,23 +107,23 @@ class EventRow:
         self.parts: Final[list[bytes]] = []
 
     def begin(self, family: str, kind: Kind) -> None:
-        """Let the parts that are appended from now on be changes of this kind."""
+        """Begin a run of changes of this kind; append their parts after it."""
         runs = self.runs
         if not runs or runs[-1][0] != family or runs[-1][1] is not kind:
             runs.append((family, kind, len(self.parts)))
 
-    def mark(self) -> tuple[int, int]:
-        """Return a place to go back to."""
-        return len(self.runs), len(self.parts)
+    def savepoint(self) -> Savepoint:
+        """Return the current end of the row, for `rollback_to`."""
+        return Savepoint(len(self.runs), len(self.parts))
 
-    def back_to(self, mark: tuple[int, int]) -> None:
-        """Forget what was added since."""
-        del self.runs[mark[0] :]
-        del self.parts[mark[1] :]
+    def rollback_to(self, savepoint: Savepoint) -> None:
+        """Drop what was added after a savepoint."""
+        del self.runs[savepoint.runs :]
+        del self.parts[savepoint.parts :]
 
-    def size_since(self, mark: tuple[int, int]) -> int:
-        """Return the bytes of what was added since."""
-        return sum(map(len, self.parts[mark[1] :]))
+    def size_since(self, savepoint: Savepoint) -> int:
+        """Return the bytes of what was added after a savepoint."""
+        return sum(map(len, self.parts[savepoint.parts :]))
 
     def encode(self, at_ms: int) -> bytes:
         """Return the row's value."""
@@ -135,18 +143,18 @@ def event_key(index: int) -> bytes:
     return _INDEX.pack(index)
 
 
-def mark_key(index: int) -> bytes:
-    """Return the key under which the logical time of an entry is noted for the trimming."""
-    return _MARK + _INDEX.pack(index)
+def time_key(index: int) -> bytes:
+    """Return the key of the row with the logical time of an entry; trimming reads it."""
+    return _TIME + _INDEX.pack(index)
 
 
-def marked_index(key: bytes) -> int:
-    """Return the index in the key of such a note."""
-    return int(_INDEX.unpack_from(key, len(_MARK))[0])
+def timed_index(key: bytes) -> int:
+    """Return the index in a key of `time_key`."""
+    return int(_INDEX.unpack_from(key, len(_TIME))[0])
 
 
 def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterator[StoredEvent]:
-    """Yield the events in a row; raises `ValueError` for bytes that are none.
+    """Yield the events of a row; raises `ValueError` for invalid bytes.
 
     A selection names families, or full names of emitted messages, each with the prefix that keys
     must have.
@@ -162,7 +170,7 @@ def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterat
 
 
 def rows_of(value: bytes) -> Iterator[tuple[str, dict[bytes, bytes | None]]]:
-    """Yield what the events in a row change: runs of stored rows, in order; None: deleted.
+    """Yield the changes of a row in order, as runs of stored rows; None is a deletion.
 
     Where something was emitted it is the full name of the message, without rows. Raises
     `ValueError` for bytes that are no event row.
@@ -207,7 +215,7 @@ def _runs(value: bytes) -> tuple[int, list[tuple[str, Kind, int]], list[int]]:
         raise ValueError(f"an event row of {len(value)} bytes is cut off") from None
     ends = list(accumulate(lengths, initial=at + 4 * count))
     if ends[-1] != len(value) or sum(length for _, _, length in found) != count:
-        raise ValueError(f"an event row of {len(value)} bytes does not add up")
+        raise ValueError(f"an event row of {len(value)} bytes has the wrong length")
     return at_ms, found, ends
 
 
@@ -238,32 +246,32 @@ class Rows(Protocol):
 
     @property
     def applied(self) -> int:
-        """The index of the newest entry that was applied."""
+        """The index of the newest applied entry."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value; None where there is no such key."""
+        """Return the value of a key, or None."""
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, as they are now."""
+        """Return the current rows with `start <= key < end`."""
 
 
 class EventLog:
-    """Reads a shard's events; whoever reads them leaves no trace in them."""
+    """Reads a shard's events without changing anything."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows: Final = rows
 
     @property
     def oldest(self) -> int:
-        """The index of the first entry whose events are all there, if it had any."""
+        """The index of the first entry with complete events."""
         low = self._rows.get(EVENTS, LOW_KEY)
         return 1 if low is None else int(_INDEX.unpack(low)[0]) + 1
 
     @property
     def newest(self) -> int:
-        """The index of the newest entry whose events are there."""
+        """The index of the newest entry with events."""
         return self._rows.applied
 
     def read(
@@ -274,12 +282,12 @@ class EventLog:
         max_rows: int,
         max_bytes: int,
     ) -> tuple[list[StoredEvent], int]:
-        """Return the selected events behind a revision, and the revision to read on from.
+        """Return the selected events after a revision, and the revision to read on from.
 
-        It ends behind a whole entry, and looks at no more entries once it has found `max_rows`
+        It ends after a whole entry, and looks at no more entries once it has found `max_rows`
         events, or looked at as many entries or at `max_bytes`; so it may find nothing and yet come
         further. Where there is nothing more it returns `after_revision` itself or the revision
-        behind the newest entry. Raises `HistoryGoneError` when there were more events behind that
+        after the newest entry. Raises `HistoryGoneError` when there were more events after that
         revision than are kept.
         """
         oldest = self.oldest
@@ -289,7 +297,7 @@ class EventLog:
         first = _INDEX.pack((after_revision + 1) >> _POSITION_BITS)
         found: list[StoredEvent] = []
         looked = room = 0
-        # A token of a newer replica reads nothing here, and does not go back.
+        # A token from a replica that is ahead reads nothing here, and never goes back.
         if after_revision >= newest:
             return found, after_revision
         for key, value in self._rows.iterate(EVENTS, first, _ROWS_END):

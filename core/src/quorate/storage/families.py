@@ -1,4 +1,4 @@
-"""The families that core keeps in every shard beside those of the plugins."""
+"""Core's own families in every shard."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from typing import Final
 APPLIED: Final = "core.applied"
 #: One row per entry that changed a row of a watched family or emitted an event.
 EVENTS: Final = "core.events"
-#: The exactly-once sessions, and the answers that are remembered for each.
+#: The exactly-once sessions, and the recorded answers of each.
 SESSIONS: Final = "core.sessions"
 ANSWERS: Final = "core.answers"
 #: What is due when, by time and by key.
@@ -14,16 +14,16 @@ DEADLINES: Final = "core.deadlines"
 DEADLINE_KEYS: Final = "core.deadline_keys"
 #: The last number of each sequence.
 SEQUENCES: Final = "core.sequences"
-#: The exact number of rows of each family that asks for it.
+#: The exact number of rows of each counted family.
 COUNTS: Final = "core.counts"
-#: What the shard knows of itself: the slots that it owns, and whom it was handed to.
+#: The shard's slots, and the node that an operator placed its leader on.
 SLOTS: Final = "core.slots"
-#: Copies of other shards' rows, and how far each has come.
+#: Copies of other shards' rows, and the revision of each.
 MIRRORS: Final = "core.mirrors"
-#: Which shards there are, and what each node declared: in metadata/0 alone.
+#: The shards, and the declaration of each node: only in metadata/0.
 SHARDS: Final = "core.shards"
 NODES: Final = "core.nodes"
-#: The nodes that operators added or remove: in metadata/0 alone.
+#: The nodes that operators add or remove: only in metadata/0.
 MEMBERS: Final = "core.members"
 
 #: All of them, in order.

@@ -1,4 +1,4 @@
-"""Who a node is: its replica id is drawn with its directory."""
+"""A node's replica id, drawn when its directory is created."""
 
 import secrets
 from pathlib import Path
@@ -7,7 +7,7 @@ from quorate.storage import durably
 
 
 def replica_id(directory: Path) -> int:
-    """Return the id of the replica whose directory this is; a new one for a new directory."""
+    """Return the replica id in a directory; draw one for a new directory."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "replica"
     if not path.exists():

@@ -1,4 +1,4 @@
-"""What a node keeps of its replica of a shard outside its database: a few bytes a shard."""
+"""Notes of a node about its replicas, outside their databases."""
 
 import json
 from pathlib import Path
@@ -10,11 +10,11 @@ from quorate.storage.engine.port import DamagedError
 
 
 class Note(NamedTuple):
-    """What must be known of a replica before it is opened."""
+    """What a node must know of a replica before it is opened."""
 
-    #: The history of the shard that its data belongs to: how often the shard was recovered.
+    #: The number of recoveries of the shard when its data began.
     epoch: int = 0
-    #: Why it must not go on as it is; empty: it may.
+    #: Why the replica must not run; empty if it may.
     stopped: str = ""
 
 
@@ -22,7 +22,7 @@ class Notes(Protocol):
     """One note per shard."""
 
     def read(self, shard: str) -> Note:
-        """Return the note of a shard; an empty one before any was written.
+        """Return the note of a shard, by default an empty one.
 
         Raises `DamagedError`.
         """
@@ -32,7 +32,7 @@ class Notes(Protocol):
 
 
 class FileNotes:
-    """One file per shard in a directory, replaced as a whole."""
+    """A file per shard in a directory, replaced as a whole."""
 
     def __init__(self, directory: Path) -> None:
         self._directory: Final = directory
@@ -61,7 +61,7 @@ class FileNotes:
 
 
 class MemoryNotes:
-    """The twin of the files."""
+    """Notes in memory."""
 
     def __init__(self) -> None:
         self._notes: Final[dict[str, Note]] = {}

@@ -3,7 +3,7 @@
 from struct import Struct
 from typing import Final
 
-#: What stands in front of a stored value. Loops over many rows use it without a call for each.
+#: The prefix of a stored value. Loops over many rows use it directly, without a call per row.
 REVISION: Final = Struct(">Q")
 
 

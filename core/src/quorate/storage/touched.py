@@ -1,11 +1,11 @@
-"""When families were last changed: who follows a few of them need not read what is about others."""
+"""When families last changed, so that a reader of a few can skip entries about others."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 
 class _Span(NamedTuple):
-    """The newest entries that changed a family, and the last one before them."""
+    """The newest run of entries that changed a family, and the last change before it."""
 
     before: int
     first: int
@@ -13,15 +13,15 @@ class _Span(NamedTuple):
 
 
 class Touched:
-    """Knows it of the entries that were stored since the data was opened; nothing of older ones."""
+    """Covers the entries stored since the data was opened, and no older ones."""
 
     def __init__(self, applied: int) -> None:
         self._known_from: Final = applied
         self._applied = applied
         self._spans: Final[dict[str, _Span]] = {}
 
-    def note(self, names: Iterable[str], first: int, last: int) -> None:
-        """Note which families entries have changed, and what they emitted, by its full name."""
+    def record(self, names: Iterable[str], first: int, last: int) -> None:
+        """Record the families that entries changed, and the full names of emitted messages."""
         spans, since = self._spans, self._known_from
         for name in names:
             known = spans.get(name)
@@ -29,7 +29,7 @@ class Touched:
         self._applied = last
 
     def unchanged_to(self, names: Iterable[str], index: int) -> int:
-        """Return the last index up to which none of these has changed after `index`, if known."""
+        """Return the last index up to which none of these changed after `index`, if known."""
         if index < self._known_from:
             return index
         to = self._applied

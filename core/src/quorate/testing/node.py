@@ -95,7 +95,7 @@ class MemoryNode:
         self._limits: Final = LimitsSection.model_validate(dict(limits or {}))
         self._sections: Final = _sections(self.catalog, config or {})
         self._shards: Final = _shards(self.catalog, shards or {})
-        self._slot_map: Final = SlotMap.founding(
+        self._slot_map: Final = SlotMap.initial(
             {group: len(found) for group, found in self._shards.items()}
         )
         self._mirrors: Final = Mirrors(self.catalog, tuple(self._all_shards()))
@@ -397,21 +397,21 @@ class MemoryNode:
         await asyncio.sleep(0)
         self._check_fence(fence)
         shards = self._shards[declared.group]
-        shares = routing.route(declared, logged, self._slot_map, self._limits)
+        commands = routing.route(declared, logged, self._slot_map, self._limits)
         if session is not None:
-            routing.check_session(shares)
-        if not shares:
+            routing.check_session(commands)
+        if not commands:
             return reply()
         self.proposals.append(logged)
         if declared.items is None:
-            shard = shards[shares[0].shard.number]
+            shard = shards[commands[0].shard.number]
             return _reply(logged, self._commit(shard, logged, session), reply)
         outcomes = [
-            self._commit(shards[each.shard.number], each.command, session) for each in shares
+            self._commit(shards[each.shard.number], each.message, session) for each in commands
         ]
         if any(outcome.forgotten for outcome in outcomes):
             return reply()
-        answers = list(map(_share_reply, shares, outcomes))
+        answers = list(map(_shard_reply, commands, outcomes))
         return _typed(logged, splitting.join(answers), reply)
 
     async def _admitted(self, declared: Command[Any], command: Message, caller: Caller) -> Message:
@@ -518,12 +518,12 @@ def _reply(command: Message, outcome: Outcome, kind: type[M]) -> M:
     return cast("M", outcome.answered.FromString(outcome.reply))
 
 
-def _share_reply(share: splitting.Share, outcome: Outcome) -> splitting.ShareReply:
+def _shard_reply(command: splitting.ShardCommand, outcome: Outcome) -> splitting.ShardReply:
     if isinstance(outcome.failure, Rejected):
-        reply = splitting.refused(share, outcome.failure.code, outcome.failure.message)
+        reply = splitting.refused(command, outcome.failure.code, outcome.failure.message)
     else:
-        reply = _reply(share.command, outcome, BatchReply)
-    return splitting.ShareReply(share=share, revision=outcome.revision, reply=reply)
+        reply = _reply(command.message, outcome, BatchReply)
+    return splitting.ShardReply(command=command, revision=outcome.revision, reply=reply)
 
 
 def _typed(asked: Message, answer: Message, kind: type[M]) -> M:

@@ -132,7 +132,7 @@ class _Run:
         own = (NeverStops(), StateMachineSafety(), Liveness(), Undisturbed(hosting))
         self.history: Final = History((*own, *judges), self._stop)
         self.cluster: Final = Cluster(self.world, profile, self.history.tell, hosting)
-        self._slot_map: Final = SlotMap.founding({hosting.group: profile.shards})
+        self._slot_map: Final = SlotMap.initial({hosting.group: profile.shards})
         self._limits: Final = LimitsSection()
         self._rng: Final = self.world.rng("plugin")
         self._answered_by: Final[set[str]] = set()
@@ -227,11 +227,11 @@ class _Run:
 
     def _propose(self, message: Message) -> None:
         command = self._hosting.catalog.commands[message.DESCRIPTOR.full_name]
-        for share in route(command, message, self._slot_map, self._limits):
-            replicas = self.cluster.replicas(str(share.shard))
+        for part in route(command, message, self._slot_map, self._limits):
+            replicas = self.cluster.replicas(str(part.shard))
             leaders = [each for each in replicas if each.leads and not each.process.paused]
             if leaders:
-                logged = command_of(share.command)._replace(slots=share.slots)
+                logged = command_of(part.message)._replace(slots=part.slots)
                 self._propose_at(self._rng.choice(leaders), logged)
 
     def _propose_at(self, leader: Hosted, command: LoggedCommand, term: int | None = None) -> None:

@@ -9,7 +9,7 @@ def test_every_refusal_is_counted_and_the_first_of_a_kind_is_logged(
 ) -> None:
     refused = Refused({"a", "b"}.__contains__)
     for node, reason in (("a", "late"), ("a", "late"), ("b", "late"), ("a", "large")):
-        refused.note(node, reason, "the detail")
+        refused.record(node, reason, "the detail")
     assert refused.counts == {("a", "late"): 2, ("b", "late"): 1, ("a", "large"): 1}
     assert [record.getMessage() for record in caplog.records] == [
         "refused from a: late (the detail)",
@@ -21,5 +21,5 @@ def test_every_refusal_is_counted_and_the_first_of_a_kind_is_logged(
 def test_strangers_are_counted_as_one_whatever_they_call_themselves() -> None:
     refused = Refused({"a"}.__contains__)
     for number in range(3):
-        refused.note(f"invented {number}", "unknown", "")
+        refused.record(f"invented {number}", "unknown", "")
     assert refused.counts == {(STRANGER, "unknown"): 3}

@@ -323,7 +323,7 @@ def test_a_copy_that_is_too_large_is_said(site: Site, caplog: pytest.LogCaptureF
     site.cluster.until(lambda: leader.metadata.applied >= site.cluster.leader.metadata.applied)
     with caplog.at_level(logging.ERROR):
         site.keep(leader)
-        site.cluster.until(lambda: "the copy of toy.facts could not be kept up" in caplog.text)
+        site.cluster.until(lambda: "cannot update the copy of toy.facts" in caplog.text)
 
 
 def told(results: Sequence[Result]) -> list[str]:

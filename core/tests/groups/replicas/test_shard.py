@@ -207,7 +207,7 @@ def test_a_queue_that_is_full_refuses_with_a_time_to_wait(
         cluster.result(future)
     cluster.propose(new_row("z", "1"))
     assert set(leader.rows()) == {"x", "y", "z"}
-    assert leader.metadata.tally.refused == 1
+    assert leader.metadata.counters.refused == 1
 
 
 def test_a_shard_that_is_flooded_leaves_another_its_room(
@@ -568,19 +568,19 @@ def test_writes_are_counted_with_their_entries_on_the_leader_and_applied_on_all(
 ) -> None:
     caught_up(cluster)
     leader = cluster.leader
-    tally = leader.metadata.tally
+    counters = leader.metadata.counters
 
     def counted() -> list[float]:
         return [
-            leader.metadata.applier.tally.entries,
-            _count(tally.entry_commands),
-            tally.entry_commands.total,
-            _count(tally.durations),
-            *(_count(node.metadata.tally.durations) for node in cluster.followers),
-            *(node.metadata.applier.tally.commands for node in cluster.nodes.values()),
+            leader.metadata.applier.counters.entries,
+            _count(counters.entry_commands),
+            counters.entry_commands.total,
+            _count(counters.durations),
+            *(_count(node.metadata.counters.durations) for node in cluster.followers),
+            *(node.metadata.applier.counters.commands for node in cluster.nodes.values()),
         ]
 
-    before, spent_s, logged = counted(), tally.durations.total, tally.entry_bytes.total
+    before, spent_s, logged = counted(), counters.durations.total, counters.entry_bytes.total
     futures = leader.run(
         lambda: [
             leader.metadata.propose([new_row(key, "1") for key in keys]) for keys in ("ab", "c")
@@ -594,9 +594,9 @@ def test_writes_are_counted_with_their_entries_on_the_leader_and_applied_on_all(
     # Both writes went into one entry.
     grown = [now - then for now, then in zip(counted(), before, strict=True)]
     assert grown == [1, 1, 3, 2, 0, 0, 3, 3, 3]
-    assert tally.entry_bytes.total - logged > 0
+    assert counters.entry_bytes.total - logged > 0
     assert status.admitted_bytes > 0
-    assert tally.durations.total > spent_s
+    assert counters.durations.total > spent_s
     after = leader.metadata.status()
     assert (status.admitted, after.admitted, after.admitted_bytes) == (3, 0, 0)
 

@@ -244,7 +244,9 @@ def test_a_batch_that_is_ill_answered_is_a_bug_of_its_plugin(
     cluster: Cluster, batch: Batch
 ) -> None:
     cluster.host(1)
-    with pytest.raises(Rejected, match=r"INTERNAL: a batch was applied and ill answered: .*items"):
+    with pytest.raises(
+        Rejected, match=r"INTERNAL: a batch was applied, but its reply is invalid: .*items"
+    ):
         propose(cluster, batch("ab"))
 
 
@@ -281,7 +283,7 @@ def test_a_share_in_the_wrong_shard_goes_where_the_new_map_says(
     cluster: Cluster, batch: Batch, answering: Answering
 ) -> None:
     cluster.host(4)
-    cluster.nodes["a"].own_map = SlotMap.founding({"sample": 2})
+    cluster.nodes["a"].own_map = SlotMap.initial({"sample": 2})
     for number in range(4):
         cluster.shard(number).answer = answering
     cluster.shard(0).next = [WRONG]
@@ -368,7 +370,7 @@ def test_sessions_are_opened_and_closed_on_the_shard_of_a_key(cluster: Cluster) 
 
 def test_core_proposes_its_own_commands_alone_without_a_slot(cluster: Cluster, pb: Any) -> None:
     cluster.host(1)
-    with pytest.raises(LookupError, match="no command of core's own"):
+    with pytest.raises(LookupError, match="not one of core's own commands"):
         cluster.run(cluster.nodes["a"].groups.propose_control(ShardId("sample", 0), pb.EraseNote()))
 
 

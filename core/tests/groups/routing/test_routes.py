@@ -24,11 +24,11 @@ def check(catalog: Catalog, message: Any) -> None:
 
 
 def test_a_command_goes_to_the_shard_of_its_key(catalog: Catalog, pb: Any) -> None:
-    slot_map = SlotMap.founding({"sample": 4})
+    slot_map = SlotMap.initial({"sample": 4})
     message = pb.WriteNote(owner="ada")
-    [share] = routing.route(catalog.commands[WRITE], message, slot_map, LIMITS)
-    assert share.slots == (slot_of(keys.pack("ada")),)
-    assert share.shard == slot_map.place("sample", keys.pack("ada"))
+    [part] = routing.route(catalog.commands[WRITE], message, slot_map, LIMITS)
+    assert part.slots == (slot_of(keys.pack("ada")),)
+    assert part.shard == slot_map.place("sample", keys.pack("ada"))
 
 
 def test_a_group_without_shards_is_unknown(catalog: Catalog, pb: Any) -> None:
@@ -52,7 +52,7 @@ def test_what_is_too_large_is_refused_by_its_field(
     check(catalog, batch("abcd"))
     with pytest.raises(Invalid, match="notes: a batch of 5 items, and 4 are the most"):
         check(catalog, batch("abcde"))
-    slot_map = SlotMap.founding({"sample": 1})
+    slot_map = SlotMap.initial({"sample": 1})
     with pytest.raises(Invalid, match=r"shard_key: .* by a key of 23 bytes, and 20 are"):
         routing.route(catalog.commands[WRITE], pb.WriteNote(owner="a" * 21), slot_map, LIMITS)
 

@@ -42,5 +42,5 @@ def test_what_has_no_row_is_unknown() -> None:
 
 
 def test_a_founded_map_cuts_every_group_evenly() -> None:
-    slot_map = SlotMap.founding({"kv": 4, "metadata": 1})
+    slot_map = SlotMap.initial({"kv": 4, "metadata": 1})
     assert [slot_map.holder("kv", slot).number for slot in (0, 255, 256, 1023)] == [0, 0, 1, 3]

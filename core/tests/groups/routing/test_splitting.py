@@ -11,22 +11,22 @@ from quorate.plugin import Invalid, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import Share, ShareReply, join, refused, split, within
+from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused, split, within
 from quorate.v1.batch_pb2 import BatchReply
 
 Batch = Callable[[str], Any]
 
 
-def cut(catalog: Catalog, message: Any, shards: int, **options: Any) -> list[Share]:
-    slot_map = SlotMap.founding({"sample": shards})
+def cut(catalog: Catalog, message: Any, shards: int, **options: Any) -> list[ShardCommand]:
+    slot_map = SlotMap.initial({"sample": shards})
     command = catalog.commands["kit_sample.v1.WriteNotes"]
     return split(command, message, lambda slot: slot_map.holder("sample", slot), **options)
 
 
-def echoed(share: Share) -> ShareReply:
-    owners = [note.owner.encode() for note in share.command.notes]  # type: ignore[attr-defined]
+def echoed(part: ShardCommand) -> ShardReply:
+    owners = [note.owner.encode() for note in part.message.notes]  # type: ignore[attr-defined]
     reply = BatchReply(items=len(owners), replies=owners)
-    return ShareReply(share=share, revision=100 + share.shard.number, reply=reply)
+    return ShardReply(command=part, revision=100 + part.shard.number, reply=reply)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,30 +34,30 @@ def echoed(share: Share) -> ShareReply:
 def test_what_is_split_is_joined_in_the_order_of_the_request(
     catalog: Catalog, batch: Batch, owners: list[str], shards: int
 ) -> None:
-    shares = cut(catalog, batch("".join(owners)), shards)
+    parts = cut(catalog, batch("".join(owners)), shards)
 
-    assert [share.shard for share in shares] == sorted({share.shard for share in shares})
-    for share in shares:
-        named = [note.owner for note in share.command.notes]  # type: ignore[attr-defined]
-        assert named == [owners[position] for position in share.positions]
-        assert set(share.slots) == {slot_of(keys.pack(owner)) for owner in named}
-    reply = join([echoed(share) for share in reversed(shares)])
+    assert [part.shard for part in parts] == sorted({part.shard for part in parts})
+    for part in parts:
+        named = [note.owner for note in part.message.notes]  # type: ignore[attr-defined]
+        assert named == [owners[position] for position in part.positions]
+        assert set(part.slots) == {slot_of(keys.pack(owner)) for owner in named}
+    reply = join([echoed(part) for part in reversed(parts)])
     assert [each.decode() for each in reply.replies] == owners
-    assert [each.shard for each in reply.revisions] == [share.shard.number for share in shares]
+    assert [each.shard for each in reply.revisions] == [part.shard.number for part in parts]
 
 
 def test_a_batch_of_one_shard_is_not_made_anew(catalog: Catalog, batch: Batch) -> None:
     message = batch("abc")
-    [share] = cut(catalog, message, 1)
-    assert share.command is message
-    assert share.positions == (0, 1, 2)
+    [part] = cut(catalog, message, 1)
+    assert part.message is message
+    assert part.positions == (0, 1, 2)
 
 
 def test_refused_items_stand_at_their_place(catalog: Catalog, batch: Batch) -> None:
-    shares = cut(catalog, batch("abcdefgh"), 4)
-    answers = [echoed(share) for share in shares]
-    lost = shares[1]
-    answers[1] = ShareReply(share=lost, revision=0, reply=refused(lost, "GONE", "why"))
+    parts = cut(catalog, batch("abcdefgh"), 4)
+    answers = [echoed(part) for part in parts]
+    lost = parts[1]
+    answers[1] = ShardReply(command=lost, revision=0, reply=refused(lost, "GONE", "why"))
 
     reply = join(answers)
 
@@ -67,12 +67,12 @@ def test_refused_items_stand_at_their_place(catalog: Catalog, batch: Batch) -> N
     assert [reply.replies[position] for position in lost.positions] == [b""] * len(lost.positions)
 
 
-def test_a_share_that_is_cut_again_keeps_the_positions_of_the_request(
+def test_a_part_that_is_cut_again_keeps_the_positions_of_the_request(
     catalog: Catalog, batch: Batch
 ) -> None:
     message = batch("abcdefgh")
     [first, second] = cut(catalog, message, 2)
-    parts = [within(first, each) for each in cut(catalog, first.command, 8)]
+    parts = [within(first, each) for each in cut(catalog, first.message, 8)]
     reply = join([echoed(each) for each in (*parts, second)])
     assert b"".join(reply.replies) == b"abcdefgh"
 
@@ -85,24 +85,24 @@ def test_a_share_that_is_cut_again_keeps_the_positions_of_the_request(
         (BatchReply(items=3, refusals=[{"item": 3}]), "refused item 3"),
     ],
 )
-def test_a_share_that_is_not_answered_item_by_item_is_found(
+def test_a_part_that_is_not_answered_item_by_item_is_found(
     catalog: Catalog, batch: Batch, reply: BatchReply, wrong: str
 ) -> None:
-    [share] = cut(catalog, batch("abc"), 1)
+    [part] = cut(catalog, batch("abc"), 1)
     with pytest.raises(ValueError, match=wrong):
-        join([ShareReply(share=share, revision=1, reply=reply)])
+        join([ShardReply(command=part, revision=1, reply=reply)])
 
 
 @pytest.mark.parametrize("shards", [1, 2, 7])
 def test_an_item_that_repeats_a_key_is_refused_in_its_place(
     catalog: Catalog, batch: Batch, shards: int
 ) -> None:
-    shares = cut(catalog, batch("abacba"), shards)
-    assert sum(len(share.positions) for share in shares) == 3
-    cut_again = [within(each, part) for each in shares for part in cut(catalog, each.command, 9)]
+    parts = cut(catalog, batch("abacba"), shards)
+    assert sum(len(part.positions) for part in parts) == 3
+    cut_again = [within(each, part) for each in parts for part in cut(catalog, each.message, 9)]
 
-    for answered in (shares, cut_again):
-        reply = join([echoed(share) for share in answered])
+    for answered in (parts, cut_again):
+        reply = join([echoed(part) for part in answered])
         assert reply.items == 6
         assert list(reply.replies) == [b"a", b"b", b"", b"c", b"", b""]
         assert [(each.item, each.code, each.message) for each in reply.refusals] == [
@@ -138,13 +138,13 @@ def test_a_key_that_places_its_item_is_computed_once(
     declared = catalog.commands["kit_sample.v1.WriteNotes"]
     assert declared.items is not None
     command = replace(declared, items=replace(declared.items, key=key, shard_key=key))
-    slot_map = SlotMap.founding({"sample": shards})
+    slot_map = SlotMap.initial({"sample": shards})
 
     def holder(slot: int) -> ShardId:
         return slot_map.holder("sample", slot)
 
-    shares = split(command, batch("abcd"), holder, key_bytes=100)
+    parts = split(command, batch("abcd"), holder, key_bytes=100)
 
     assert sorted(asked) == list("abcd")
-    assert shares == split(declared, batch("abcd"), holder, key_bytes=100)
+    assert parts == split(declared, batch("abcd"), holder, key_bytes=100)
     assert split(command, batch("aba"), holder)[0].repeated

@@ -29,5 +29,5 @@ def test_an_empty_queue_takes_what_is_larger_than_it() -> None:
 def test_nobody_gives_back_what_was_never_taken() -> None:
     queue = Admission("q", max_bytes=10, max_count=3)
     queue.admit(5)
-    with pytest.raises(ValueError, match="gives back more than it took"):
+    with pytest.raises(ValueError, match="released more than was reserved"):
         queue.release(6)

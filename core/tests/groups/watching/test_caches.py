@@ -151,7 +151,7 @@ def test_a_view_that_raises_is_named_and_built_anew(
     site.view.poison = b"bad"
     with caplog.at_level(logging.ERROR):
         site.give(page(3, (b"bad", b"1"), listing=True), page(3))
-    assert "cache kv.hot could not be fed" in caplog.text
+    assert "cache kv.hot failed and is rebuilt" in caplog.text
 
     site.view.poison = None
     site.pass_time(0.5)

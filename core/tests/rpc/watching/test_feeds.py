@@ -359,9 +359,9 @@ async def test_a_mark_is_behind_what_is_applied(nodes: Nodes, replica: Replica) 
     replica.put(b"1")
     replica.restore()
 
-    mark = await nodes["b"].feeds.mark(SHARD, 5.0)
+    point = await nodes["b"].feeds.read_point(SHARD, 5.0)
 
-    assert (mark.revision, mark.generation) == ((2 << 20) - 1, 1)
+    assert (point.revision, point.generation) == ((2 << 20) - 1, 1)
     assert replica.barriers == 1
 
 
@@ -372,12 +372,12 @@ async def test_a_mark_is_had_from_any_node_with_a_replica(
     del nodes["a"].replicas[SHARD]
     twin.put(b"1")
 
-    assert (await nodes["b"].feeds.mark(SHARD, 5.0)).revision >> 20 == 1
+    assert (await nodes["b"].feeds.read_point(SHARD, 5.0)).revision >> 20 == 1
 
 
 async def test_a_mark_that_nobody_has_is_told_with_its_reason(nodes: Nodes) -> None:
     with pytest.raises(ReadTimeoutError, match="this node has no replica of shard toy/0"):
-        await nodes["b"].feeds.mark(SHARD, 0.3)
+        await nodes["b"].feeds.read_point(SHARD, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -395,6 +395,6 @@ async def test_that_the_time_is_over_is_the_reason_only_where_there_is_no_other(
     async def fail(*_: object) -> None:
         raise failures.pop(0) if failures else late
 
-    monkeypatch.setattr(nodes["b"].feeds, "_mark_on", fail)
+    monkeypatch.setattr(nodes["b"].feeds, "_read_point_on", fail)
     with pytest.raises(ReadTimeoutError, match=told):
-        await nodes["b"].feeds.mark(SHARD, 0.3)
+        await nodes["b"].feeds.read_point(SHARD, 0.3)

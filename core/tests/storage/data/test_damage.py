@@ -42,7 +42,7 @@ def test_reads_lists_and_digests_fail_loudly_and_name_the_family(damaged: ShardD
     digest = damaged.digest()
     with pytest.raises(DamagedError, match=said):
         any(digest.step() for _ in range(ROWS))
-    with pytest.raises(ValueError, match="not complete"):
+    with pytest.raises(ValueError, match="incomplete"):
         digest.hexdigest()
     with pytest.raises(DamagedError, match=said):
         damaged.get("rows", b"%06d" % seen)

@@ -71,7 +71,7 @@ def test_it_is_of_the_moment_at_which_it_was_begun(homes: Homes, written: Writte
     before = written.digest(data)
     digest = data.digest()
     assert not digest.step(1)
-    with pytest.raises(ValueError, match="not complete"):
+    with pytest.raises(ValueError, match="incomplete"):
         digest.hexdigest()
     written.apply(data, 4, family="z")
 

@@ -62,7 +62,7 @@ def test_a_record_never_goes_back(homes: Homes, written: Written) -> None:
     data = homes.open()
     written.apply(data, 5)
 
-    with pytest.raises(ValueError, match="is behind"):
+    with pytest.raises(ValueError, match="is before"):
         data.commit(Batch(), replace(EMPTY, position=Position(4, 1)))
 
     assert data.applied == 5

@@ -132,14 +132,14 @@ class Node:
         (_EndsLate, "its start and not its end"),
         (_Forwards, "backwards"),
         (_NeverNone, "has no value"),
-        (_SortsKeys, "in their order"),
-        (_RangesLast, "happens in its order"),
-        (_BatchGone, "happens in its order"),
+        (_SortsKeys, "in the order of the keys"),
+        (_RangesLast, "is applied in order"),
+        (_BatchGone, "is applied in order"),
         (_SeesLaterWrites, "one view"),
         (_ViewsApart, "one view"),
-        (_CopiesOneFamily, "a checkpoint holds"),
-        (_CopiesLate, "a checkpoint holds"),
-        (_KnowsNoOrphans, "nobody asked for are known"),
+        (_CopiesOneFamily, "a checkpoint has"),
+        (_CopiesLate, "a checkpoint has"),
+        (_KnowsNoOrphans, "on disk are reported"),
     ],
 )
 def test_the_fact_that_does_not_hold_is_named(engine: type[MemoryEngine], fact: str) -> None:
@@ -159,7 +159,7 @@ def test_a_write_that_a_kill_takes_is_found() -> None:
     node = Node()
     node.lost = 1
 
-    with pytest.raises(SelfTestError, match="outlives a kill"):
+    with pytest.raises(SelfTestError, match="survive a kill"):
         selftest.check(node.open, copy=node.copy)
 
 
@@ -171,5 +171,5 @@ def test_a_forgetful_engine_is_found() -> None:
             return MemoryEngine(MemoryDisk(), ["selftest", *families])
         return node.open(path, families)
 
-    with pytest.raises(SelfTestError, match="are known"):
+    with pytest.raises(SelfTestError, match="are reported"):
         selftest.check(opener, copy=node.copy)

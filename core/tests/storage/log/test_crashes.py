@@ -155,10 +155,10 @@ class Crashes(RuleBasedStateMachine):
     @invariant()
     def no_witness_asks_for_more_than_any_crash_leaves(self) -> None:
         for shard in SHARDS:
-            mark = self.witnesses.read(shard)
-            if mark is not None:
+            durable = self.witnesses.read(shard)
+            if durable is not None:
                 least = min(each[shard].last.index for each in self.history[self.synced :])
-                assert mark.last_index <= least
+                assert durable.last_index <= least
 
 
 TestCrashes = Crashes.TestCase

@@ -8,7 +8,7 @@ from quorate.consensus.messages import Entry, EntryKind
 from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.shard_journal import ShardJournal
-from quorate.storage.log.witness import FileWitnesses, Mark, Witnesses
+from quorate.storage.log.witness import Durable, FileWitnesses, Witnesses
 
 if TYPE_CHECKING:
     from core.tests.storage.conftest import Databases
@@ -44,7 +44,7 @@ def test_a_removed_journal_is_empty_when_it_is_opened_again(
     sync(log)
 
     assert witnesses.read("a/1") is None
-    assert witnesses.read("a/10") == Mark(1, 0)
+    assert witnesses.read("a/10") == Durable(1, 0)
     fresh = log.journal("a/1")
     assert fresh.last.index == 0
     append(fresh, 1)

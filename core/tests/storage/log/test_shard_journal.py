@@ -12,7 +12,7 @@ from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.records import Records
 from quorate.storage.log.shard_journal import ShardJournal
-from quorate.storage.log.witness import Mark
+from quorate.storage.log.witness import Durable
 
 if TYPE_CHECKING:
     from core.tests.storage.conftest import Databases
@@ -258,7 +258,7 @@ def test_cutting_where_nothing_is_is_a_mistake(journal: Journal, index: int) -> 
 
 
 def test_a_journal_is_opened_once(log: Log, journal: Journal) -> None:
-    with pytest.raises(ValueError, match="open already"):
+    with pytest.raises(ValueError, match="already open"):
         log.node_log.journal(SHARD)
     with pytest.raises(ValueError, match="zero byte"):
         log.node_log.journal("a\x00b")
@@ -328,9 +328,9 @@ def test_what_was_synced_is_witnessed(log: Log, journal: Journal) -> None:
 
     assert log.witnesses.read(SHARD) is None
     log.node_log.synced(sequence)
-    assert log.witnesses.read(SHARD) == Mark(3, 0)
+    assert log.witnesses.read(SHARD) == Durable(3, 0)
     log.sync()
-    assert log.witnesses.read(SHARD) == Mark(5, 1)
+    assert log.witnesses.read(SHARD) == Durable(5, 1)
 
 
 def test_a_truncation_lowers_the_witness_before_it_is_written(log: Log, journal: Journal) -> None:
@@ -342,14 +342,14 @@ def test_a_truncation_lowers_the_witness_before_it_is_written(log: Log, journal:
 
     for seed in range(9):
         log.witnesses.lose_power(Random(seed))
-        assert log.witnesses.read(SHARD) == Mark(2, 0)
+        assert log.witnesses.read(SHARD) == Durable(2, 0)
     journal.append(entries(3, 3, 2))
     log.node_log.sync()
     log.node_log.synced(sequence)
     # The end of the log that this sync covered is gone since.
-    assert log.witnesses.read(SHARD) == Mark(2, 0)
+    assert log.witnesses.read(SHARD) == Durable(2, 0)
     log.sync()
-    assert log.witnesses.read(SHARD) == Mark(3, 0)
+    assert log.witnesses.read(SHARD) == Durable(3, 0)
 
 
 @pytest.mark.parametrize(("index", "between"), [(2, 2), (9, 5)])
@@ -360,9 +360,9 @@ def test_a_reset_never_raises_the_witness_before_its_sync(
     log.sync()
     journal.reset(Position(index, 3))
 
-    assert log.witnesses.read(SHARD) == Mark(between, 0)
+    assert log.witnesses.read(SHARD) == Durable(between, 0)
     log.sync()
-    assert log.witnesses.read(SHARD) == Mark(index, 0)
+    assert log.witnesses.read(SHARD) == Durable(index, 0)
 
 
 def test_a_log_that_ends_below_what_was_applied_is_refused(log: Log, journal: Journal) -> None:
@@ -381,7 +381,7 @@ def test_a_log_that_lost_its_vote_is_refused(log: Log, journal: Journal) -> None
     journal.append(entries(1, 5, 1))
     journal.save_hard_state(HardState(1, None))
     log.sync()
-    log.witnesses.write(SHARD, Mark(5, 2))
+    log.witnesses.write(SHARD, Durable(5, 2))
 
     with pytest.raises(JournalDamagedError, match=r"number 1 .*index is 5.* number 2 was durable"):
         log.again()

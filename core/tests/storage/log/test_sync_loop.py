@@ -11,7 +11,7 @@ from quorate.storage.engine.port import EngineError, FullError
 from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.log.witness import Mark
+from quorate.storage.log.witness import Durable
 
 
 class _SlowEngine(MemoryEngine):
@@ -35,7 +35,7 @@ class Node:
         self.witnesses = MemoryWitnesses()
         self.log = NodeLog(self.engine, self.witnesses)
         self.journals = [self.log.journal(shard) for shard in ("a", "b")]
-        self.synced: list[tuple[int, Mark | None]] = []
+        self.synced: list[tuple[int, Durable | None]] = []
         self.failed: list[Exception] = []
         self.told = asyncio.Event()
         self.sync_loop = SyncLoop(
@@ -75,7 +75,7 @@ async def test_one_sync_serves_all_that_was_written_in_a_turn(node: Node) -> Non
     node.write(0)
     await node.next()
 
-    assert node.synced == [(3, Mark(2, 0))]
+    assert node.synced == [(3, Durable(2, 0))]
     assert node.engine.syncs == 1
     assert list(node.sync_loop.durations.buckets())[-1][1] == 1
     assert node.sync_loop.durations.total > 0
@@ -88,10 +88,10 @@ async def test_what_is_written_during_a_sync_waits_for_the_next(node: Node) -> N
     node.write(0)
     await node.next()
 
-    assert node.synced == [(1, Mark(1, 0))]
+    assert node.synced == [(1, Durable(1, 0))]
     await node.next()
-    assert node.synced == [(1, Mark(1, 0)), (3, Mark(2, 0))]
-    assert node.witnesses.read("b") == Mark(1, 0)
+    assert node.synced == [(1, Durable(1, 0)), (3, Durable(2, 0))]
+    assert node.witnesses.read("b") == Durable(1, 0)
 
 
 async def test_the_loop_runs_on_while_a_sync_does(node: Node) -> None:
@@ -159,7 +159,7 @@ async def test_a_log_that_is_held_up_is_waited_for(node: Node) -> None:
 async def test_a_witness_that_cannot_be_written_ends_it_too(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_shard: str, _mark: Mark) -> None:
+    def fail(_shard: str, _durable: Durable) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(node.witnesses, "write", fail)

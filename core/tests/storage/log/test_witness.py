@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from quorate.storage.log.memory_witness import MemoryWitnesses
-from quorate.storage.log.witness import FileWitnesses, Mark, Witnesses, decode, encode
+from quorate.storage.log.witness import Durable, FileWitnesses, Witnesses, decode, encode
 
 
 @pytest.fixture(params=["files", "memory"])
@@ -15,32 +15,32 @@ def witnesses(request: pytest.FixtureRequest, tmp_path: Path) -> Witnesses:
 
 def test_the_newest_mark_of_each_shard_is_read(witnesses: Witnesses) -> None:
     assert witnesses.read("group/0") is None
-    witnesses.write("group/0", Mark(2**64 - 1, 2**32 - 1))
-    witnesses.write("group/1", Mark(1, 1))
-    witnesses.write("group/1", Mark(7, 2))
+    witnesses.write("group/0", Durable(2**64 - 1, 2**32 - 1))
+    witnesses.write("group/1", Durable(1, 1))
+    witnesses.write("group/1", Durable(7, 2))
     witnesses.sync("group/1")
 
-    assert witnesses.read("group/0") == Mark(2**64 - 1, 2**32 - 1)
-    assert witnesses.read("group/1") == Mark(7, 2)
+    assert witnesses.read("group/0") == Durable(2**64 - 1, 2**32 - 1)
+    assert witnesses.read("group/1") == Durable(7, 2)
     witnesses.close()
 
 
 def test_a_witness_is_one_file_of_sixteen_bytes(tmp_path: Path) -> None:
     witnesses = FileWitnesses(tmp_path)
     for index in range(5):
-        witnesses.write("group/0", Mark(index, 0))
+        witnesses.write("group/0", Durable(index, 0))
     witnesses.close()
 
     [file] = tmp_path.iterdir()
     assert len(file.read_bytes()) == 16
-    assert FileWitnesses(tmp_path).read("group/0") == Mark(4, 0)
+    assert FileWitnesses(tmp_path).read("group/0") == Durable(4, 0)
 
 
 @pytest.mark.parametrize("place", range(16))
 def test_a_torn_mark_says_nothing(place: int) -> None:
-    content = encode(Mark(1000, 3))
+    content = encode(Durable(1000, 3))
 
-    assert decode(content) == Mark(1000, 3)
+    assert decode(content) == Durable(1000, 3)
     assert decode(content[:place]) is None
     flipped = bytearray(content)
     flipped[place] ^= 4
@@ -51,12 +51,12 @@ def test_a_power_loss_takes_back_or_tears_what_was_not_synced() -> None:
     outcomes = set()
     for seed in range(60):
         witnesses = MemoryWitnesses()
-        witnesses.write("a", Mark(9, 0))
-        witnesses.write("a", Mark(1, 0))
+        witnesses.write("a", Durable(9, 0))
+        witnesses.write("a", Durable(1, 0))
         witnesses.sync("a")
-        witnesses.write("a", Mark(2, 0))
-        witnesses.write("a", Mark(3, 0))
+        witnesses.write("a", Durable(2, 0))
+        witnesses.write("a", Durable(3, 0))
         witnesses.lose_power(Random(seed))
         outcomes.add(witnesses.read("a"))
 
-    assert outcomes == {None, Mark(1, 0), Mark(2, 0), Mark(3, 0)}
+    assert outcomes == {None, Durable(1, 0), Durable(2, 0), Durable(3, 0)}

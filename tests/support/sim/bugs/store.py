@@ -255,7 +255,7 @@ def evaluated_before_the_first_entry_of_the_term(self: Proposer) -> bool:
 @bug(Evaluator, "begin", "evaluation", _HANDOVERS)
 def overlay_kept_after_leadership_was_lost(self: Evaluator) -> None:
     """What was evaluated and is not stored is forgotten with leadership."""
-    flying = list(self._flying) if hasattr(self, "_standing") else []
+    flying = list(self._flying) if hasattr(self, "_state") else []
     _begin(self)
     self._flying.extend(flying)
 
@@ -292,10 +292,10 @@ def refusal_told_at_once(
 @bug(Evaluator, "begin", "evaluation", CRASHES)
 def derived_state_not_renewed(self: Evaluator) -> None:
     """A new leader derives anew from the rows what it knows beside them, its slots among it."""
-    before = getattr(self, "_standing", None)
+    before = getattr(self, "_state", None)
     _begin(self)
     if before is not None:
-        self._standing = before
+        self._state = before
 
 
 @bug(effects, "encode", "evaluation", _SESSIONS)

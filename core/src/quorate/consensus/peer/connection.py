@@ -1,4 +1,4 @@
-"""Frames on one TCP connection."""
+"""Frames on a TCP connection."""
 
 import asyncio
 import socket
@@ -6,45 +6,45 @@ from typing import Final, Protocol, cast
 
 from quorate.consensus.peer.wire import LENGTH
 
-#: What is read at once while no larger frame is under way.
+#: The size of the read buffer while no larger frame is pending.
 _READ_BYTES: Final = 64 << 10
-#: The largest buffer that is kept for the next frame.
+#: The largest buffer that is reused for the next frame.
 _KEPT_BYTES: Final = 2 << 20
-#: What TCP may hold of what was written before a link keeps the rest to itself.
+#: Bytes that the transport may buffer before a link stops writing.
 _WRITE_BYTES: Final = 1 << 20
 
 
 class FrameReader(Protocol):
-    """What a connection is for."""
+    """The user of a connection."""
 
     def opened(self, connection: "Connection") -> None:
-        """Begin: the connection stands."""
+        """The connection is established."""
 
     def read(self, content: memoryview) -> None:
-        """Take the content of a frame; it is good until this returns."""
+        """Process a frame; its content is valid until this returns."""
 
     def oversized(self, size: int) -> None:
-        """Hear that a frame is larger than allowed; the connection ends."""
+        """A frame exceeds the limit; the connection ends."""
 
     def has_room(self) -> None:
-        """Hear that what was written has left, and more may follow."""
+        """The write buffer is empty; more may be written."""
 
     def closed(self) -> None:
-        """End: the connection is no more."""
+        """The connection has ended."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Cuts what comes into frames, and says whether there is room for more to be sent.
+    """Splits the input into frames, and reports when more can be written.
 
     Frames of up to `largest` bytes are read; a larger one ends the connection before a byte of it
-    is kept. An end that does not acknowledge what it is sent for `silent_s` is taken for dead.
+    is kept. A peer that acknowledges nothing for `silent_s` is considered dead.
     """
 
     def __init__(self, reader: FrameReader, largest: int, silent_s: float) -> None:
         self._reader: Final = reader
         self._silent_s: Final = silent_s
         self._buffer = bytearray(_READ_BYTES)
-        #: What was read and not taken: from `_begin` to `_end`.
+        #: Bytes read and not processed: from `_begin` to `_end`.
         self._begin = 0
         self._end = 0
         self._transport: asyncio.Transport | None = None
@@ -58,16 +58,16 @@ class Connection(asyncio.BufferedProtocol):
         return f"{found[0]}:{found[1]}" if found else "an unknown address"
 
     def write(self, frame: bytes) -> None:
-        """Send bytes; to be called while `writable`."""
+        """Send bytes; call it only while `writable`."""
         if self._transport is not None:
             self._transport.write(frame)
 
     def close(self) -> None:
-        """Send what was written, and end; nothing is read any more."""
+        """Flush the written bytes and close; nothing is read any more."""
         self._end_with("close")
 
     def abort(self) -> None:
-        """End at once."""
+        """Close at once."""
         self._end_with("abort")
 
     def _end_with(self, how: str) -> None:
@@ -75,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         if transport is not None:
             getattr(transport, how)()
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the connection up."""
@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.closed()
 
     def pause_writing(self) -> None:
-        """Send no more: the other end does not read as fast."""
+        """Stop writing: the write buffer is full."""
         self.writable = False
 
     def resume_writing(self) -> None:
@@ -101,11 +101,11 @@ class Connection(asyncio.BufferedProtocol):
             self._reader.has_room()
 
     def get_buffer(self, _: int) -> memoryview:
-        """Return where to put what comes."""
+        """Return the buffer to read into."""
         return memoryview(self._buffer)[self._end :]
 
     def buffer_updated(self, size: int) -> None:
-        """Take every frame that is complete."""
+        """Process every complete frame."""
         self._end += size
         view = memoryview(self._buffer)
         wanted = 0
@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
         self._make_room(wanted)
 
     def _make_room(self, wanted: int) -> None:
-        """Move what is left to the front of a buffer that is large enough for its frame."""
+        """Move the unprocessed bytes to the front of a buffer large enough for their frame."""
         if self._begin == 0 and wanted <= len(self._buffer):
             return
         left = self._buffer[self._begin : self._end]
@@ -135,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _notice_death(connected: socket.socket, silent_s: float) -> None:
-    """Have the system end a connection whose other end is gone; what it cannot do is left out."""
+    """Let the system end a connection to a dead peer, as far as it supports that."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     idle_s = max(1, int(silent_s / 2))
     for option, value in (

@@ -1,8 +1,8 @@
-"""Messages of replicas as bytes: many of them, of any shards, in one frame.
+"""The encoding of messages between replicas: a frame holds many, of any shards.
 
 A frame is its length, then one message after the other: the name of the shard, after its length;
 the kind of the message; its fields, of fixed sizes; the entries of an append. Entries follow each
-other, so they carry no index. Who sends to whom is said once, by the handshake of the connection.
+other, so they carry no index. The handshake of the connection names sender and receiver.
 """
 
 import struct
@@ -33,10 +33,10 @@ from quorate.consensus.peer.wire import (
     check_configuration,
 )
 
-#: What a message weighs in a queue beside its entries.
+#: Bytes that a message takes in a queue in addition to its entries.
 MESSAGE_OVERHEAD: Final = 96
 
-#: How many names of shards are kept: what members invent beyond them is not.
+#: Maximum number of cached shard names; peers cannot make the cache grow beyond it.
 _MOST_NAMES: Final = 4_096
 _ENTRY: Final = struct.Struct(">QBI")
 _KINDS: Final = {kind.value: kind for kind in EntryKind}
@@ -76,7 +76,7 @@ _read_names: Final[dict[bytes, str]] = {}
 
 
 def size_of(message: Message) -> int:
-    """Return about how many bytes a message takes in a frame."""
+    """Return the approximate size of a message in a frame."""
     body = message.body
     entries = sum(map(weight, body.entries)) if isinstance(body, Append) else 0
     return MESSAGE_OVERHEAD + entries
@@ -117,8 +117,8 @@ def decode_frame(
 ) -> list[tuple[str, Message]]:
     """Return the messages of the content of a frame, each with its shard.
 
-    What cannot be meant is refused alone; raises `MalformedMessageError` where nobody can say where
-    the next message begins.
+    An invalid message is refused alone; raises `MalformedMessageError` if the start of the next
+    message is unknown.
     """
     taken: list[tuple[str, Message]] = []
     position, end = 0, len(content)
@@ -174,7 +174,7 @@ def _read_name(name: bytes) -> str:
 def _entries(
     content: memoryview, position: int, index: int, count: int
 ) -> tuple[tuple[Entry, ...], int]:
-    """Read entries that follow the one at an index; return them, and where they end."""
+    """Return the entries after an index, and the position after them."""
     entries: list[Entry] = []
     for _ in range(count):
         index += 1

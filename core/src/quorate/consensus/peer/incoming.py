@@ -1,4 +1,4 @@
-"""The connections that other nodes make: who may, and what comes on them."""
+"""Accepts the connections of other nodes, and reads their messages."""
 
 import asyncio
 import ssl
@@ -25,15 +25,15 @@ from quorate.consensus.peer.wire import (
 OVERSIZED: Final = "a frame over the limit"
 SILENT: Final = "it connects and says nothing"
 
-#: Those that have not said who they are: the oldest gives way to one more.
+#: Maximum number of connections without a handshake; one more closes the oldest.
 _MOST_UNKNOWN: Final = 128
 
 
 class Incoming:
     """Listens for other nodes, and reads what they send.
 
-    `answer(handshake, lane, address)` says who may; `deliver(peer, messages)` takes what they send.
-    Who has not said within `answer_s` who it is, or says too much, is cut off.
+    `answer(handshake, lane, address)` admits or refuses; `deliver(peer, messages)` gets messages.
+    A connection without a handshake after `answer_s`, or with one that is too large, is closed.
     """
 
     def __init__(
@@ -50,17 +50,17 @@ class Incoming:
         self.answer: Final = answer
         self.deliver: Final = deliver
         self.refused: Final = refused
-        #: Connections whose other end is not known yet, the oldest first.
+        #: Connections without a handshake, the oldest first.
         self.unknown: Final[dict[Connection, None]] = {}
-        #: The newest connection of each node and lane; an older one ends when it comes.
+        #: The newest connection of each node and lane; it replaces an older one.
         self.newest: Final[dict[tuple[str, Lane], Connection]] = {}
         self._server: asyncio.Server | None = None
         self._stopped = False
-        #: Where it listens, or did; 0: nowhere.
+        #: The port, also after the end; 0: none yet.
         self.port = 0
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        """Take connections from now on; raises `OSError`."""
+        """Start to accept connections; raises `OSError`."""
         self._stopped = False
         self._server = await asyncio.get_running_loop().create_server(
             lambda: Connection(self.caller(), OPENING_BYTES, self.limits.silent_s),
@@ -72,7 +72,7 @@ class Incoming:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Take no more, and end those that stand."""
+        """Stop accepting, and close all connections."""
         self._stopped = True
         if self._server is None:
             return
@@ -82,13 +82,13 @@ class Incoming:
         await self._server.wait_closed()
 
     def caller(self) -> "_Caller":
-        """Return what reads one more connection."""
+        """Return the protocol of a new connection."""
         return _Caller(self)
 
     def admit(self, connection: Connection) -> None:
-        """Let a connection try to say who makes it."""
+        """Add a connection that has not sent its handshake yet."""
         if self._stopped:
-            # It was accepted before, and is made only now.
+            # It was accepted before the end.
             connection.abort()
             return
         self.unknown[connection] = None
@@ -109,7 +109,7 @@ class _Caller:
         self._address = ""
 
     def opened(self, connection: Connection) -> None:
-        """Wait for a handshake, not for long."""
+        """Wait for the handshake, up to `answer_s`."""
         self._connection = connection
         self._address = connection.peer
         loop = asyncio.get_running_loop()
@@ -117,7 +117,7 @@ class _Caller:
         self._in.admit(connection)
 
     def read(self, content: memoryview) -> None:
-        """Take a handshake, and messages after it."""
+        """Process the handshake, then messages."""
         try:
             if self._peer is None:
                 self._shake_hands(content)
@@ -127,14 +127,14 @@ class _Caller:
             self._refuse(error.reason, error.detail)
 
     def oversized(self, size: int) -> None:
-        """Count what is too large; the connection ends."""
+        """Record the refusal; the connection ends."""
         self._refuse(OVERSIZED if self._peer else NO_OPENING, f"{size} bytes")
 
     def has_room(self) -> None:
-        """Go on; nothing waits here."""
+        """Do nothing: nothing waits to be written."""
 
     def closed(self) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         self._known()
         incoming, connection = self._in, self._connection
         for key in [key for key, each in incoming.newest.items() if each is connection]:
@@ -148,7 +148,7 @@ class _Caller:
         answer = self._in.answer(asker, lane, self._address)
         self._known()
         if not answer.refusal:
-            # Before the answer: who has it may rely on older connections not being read any more.
+            # Before the answer, after which the peer relies on older connections not being read.
             older = self._in.newest.pop((asker.peer.node, lane), None)
             if older is not None:
                 older.abort()
@@ -175,10 +175,10 @@ class _Caller:
 
     def _note(self, reason: str, detail: str) -> None:
         node = self._peer.node if self._peer else self._address
-        self._in.refused.note(node, reason, f"{detail} from {self._address}".lstrip())
+        self._in.refused.record(node, reason, f"{detail} from {self._address}".lstrip())
 
     def _known(self) -> None:
-        """Wait no longer to hear who it is."""
+        """Cancel the wait for the handshake."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None

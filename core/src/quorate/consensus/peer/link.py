@@ -25,21 +25,21 @@ from quorate.consensus.peer.wire import (
 
 
 class LinkRefusedError(Exception):
-    """One end of a connection does not want to talk to the other; the text says why."""
+    """One end refused the other; the text says why."""
 
 
 class _BrokenError(Exception):
-    """The connection ended, or there is none to be had."""
+    """The connection ended or cannot be made."""
 
 
 class Link:
     """Sends on one lane to one node, in order, and drops what it cannot send.
 
-    What is put while no connection stands is dropped. What is lost, by a break or by a full queue,
-    is made known by `remade`, once what is put next will arrive. What is put in one turn of the
-    loop leaves in one frame, if it is not too much for one.
+    Messages are dropped while there is no connection. After a loss, by a disconnect or a full
+    queue, `remade` is called once new messages will arrive. Messages of one turn of the loop share
+    a frame, up to its limit.
 
-    `locate` says where the node takes connections, None if that cannot be learned now.
+    `locate` returns the node's address, or None if it cannot be determined now.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Link:
         self._most_bytes: Final = limits.queue_bytes(lane)
         self._lost = False
         self._connection: Connection | None = None
-        #: Who answers at the other end.
+        #: The replica at the other end.
         self._there: Peer | None = None
         self._sending: asyncio.Handle | None = None
         self.frames = 0
@@ -81,11 +81,11 @@ class Link:
 
     @property
     def stands(self) -> bool:
-        """Whether a connection is there."""
+        """Whether there is a connection."""
         return self._connection is not None
 
     def put(self, shard: str, message: Message) -> None:
-        """Queue a message, or drop it: so is one for a replica that is not the node's any more."""
+        """Enqueue a message, or drop it; one for a former replica of the node is dropped."""
         size = size_of(message)
         if self._connection is None or message.target != self._there:
             self.dropped += 1
@@ -111,7 +111,7 @@ class Link:
                 pass
             finally:
                 self._break()
-            # One that breaks at once, and again, is not made again at once.
+            # Back off from a connection that breaks right away.
             if self._loop.time() - stood_at > self._limits.retry_max_s:
                 pause = self._limits.retry_min_s
             await asyncio.sleep(pause * self._rng.uniform(0.5, 1.0))
@@ -186,7 +186,7 @@ class Link:
 
 
 class _End:
-    """Reads what comes on an outgoing connection: an answer, and nothing more."""
+    """Reads the answer on an outgoing connection, and nothing else."""
 
     def __init__(self, has_room: Callable[[], None]) -> None:
         self.has_room: Final = has_room
@@ -204,18 +204,18 @@ class _End:
         return self._answer.result()
 
     def opened(self, _: Connection) -> None:
-        """Wait: this end speaks first."""
+        """Do nothing: this end sends first."""
 
     def read(self, content: memoryview) -> None:
-        """Take the answer; what follows it has no meaning."""
+        """Process the answer; ignore everything after it."""
         if not self._answer.done():
             self._answer.set_result(bytes(content))
 
     def oversized(self, _: int) -> None:
-        """Hear of an answer that is none: the connection ends."""
+        """The answer exceeds the limit; the connection ends."""
 
     def closed(self) -> None:
-        """Hear of the end."""
+        """End the wait."""
         if not self.ended.done():
             self.ended.set_result(None)
 

@@ -1,4 +1,4 @@
-"""This node among its peers: connections to every other node, and those that they make."""
+"""The connections between this node and all others, both ways."""
 
 import asyncio
 import hashlib
@@ -52,7 +52,7 @@ _LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 class IntroductionRefusedError(Exception):
     """A node did not answer an introduction, or refused it; the text says why.
 
-    `reason` is the sentence for a refusal that holds, and empty for what may pass.
+    `reason` is the sentence of a permanent refusal, and empty if a retry may succeed.
     """
 
     def __init__(self, why: str, reason: str = "") -> None:
@@ -72,12 +72,12 @@ class _Route:
 class PeerNetwork:
     """Carries messages of all shards between this node and the others.
 
-    `deliver(shard, message)` takes what comes, on the loop, and returns whether the shard is here.
-    `remade(node)` is told that entries sent to a node may be lost, and that new ones will arrive.
-    `admit(peer, config_index)` says whether a peer that acts under that membership may be a member.
-    `introduced(introduction)` answers an introduction with the own one.
+    `deliver(shard, message)` gets each message, on the loop, and returns whether the shard is here.
+    `remade(node)` is called when entries sent to a node may be lost and new ones will arrive.
+    `admit(peer, config_index)` returns whether a peer with that configuration may be a member.
+    `introduced(introduction)` returns the answer to an introduction.
 
-    `server_tls` and `client_tls` are for the connections that others make, and for the own ones.
+    `server_tls` is for incoming and `client_tls` for outgoing connections.
     """
 
     def __init__(
@@ -124,12 +124,12 @@ class PeerNetwork:
 
     @property
     def refused(self) -> Counter[tuple[str, str]]:
-        """What was refused, by node and reason."""
+        """Refusals by node and reason."""
         return self._refused.counts
 
     @property
     def port(self) -> int:
-        """Where the connections of other nodes are taken; 0: nowhere."""
+        """The port for connections of other nodes; 0: none."""
         return self._incoming.port
 
     @property
@@ -144,15 +144,15 @@ class PeerNetwork:
     # Life.
 
     def add_to_server(self, server: grpc.aio.Server) -> None:
-        """Answer the introductions of others: they learn there where their connections go."""
+        """Serve introductions, from which other nodes learn this node's port."""
         add_service(server, self._serve_introduction)
 
     async def listen(self, host: str, port: int = 0) -> None:
-        """Take the connections of others, at any free port if none is named; raises `OSError`."""
+        """Accept connections of other nodes, by default at a free port; raises `OSError`."""
         await self._incoming.listen(host, port, self._server_tls)
 
     def know(self, addresses: Mapping[str, str]) -> None:
-        """Talk to these nodes, at these addresses, and to no others."""
+        """Set the other nodes and their addresses."""
         self._addresses.clear()
         self._addresses.update(addresses)
         self._addresses.pop(self._me.node, None)
@@ -160,20 +160,20 @@ class PeerNetwork:
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The other nodes that are known, and where each is found."""
+        """The known nodes and their addresses."""
         return self._addresses
 
     def address(self, node: str) -> str | None:
-        """Return where a node is found."""
+        """Return the address of a node."""
         return self._addresses.get(node)
 
     def join(self, cluster: bytes) -> None:
-        """Be part of a cluster from now on: the connections are made."""
+        """Join a cluster and connect to its nodes."""
         self._cluster = cluster
         self._reroute()
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         self._addresses.clear()
         self._reroute()
         await self._incoming.stop()
@@ -182,7 +182,7 @@ class PeerNetwork:
     # Sending.
 
     def send(self, shard: str, messages: Sequence[Message]) -> None:
-        """Queue messages, each on its lane; what cannot go is dropped and counted."""
+        """Enqueue messages, each on its lane; those that cannot be sent are dropped and counted."""
         for message in messages:
             route = self._routes.get(message.target.node)
             if route is None:
@@ -193,16 +193,16 @@ class PeerNetwork:
     async def introduce(
         self, node: str, introduction: Introduction, address: str | None = None
     ) -> Introduction:
-        """Say who this node is, and return what the other says of itself.
+        """Introduce this node to another, and return the other's introduction.
 
-        Without an address it is asked where it is known to be. Raises `IntroductionRefusedError`.
+        The address defaults to the known one. Raises `IntroductionRefusedError`.
         """
         return (await self._introduce(node, introduction, address or self._addresses[node]))[0]
 
     async def _introduce(
         self, node: str, introduction: Introduction, address: str
     ) -> tuple[Introduction, int]:
-        """Return what a node says of itself, and the port at which it takes connections."""
+        """Return the introduction of a node, and its port for connections."""
         channel = open_channel(address, self._limits)
         try:
             content = encode_introduction(introduction, self._token_hash, self.port)
@@ -250,14 +250,14 @@ class PeerNetwork:
             locate=partial(self._locate, node, address),
             handshake=lambda: self.handshake(node),
             judge=partial(self._judge_answer, node),
-            refused=lambda reason: self._note_refusal(node, reason, f"{each} to {address}"),
+            refused=lambda reason: self._record_refusal(node, reason, f"{each} to {address}"),
             remade=remade,
             rng=self._rng,
             tls=self._client_tls,
         )
 
     async def _locate(self, node: str, address: str) -> tuple[str, int] | None:
-        """Ask a node where it takes connections: its port may be another one since it restarted."""
+        """Return the address for connections to a node, whose port may change with a restart."""
         try:
             _, port = await self._introduce(node, Introduction(self._me, (), b""), address)
         except IntroductionRefusedError as error:
@@ -273,20 +273,20 @@ class PeerNetwork:
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    # Who is who.
+    # Identities.
 
     def handshake(self, target: str) -> Handshake:
-        """Return what this node says of itself to another."""
+        """Return this node's handshake for another."""
         return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
 
     def _answer(self, asker: Handshake, lane: Lane, address: str) -> Answer:
-        """Return the answer to who makes a connection."""
+        """Return the answer to a handshake."""
         reason = self.judge_asker(asker)
         mine = self.handshake("")
         if reason is None:
             return Answer(mine, "")
-        self._note_refusal(asker.peer.node, reason, f"{asker.peer} on {lane} from {address}")
-        # A stranger does not learn from it what the token is.
+        self._record_refusal(asker.peer.node, reason, f"{asker.peer} on {lane} from {address}")
+        # Do not reveal the token's hash to a stranger.
         return Answer(replace(mine, token_hash=b""), reason)
 
     def _judge_answer(self, node: str, answer: Answer) -> str | None:
@@ -297,9 +297,9 @@ class PeerNetwork:
         return self._judge(answer.handshake)
 
     def judge_asker(self, asker: Handshake, *, of_old: bool = False) -> str | None:
-        """Return why whoever shows this is refused, or None.
+        """Return why the sender of a handshake is refused, or None.
 
-        With `of_old` it need not be a member any more.
+        With `of_old` a former member is not refused.
         """
         if asker.target != self._me.node:
             return OTHER_TARGET
@@ -324,28 +324,28 @@ class PeerNetwork:
             return OTHER_REPLICA
         return None
 
-    def _note_refusal(self, node: str, reason: str, detail: str) -> None:
-        # One of two that start together is always the first to have a cluster: no fault.
+    def _record_refusal(self, node: str, reason: str, detail: str) -> None:
+        # Of two nodes that start together one always joins first: not an error.
         if NOT_FORMED not in reason:
-            self._refused.note(node, reason, detail)
+            self._refused.record(node, reason, detail)
 
-    # What comes.
+    # Received messages.
 
     def _take(self, peer: Peer, messages: list[tuple[str, Message]]) -> None:
         self.received_messages += len(messages)
         for shard, message in messages:
             if not self._deliver(shard, message):
-                # Of those that create a shard together one is always the first.
-                self._refused.note(peer.node, UNDELIVERABLE, shard, logging.INFO)
+                # Of the nodes that create a shard together one is always first.
+                self._refused.record(peer.node, UNDELIVERABLE, shard, logging.INFO)
 
     async def _serve_introduction(self, content: bytes, context: Context[bytes, bytes]) -> bytes:
         try:
             asker, shown, _ = decode_introduction(content)
         except MalformedMessageError as error:
-            self._refused.note(context.peer(), error.reason, error.detail)
+            self._refused.record(context.peer(), error.reason, error.detail)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         if not hmac.compare_digest(shown, self._token_hash):
-            self._refused.note(asker.peer.node, OTHER_TOKEN, context.peer())
+            self._refused.record(asker.peer.node, OTHER_TOKEN, context.peer())
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, OTHER_TOKEN)
         try:
             answer = self._introduced(asker)
@@ -355,5 +355,5 @@ class PeerNetwork:
 
 
 def token_hash(token: str) -> bytes:
-    """Return what nodes show each other of the token that they share."""
+    """Return the hash that nodes send to prove that they share a token."""
     return hashlib.sha256(b"quorate token\x00" + token.encode()).digest()

@@ -1,4 +1,4 @@
-"""What was refused of what others sent: each is counted, the first of each kind is logged."""
+"""Counts refused messages, and logs the first of each kind."""
 
 import logging
 from collections import Counter
@@ -7,19 +7,19 @@ from typing import Final
 
 _logger = logging.getLogger(__name__)
 
-#: Who is named that is not a known node: what strangers say of themselves is not remembered.
+#: The name of all unknown nodes: names that strangers claim are not stored.
 STRANGER: Final = "a stranger"
 
 
 class Refused:
-    """Counts by (node, reason). Reasons are a fixed set of sentences, so this stays small."""
+    """Counts by (node, reason); the reasons are a fixed set of sentences, so this stays small."""
 
     def __init__(self, is_known: Callable[[str], bool]) -> None:
         self._is_known: Final = is_known
         self.counts: Final[Counter[tuple[str, str]]] = Counter()
 
-    def note(self, node: str, reason: str, detail: str, level: int = logging.WARNING) -> None:
-        """Count a refusal; log it with its detail when it is the first one of its kind."""
+    def record(self, node: str, reason: str, detail: str, level: int = logging.WARNING) -> None:
+        """Count a refusal; log the first one of its kind with its detail."""
         who = node if self._is_known(node) else STRANGER
         self.counts[who, reason] += 1
         if self.counts[who, reason] == 1:

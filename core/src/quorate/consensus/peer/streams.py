@@ -1,4 +1,4 @@
-"""How gRPC is set up for what nodes ask each other: limits and options of both ends."""
+"""Limits and gRPC options of the connections between nodes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from quorate.v1 import peer_pb2
 SERVICE: Final = peer_pb2.DESCRIPTOR.services_by_name["PeerService"].full_name
 INTRODUCE: Final = "Introduce"
 
-#: What a frame may hold beside one entry of the largest size.
+#: Bytes that a frame may hold in addition to one entry of the largest size.
 _FRAME_SLACK: Final = 1 << 20
 
 Call = grpc.aio.StreamStreamCall
@@ -23,37 +23,37 @@ Options = list[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    """In bytes, or in seconds where the name says so."""
+    """In bytes, unless the name ends in `_s`."""
 
-    #: The largest payload of an entry that is taken.
+    #: The largest accepted payload of an entry.
     entry_bytes: int = 8 << 20
     #: One frame; a larger entry travels alone.
     frame_bytes: int = 1 << 20
-    #: What waits for one node, on each lane; beyond it messages are dropped.
+    #: Maximum queue per node and lane; beyond it messages are dropped.
     control_queue_bytes: int = 4 << 20
     bulk_queue_bytes: int = 64 << 20
-    #: How long a node may take to answer a handshake or an introduction.
+    #: Timeout of a handshake or an introduction.
     answer_s: float = 2.0
-    #: How long a node may leave unacknowledged what it is sent; then its connection is made anew.
+    #: A node that acknowledges nothing for this time is reconnected.
     silent_s: float = 5.0
-    #: The pause after a first failure to connect, and the longest one: it doubles.
+    #: The first and the longest pause after a failure to connect; it doubles each time.
     retry_min_s: float = 0.05
     retry_max_s: float = 1.0
 
     @property
     def received_bytes(self) -> int:
-        """The largest frame that is read."""
+        """The largest accepted frame."""
         return max(self.entry_bytes, self.frame_bytes) + _FRAME_SLACK
 
     def queue_bytes(self, lane: Lane) -> int:
-        """What may wait on a lane for one node."""
+        """Maximum queue on a lane to one node."""
         return self.bulk_queue_bytes if lane == "bulk" else self.control_queue_bytes
 
 
 def server_options(limits: StreamLimits) -> Options:
-    """Return what a server that other nodes ask is to be made with."""
+    """Return the options of a server for other nodes."""
     return [
-        # More than a frame may have: one that is over is refused by name, and the stream goes on.
+        # Above the frame limit: a frame over that is refused by name, and the stream continues.
         ("grpc.max_receive_message_length", 2 * limits.received_bytes),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),
@@ -80,20 +80,20 @@ def open_channel(address: str, limits: StreamLimits) -> grpc.aio.Channel:
 
 
 async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:
-    """Return what comes next on a stream; None at its end."""
+    """Return the next message of a stream; None at its end."""
     content: object = await stream.read()
     return content if isinstance(content, bytes) else None
 
 
 async def ask(channel: grpc.aio.Channel, content: bytes, timeout_s: float) -> bytes:
-    """Return what a node answers to an introduction."""
+    """Return a node's answer to an introduction."""
     call = channel.unary_unary(f"/{SERVICE}/{INTRODUCE}", None, None)
     answer: bytes = await call(content, timeout=timeout_s)
     return answer
 
 
 def add_service(server: grpc.aio.Server, introduce: Callable[..., object]) -> None:
-    """Add the service with raw bytes: what cannot be read is refused by us, not by gRPC."""
+    """Add the service with raw bytes, so that this module refuses invalid messages, not gRPC."""
     method = grpc.unary_unary_rpc_method_handler(introduce)
     handler = grpc.method_handlers_generic_handler(SERVICE, {INTRODUCE: method})
     server.add_generic_rpc_handlers([handler])

@@ -1,7 +1,7 @@
-"""How nodes say who they are. What comes in is checked before it is believed.
+"""Handshakes and introductions of nodes. All input is validated.
 
-The first frame in each direction of a connection opens it: a mark, the version of the frames, the
-lane; then a handshake, or the answer to one.
+The first frame in each direction of a connection has a magic number, the version of the frames
+and the lane; then a handshake, or the answer to one.
 """
 
 import struct
@@ -15,9 +15,9 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Lane, Peer
 from quorate.v1 import peer_pb2
 
-#: The version of what nodes say on their connections.
+#: The version of the protocol between nodes.
 VERSION: Final = 1
-#: Terms, indexes, rounds and tokens stay below: what is computed from them fits any field.
+#: Terms, indexes, rounds and tokens are smaller, so that results computed from them fit any field.
 LARGEST_NUMBER: Final = 1 << 62
 #: The longest name of a node, in bytes.
 LONGEST_NAME: Final = 255
@@ -27,7 +27,7 @@ OPENING_BYTES: Final = 4_096
 NO_OPENING: Final = "a connection that does not begin with a handshake"
 OTHER_VERSION: Final = "it speaks another version of the peers' protocol"
 
-#: What a frame begins with: how many bytes follow.
+#: A frame begins with the number of bytes that follow.
 LENGTH: Final = struct.Struct(">I")
 _OPENING: Final = struct.Struct(">7sBB")
 _MARK: Final = b"quorate"
@@ -35,7 +35,7 @@ _LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 
 
 class MalformedMessageError(Exception):
-    """What a peer sent cannot be meant; `reason` is one of a fixed set of sentences."""
+    """A peer sent something invalid; `reason` is one of a fixed set of sentences."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -45,19 +45,19 @@ class MalformedMessageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """Who speaks on a connection, and for which cluster."""
+    """The identity of the sender, and its cluster."""
 
     peer: Peer
     cluster: bytes
     token_hash: bytes
     config_index: int
-    #: Whom the speaker wants to talk to; empty in an answer.
+    #: The intended receiver; empty in an answer.
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the other end of a connection says of itself, and why it refuses; empty: it does not."""
+    """The handshake of the other end, and why it refuses; empty if it accepts."""
 
     handshake: Handshake
     refusal: str
@@ -67,13 +67,13 @@ class Answer:
 
 
 def encode_opening(lane: Lane, content: bytes) -> bytes:
-    """Return the first frame of a connection: a handshake for this lane, or the answer to one."""
+    """Return the first frame of a connection on this lane, with a handshake or an answer."""
     opening = _OPENING.pack(_MARK, VERSION, _LANES.index(lane)) + content
     return LENGTH.pack(len(opening)) + opening
 
 
 def decode_opening(frame: memoryview) -> tuple[Lane, bytes]:
-    """Return the lane of a first frame, and the handshake or answer in it, unread.
+    """Return the lane of a first frame, and the encoded handshake or answer.
 
     Raises `MalformedMessageError`.
     """
@@ -120,7 +120,7 @@ def decode_answer(content: bytes) -> Answer:
 
 
 def encode_introduction(introduction: Introduction, token_hash: bytes, port: int) -> bytes:
-    """Return the bytes of an introduction; a node takes the connections of others at `port`."""
+    """Return the bytes of an introduction; `port` is for connections to the node."""
     return peer_pb2.PeerIntroduction(
         token_hash=token_hash,
         node=introduction.peer.node,

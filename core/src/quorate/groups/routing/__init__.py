@@ -1,1 +1,1 @@
-"""Where commands and queries go: slots, shares of a batch, one hop, answers that become one."""
+"""Routes commands and queries: slots, parts of a batch, one hop, joined answers."""

@@ -1,4 +1,4 @@
-"""`Command.admit`: what a plugin makes of a command once, on the node where it enters."""
+"""Runs `Command.admit` once, on the node where a command enters."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from quorate.plugin.catalog import Catalog
 
 _log = logging.getLogger(__name__)
 
-#: Takes a command that was admitted.
+#: Receives an admitted command.
 Enter = Callable[[Proposal, Answered], None]
 
 
 class Admissions:
-    """Has commands admitted. Those that declare no `admit` cost one look-up."""
+    """Admits commands. Those without `admit` cost one look-up."""
 
     def __init__(self, catalog: Catalog, limits: LimitsSection) -> None:
         self._wanted: Final = {
             each.message: each for each in catalog.commands.values() if each.admit is not None
         }
         self._limits: Final = limits
-        #: What `admit` is given; the node sets it before it serves.
+        #: The `NodeApi` for `admit`; the node sets it before it serves.
         self.node: NodeApi | None = None
 
     def wants(self, message: Message) -> bool:
-        """Tell whether a command is to be admitted first."""
+        """Whether a command has an `admit`."""
         return type(message) in self._wanted
 
     async def one(self, proposal: Proposal, caller: Caller) -> Proposal:
-        """Return what goes on in the place of a proposal; raises why nothing does."""
+        """Return the admitted proposal; raises the reason of a refusal."""
         command = self._wanted[type(proposal.message)]
         if self.node is None:
             raise NotProposedError("the node is starting; nothing was proposed: try again")
@@ -68,7 +68,7 @@ class Admissions:
     async def all(
         self, proposals: Iterable[Proposal], caller: Caller
     ) -> Sequence[Proposal | Exception]:
-        """Return what goes on in the place of each proposal, or why nothing does."""
+        """Return each admitted proposal, or the reason of its refusal."""
         found: list[Proposal | Exception] = list(proposals)
         places = [
             place
@@ -94,7 +94,7 @@ class Admissions:
 
 
 class AdmissionQueue:
-    """The entrance of one stream: its commands are admitted side by side, and enter in order."""
+    """Admits the commands of a stream concurrently, and passes them on in order."""
 
     def __init__(
         self, admissions: Admissions, caller: Caller, loop: asyncio.AbstractEventLoop, enter: Enter
@@ -103,11 +103,11 @@ class AdmissionQueue:
         self._caller: Final = caller
         self._loop: Final = loop
         self._enter: Final = enter
-        #: From the oldest command that is being admitted on; what follows it waits.
+        #: The oldest command being admitted, and all after it, which wait.
         self._waiting: Final[deque[tuple[asyncio.Task[Proposal] | Proposal, Answered]]] = deque()
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
-        """Let a command enter after those that were put before, maybe at once."""
+        """Pass a command on after all earlier ones, possibly at once."""
         if self._admissions.wants(proposal.message):
             task = self._loop.create_task(self._admissions.one(proposal, self._caller))
             self._waiting.append((task, answered))
@@ -118,7 +118,7 @@ class AdmissionQueue:
             self._enter(proposal, answered)
 
     async def close(self) -> None:
-        """Let nothing enter any more, and answer nothing of what waits."""
+        """Stop, without answering what waits."""
         tasks = [each for each, _ in self._waiting if isinstance(each, asyncio.Task)]
         self._waiting.clear()
         for task in tasks:
@@ -149,10 +149,10 @@ class AdmissionQueue:
 async def admitted(
     command: Command[Any], message: Message, node: NodeApi, caller: Caller
 ) -> Message:
-    """Return what `admit` makes of a valid command: another message with the same shard keys.
+    """Return the result of `admit` for a valid command: a message with the same shard keys.
 
-    Raises `Invalid`, `NotAdmittedError`, and `NotProposedError` or `UnreadableError` when what it
-    asked of the cluster cannot be had now.
+    Raises `Invalid`, `NotAdmittedError`, and `NotProposedError` or `UnreadableError` if a read or
+    write of `admit` failed.
     """
     if command.admit is None:
         return message
@@ -164,7 +164,7 @@ async def admitted(
     except Rejected as refusal:
         raise NotAdmittedError(refusal.code, refusal.message) from refusal
     except OutcomeUnknownError as error:
-        # What is unknown is a write of `admit`: this command was not proposed.
+        # The outcome of a write by `admit` is unknown; this command was not proposed.
         raise NotProposedError(f"{name} was not admitted: {error}") from error
     except Exception as error:
         _log.exception("admit of the command %s failed", name)

@@ -1,4 +1,4 @@
-"""How commands come to the leaders of their shards, wherever those are."""
+"""Delivers commands to the leaders of their shards on any node."""
 
 import asyncio
 from collections import deque
@@ -31,20 +31,20 @@ from quorate.plugin.splitting import within
 
 
 class Call(NamedTuple):
-    """What all commands of one call have in common."""
+    """The options of a call."""
 
     fence: ShardRef | None = None
     caller: str = ""
-    #: Those that go to one shard come into its log in their order.
+    #: Commands for the same shard keep their order in its log.
     ordered: bool = False
 
 
-#: A part that was surely not proposed, and why.
+#: A part that was surely not proposed, and the reason.
 _Refused = tuple[Part, NotProposedError]
 
 
 class Delivery:
-    """Proposes here or one hop away, and tries again what was surely not proposed."""
+    """Proposes here or one hop away, and retries what was surely not proposed."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class Delivery:
         self._run_bytes: Final = run_bytes(limits)
 
     async def deliver_all(self, parts: Sequence[Part], call: Call) -> None:
-        """Carry parts to all of their shards, side by side."""
+        """Deliver parts to their shards concurrently."""
         if len(parts) == 1:
-            await self.deliver(parts[0].share.shard, parts, call)
+            await self.deliver(parts[0].command.shard, parts, call)
             return
         by_shard: dict[ShardId, list[Part]] = {}
         for part in parts:
-            by_shard.setdefault(part.share.shard, []).append(part)
+            by_shard.setdefault(part.command.shard, []).append(part)
         ways = [
             self.deliver(shard, run, call)
             for shard, found in by_shard.items()
@@ -82,12 +82,12 @@ class Delivery:
             await asyncio.gather(*map(self._loop.create_task, ways))
 
     async def deliver(self, shard: ShardId, parts: Sequence[Part], call: Call) -> None:
-        """Carry parts to one shard in one go; each ends as soon as it is known how.
+        """Deliver parts to a shard together; each ends as soon as its outcome is known.
 
-        While no leader is known, or another one than was thought, they are tried again until their
-        deadlines, or until there has been none for longer than an election takes; and on other
-        shards when the slot map has changed meanwhile. In an ordered call nothing is tried again
-        once what follows it was proposed, or on another shard.
+        Without the right leader they are retried until their deadlines, or until there was no
+        leader for longer than an election takes; and on other shards after a change of the slot
+        map. In an ordered call a part is never retried after a later one was proposed, nor on
+        another shard.
         """
         pause = Pause(self._loop)
         hint: Peer | None = None
@@ -98,7 +98,7 @@ class Delivery:
                 return
             error = refused[0][1]
             hint = error.leader if isinstance(error, NoLeaderError) else None
-            # News of another leader are followed at once, but not in circles.
+            # Follow a hint to another leader at once, but only once.
             if hint is not None and hint.node != self._node and not pause.count:
                 pause.count += 1
                 parts = [part for part, _ in refused]
@@ -110,14 +110,14 @@ class Delivery:
                 return
             refused = await self._wait(pause, refused, leaderless_from)
             parts = self._routed(refused, call)
-            if any(part.share.shard != shard for part in parts):
+            if any(part.command.shard != shard for part in parts):
                 await self.deliver_all(parts, call)
                 return
             if not parts:
                 return
 
     def next_run(self, waiting: deque[Part]) -> list[Part]:
-        """Take from what goes to one shard what is carried there in one go."""
+        """Remove and return the parts for the next request to a shard."""
         run = [waiting.popleft()]
         size = weight(run[0].logged)
         while waiting and (size := size + weight(waiting[0].logged)) <= self._run_bytes:
@@ -158,7 +158,7 @@ class Delivery:
             return [error] * len(parts)
 
     def _leader(self, shard: ShardId, known: Peer | None, hint: Peer | None, attempt: int) -> str:
-        """Return the node that may lead; raises `NoLeaderError` when there is none to ask."""
+        """Return the node that may lead; raises `NoLeaderError` if none is known."""
         known = hint or known
         others = self._shards.slot_map.others(shard, self._node)
         if known is not None and known.node != self._node:
@@ -168,7 +168,7 @@ class Delivery:
         raise NoLeaderError(shard)
 
     def _leaderless_from(self, shard: ShardId) -> float:
-        """From when on a write is given up; never where a replica elsewhere knows better."""
+        """When to give up a write without a leader; infinite if there is no replica here."""
         local = self._shards.get(shard)
         return float("inf") if local is None else local.leaderless_from
 
@@ -192,32 +192,32 @@ class Delivery:
         return in_time
 
     def _routed(self, refused: Sequence[_Refused], call: Call) -> list[Part]:
-        """Return what goes on, where the slot map says now."""
+        """Return the parts to retry, routed by the current slot map."""
         going: list[Part] = []
         for part, error in refused:
             if not isinstance(error, WrongShardError):
                 going.append(part)
                 continue
-            share, request = part.share, part.request
+            whole, request = part.command, part.request
             try:
                 command = routes.declared(self._catalog, part.logged.type)
-                placed = routes.route(command, share.command, self._shards.slot_map, self._limits)
+                placed = routes.route(command, whole.message, self._shards.slot_map, self._limits)
             except Exception as failure:  # noqa: BLE001 - it is how this command ends
                 part.end(failure)
                 continue
             shards = [each.shard for each in placed]
-            if shards == [share.shard]:
+            if shards == [whole.shard]:
                 going.append(part)
             elif call.ordered or request.stamp is not None:
-                # A retry never takes an operation of a session to another shard.
+                # An operation of a session is never retried on another shard.
                 part.end(error)
             else:
                 request.divide(len(placed))
-                going += [Part(request, within(share, each)) for each in placed]
+                going += [Part(request, within(whole, each)) for each in placed]
         return going
 
     def _fenced_term(self, shard: ShardId, fence: ShardRef | None) -> int | None:
-        """Check a fence, and return the term that the shard itself has to check it by."""
+        """Check a fence, and return the term that the shard must check, if any."""
         if fence is None:
             return None
         fenced = ShardId(fence.group, fence.shard)
@@ -231,7 +231,7 @@ class Delivery:
 def _settled(
     shard: ShardId, parts: Sequence[Part], results: Sequence[Result], call: Call
 ) -> list[_Refused]:
-    """End what has ended, and return what may be tried again."""
+    """End completed parts, and return those to retry."""
     results = [_judged(shard, result) for result in results]
     first = 0
     if call.ordered:
@@ -260,7 +260,7 @@ def _may_be_logged(result: Result) -> bool:
 
 
 def _is_worth_it(result: Result) -> TypeGuard[NotProposedError]:
-    """Whether a command was surely not proposed, and may well be when it is tried again."""
+    """Whether a command was surely not proposed, and a retry may succeed."""
     return isinstance(result, NotProposedError) and not isinstance(
         result, NotProposedInTimeError | ExhaustedError | UnknownShardError
     )

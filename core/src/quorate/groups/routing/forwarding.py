@@ -1,4 +1,4 @@
-"""The one hop to another node that a command or a query may take."""
+"""Forwards commands and queries to another node, one hop at most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from quorate.groups.routing.proposing import Result
 from quorate.plugin import Consistency
 from quorate.plugin.shard_id import ShardId
 
-#: The most bytes of commands that travel together, when messages of clients may be as large.
+#: Maximum bytes of commands per request, if clients may send messages as large.
 RUN_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardedCommand:
-    """A command on its way to the leader of its shard."""
+    """A command for the leader of its shard."""
 
     shard: ShardId
     command: LoggedCommand
-    #: Who asked, as the receiving node found out: the leader checks what they may do again.
+    #: The caller as authenticated by the receiving node; the leader authorizes it again.
     caller: str
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardedQuery:
-    """A query on its way to a replica of its shard."""
+    """A query for a replica of its shard."""
 
     shard: ShardId
     type: str
     payload: bytes
-    #: The full name of the message that it is to be answered with.
+    #: The full name of the expected message.
     row: str
     consistency: Consistency
     min_revision: int
@@ -41,18 +41,18 @@ class ForwardedQuery:
 
 
 def run_bytes(limits: LimitsSection) -> int:
-    """Return about how many bytes of commands travel together; a larger one travels alone."""
-    # What a command is wrapped in is estimated.
+    """Return the maximum bytes of commands per request; a larger command is sent alone."""
+    # The overhead of the wrapper is an estimate.
     return min(RUN_BYTES, limits.grpc_message_bytes // 2)
 
 
 def weight(command: LoggedCommand) -> int:
-    """Return about how many bytes a command is on its way to another node."""
+    """Return the approximate size of a forwarded command."""
     return len(command.payload) + len(command.type) + 2 * len(command.slots) + 64
 
 
 class AsOf(NamedTuple):
-    """What the answers of a shard were read from."""
+    """The state that the answers of a shard were read from."""
 
     revision: int
     #: How old they may be; 0 for a linearizable read.
@@ -60,14 +60,14 @@ class AsOf(NamedTuple):
 
 
 class ForwardedAnswers(NamedTuple):
-    """What a replica on another node answered to a query."""
+    """The answers of a replica on another node."""
 
     as_of: AsOf
     rows: Sequence[bytes]
 
 
 class Forwarder(Protocol):
-    """Carries requests to other nodes, once each: whoever forwards never tries again.
+    """Forwards requests to other nodes, without retries.
 
     The other side is `Groups.accept` and `Groups.accept_query`.
     """

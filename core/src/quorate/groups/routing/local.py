@@ -1,4 +1,4 @@
-"""What the node's face needs of the replicas on this node."""
+"""The port to the replicas on this node."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Age(Protocol):
 
     @property
     def age_ms(self) -> int:
-        """How long ago the replica last knew that it had all that its leader had committed."""
+        """How long ago the replica had all that its leader had committed."""
 
 
 class LocalShard(Protocol):
@@ -25,11 +25,11 @@ class LocalShard(Protocol):
 
     @property
     def leader(self) -> Peer | None:
-        """Who leads, as far as this replica knows."""
+        """The leader, as far as this replica knows."""
 
     @property
     def leads(self) -> bool:
-        """Whether this replica does."""
+        """Whether this replica leads."""
 
     @property
     def term(self) -> int:
@@ -37,11 +37,11 @@ class LocalShard(Protocol):
 
     @property
     def revision(self) -> int:
-        """The newest revision that is applied."""
+        """The newest applied revision."""
 
     @property
     def leaderless_from(self) -> float:
-        """From when on nobody need wait for a leader, on the loop's clock; infinite with one."""
+        """When to stop waiting for a leader, on the loop's clock; infinite with one."""
 
     def propose(
         self,
@@ -55,33 +55,33 @@ class LocalShard(Protocol):
     def read_barrier(
         self, timeout_s: float | None = None, *, patient: bool = True
     ) -> asyncio.Future[int]:
-        """Return once what is applied here holds every write that was answered before."""
+        """Return once every write that was answered before is applied here."""
 
     def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
         """Return once a revision is applied here."""
 
     def staleness(self) -> Age:
-        """Return what a read would see now."""
+        """Return the state that a read would see now."""
 
     def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
-        """Return a view of some families, as they are in this turn of the loop."""
+        """Return a view of some families, consistent within this turn of the loop."""
 
     async def catch_up(self, timeout_s: float) -> bool:
-        """Wait until the copies of mirrored families hold all that was answered before this call.
+        """Wait until the copies of mirrored families have all writes answered before this call.
 
-        Returns whether that is known; false at once where the replica does not lead.
+        Returns whether that is confirmed; false at once if the replica does not lead.
         """
 
 
 class LocalShards(Protocol):
-    """The replicas on this node, and what it knows of where all others are."""
+    """The replicas on this node, and the known places of all others."""
 
     @property
     def slot_map(self) -> SlotMap:
-        """The newest slot map that has come to this node."""
+        """The newest slot map on this node."""
 
     def knowing(self, command: str) -> Sequence[str]:
-        """Return the nodes whose plugins declare a command, as far as this one was told."""
+        """Return the nodes whose plugins declare a command, as far as this node knows."""
 
     def get(self, shard: ShardId) -> LocalShard | None:
-        """Return a replica that takes part; None where there is none, or it has stopped."""
+        """Return a running replica that is a member of its shard, or None."""

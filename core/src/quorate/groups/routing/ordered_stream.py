@@ -1,4 +1,4 @@
-"""The commands of one stream: those of a shard come into its log in the order of the stream."""
+"""A stream of commands, which reach each shard's log in the order of the stream."""
 
 import asyncio
 from collections import deque
@@ -13,15 +13,15 @@ from quorate.groups.routing.requests import Answered, Part, Proposal
 from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
 
-#: Makes the parts of a command; one that cannot be right is answered, and there are none.
+#: Returns the parts of a command; an invalid one is answered, and has none.
 Place = Callable[[Proposal, Answered], Sequence[Part]]
 
 
 class OrderedStream:
-    """A queue a shard, of which one run of commands is under way at a time.
+    """A queue per shard, with one run of commands in flight.
 
-    What comes meanwhile is the next run: the more comes, the more goes at once. So a run may be
-    tried again, while its deadlines last, without anything overtaking it.
+    Commands that arrive meanwhile form the next run. So a run can be retried until its deadlines
+    without being overtaken.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class OrderedStream:
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
-        """Let a command follow those that were put before; it is answered once, maybe at once."""
+        """Enqueue a command; it is answered exactly once, possibly at once."""
         self._entrance.put(proposal, answered)
 
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
         for part in self._place(proposal, answered):
-            shard = part.share.shard
+            shard = part.command.shard
             queue = self._waiting.get(shard)
             if queue is None:
                 queue = self._waiting[shard] = deque()
-                # All that is put in this turn of the loop comes into its first run.
+                # All commands of this turn of the loop share the first run.
                 running = self._loop.create_task(self._run(shard, queue))
                 self._running.add(running)
                 running.add_done_callback(self._running.discard)
@@ -61,7 +61,7 @@ class OrderedStream:
                 self._patience.by(part.request.deadline)
 
     async def close(self) -> None:
-        """Propose nothing more. What was proposed goes on, and nothing is answered any more."""
+        """Stop proposing and answering; commands already proposed continue."""
         self._patience.stop()
         await self._entrance.close()
         running = list(self._running)
@@ -76,7 +76,7 @@ class OrderedStream:
         del self._waiting[shard]
 
     def _expire(self, now: float) -> float | None:
-        """End what waits behind a run for too long."""
+        """End commands whose deadlines pass while they wait."""
         again: float | None = None
         for queue in self._waiting.values():
             waiting = list(queue)
@@ -90,7 +90,7 @@ class OrderedStream:
                 part.end(
                     NotProposedInTimeError(
                         f"{part.logged.type} waited behind others of its stream for shard "
-                        f"{part.share.shard} until its deadline, and was not proposed: try again"
+                        f"{part.command.shard} until its deadline, and was not proposed: try again"
                     )
                 )
         return again

@@ -1,4 +1,4 @@
-"""How many commands come into a shard that is led here: in their order, in as few calls as fit."""
+"""Proposes commands to a shard that is led here, in their order and in few entries."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -11,24 +11,24 @@ from quorate.groups.refusals import ExhaustedError
 from quorate.groups.routing.local import LocalShard
 from quorate.plugin import Invalid
 
-#: What became of a command; an exception where there is no outcome.
+#: The outcome of a command, or an exception if there is none.
 Result = Outcome | Exception
 
-#: So long a leader waits at most for the copies that a refusal would rest on.
+#: Maximum wait of a leader for the copies that a refusal depends on.
 CATCH_UP_S: Final = 2.0
-#: About how many bytes of commands share an entry. All of it is applied in one turn of the loop.
+#: Approximate bytes of commands per entry, which is applied in one turn of the loop.
 ENTRY_BYTES: Final = 256 << 10
 
 
 class Timed(NamedTuple):
-    """A command, and how long it may take."""
+    """A command and its timeout."""
 
     command: LoggedCommand
     timeout_s: float
 
 
 class _Begun(NamedTuple):
-    """What a shard said to so many of the commands."""
+    """The results of a number of commands."""
 
     ended: "asyncio.Future[tuple[Outcome, ...]] | Exception"
     commands: int
@@ -37,13 +37,12 @@ class _Begun(NamedTuple):
 async def propose_in_order(
     shard: LocalShard, commands: Sequence[Timed], term: int | None = None
 ) -> list[Result]:
-    """Propose commands, and return what became of each.
+    """Propose commands, and return their results.
 
-    One that the shard does not take does not keep it from taking the others. But once there is no
-    room for a command, those after it are not offered: the room that is left would go to whoever
-    comes last.
+    A refused command does not affect the others. But once the shard has no capacity for a command,
+    those after it are not proposed: they must not overtake it.
 
-    A command that would be refused for what a copy of a mirrored family lacks is proposed again,
+    A command that would be refused because of a stale copy of a mirrored family is proposed again,
     with all after it, once the copy has caught up.
     """
     began = asyncio.get_running_loop().time()
@@ -52,7 +51,7 @@ async def propose_in_order(
         return results
     first = next(place for place, each in enumerate(results) if _is_behind(each))
     if not all(map(_is_behind, results[first:])):
-        # What came after it is carried out: its sender decides whether it may come later.
+        # Later commands were carried out: the sender decides whether to retry this one.
         return results
     copies = await _caught_up(shard, min(each.timeout_s for each in commands[first:]))
     spent_s = asyncio.get_running_loop().time() - began
@@ -101,7 +100,7 @@ def _is_behind(result: Result) -> bool:
 
 
 def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand]]]:
-    """Cut where the time to answer changes, and where an entry is full."""
+    """Split where the timeout changes, and where an entry is full."""
     for timeout_s, timed in groupby(commands, key=lambda each: each.timeout_s):
         run: list[LoggedCommand] = []
         size = 0
@@ -117,7 +116,7 @@ def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand
 def _offer(
     shard: LocalShard, run: Sequence[LoggedCommand], timeout_s: float, term: int | None
 ) -> list[_Begun]:
-    """Hand commands to a shard, in smaller parts when it does not take them all at once."""
+    """Propose commands to a shard, in smaller parts if it refuses them all at once."""
     begun: list[_Begun] = []
     place, most = 0, len(run)
     while place < len(run):

@@ -1,4 +1,4 @@
-"""How a query is run on one replica, and how the answers of several shards become one."""
+"""Runs a query on a replica, and joins the answers of several shards."""
 
 from __future__ import annotations
 
@@ -37,41 +37,41 @@ A = TypeVar("A", bound=Message | bytes)
 
 _log = logging.getLogger(__name__)
 
-#: The most that a shard answers to one query. All of it is read in one turn of the loop, so that it
-#: is one view; more is asked for in pages.
+#: Maximum answers of a shard to one query, which are read in one turn of the loop as one view;
+#: request more in pages.
 MAX_ROWS: Final = 10_000
 MAX_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How a query is to be answered."""
+    """The options of a read."""
 
     consistency: Consistency = "linearizable"
-    #: A revision of the query's shard, or of each shard.
+    #: The minimum revision of the query's shard, or of each shard.
     min_revision: int | Mapping[ShardId, int] = 0
     caller: str = ""
 
     def of(self, shard: ShardId) -> int:
-        """Return the revision that a shard is to have reached."""
+        """Return the minimum revision of a shard."""
         wanted = self.min_revision
         return wanted if isinstance(wanted, int) else wanted.get(shard, 0)
 
 
 class Answers(NamedTuple, Generic[A]):
-    """What a query gave, in the order of its keys."""
+    """The answers of a query, in the order of its keys."""
 
     rows: Sequence[A]
-    #: What each shard read it from.
+    #: The state that each shard read them from.
     as_of: Mapping[ShardId, AsOf]
 
 
 class Part(NamedTuple):
-    """What one shard is asked."""
+    """The part of a query for a shard."""
 
     shard: ShardId
     message: Message
-    #: Which items of the query these are; of one without items, none.
+    #: The positions of its items in the query; empty for a query without items.
     positions: Sequence[int] = ()
 
 
@@ -84,7 +84,7 @@ def declared(catalog: Catalog, name: str) -> Query[Any]:
 
 
 def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
-    """Read a query of another node; raises `Invalid` for one that is unknown or damaged."""
+    """Parse a forwarded query; raises `Invalid` for an unknown or damaged one."""
     query = catalog.queries.get(name)
     if query is None:
         raise Invalid("type", f"no plugin that this node serves declares the query {name}")
@@ -96,12 +96,12 @@ def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
 
 
 def reads_of(catalog: Catalog, query: Query[Any]) -> frozenset[str]:
-    """Return what a query may read: the families of its plugin in its group, and `reads`."""
+    """Return the scope of a query: the families of its plugin in its group, and `reads`."""
     return frozenset(Scope.of_query(catalog, query).reads)
 
 
 def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[Part]:
-    """Return what each shard is asked; raises `UnknownShardError`."""
+    """Split a query by shard; raises `UnknownShardError`."""
     shard_key = None if query.shard_key is None else query.shard_key(message)
     if shard_key is not None:
         return [Part(slot_map.place(query.group, shard_key), message)]
@@ -123,7 +123,7 @@ def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[Part]:
 
 
 def chosen(parts: Sequence[Part], numbers: Collection[int], known: Sequence[ShardId]) -> list[Part]:
-    """Return what some shards are asked; raises `UnknownShardError`."""
+    """Return the parts of some shards; raises `UnknownShardError`."""
     strange = set(numbers) - {shard.number for shard in known}
     if strange:
         raise UnknownShardError(known[0].group, min(strange))
@@ -140,9 +140,9 @@ async def answer(
     deadline: float,
     now: Callable[[], float],
 ) -> tuple[AsOf, Sequence[Any]]:
-    """Answer from one replica, once it has what is asked for, as `query.run` does.
+    """Run a query on a replica, once that has reached the requested state.
 
-    `row` is the full name of what is expected, if that is a message. Raises `UnreadableError`, and
+    `row` is the full name of the expected message, if any. Raises `UnreadableError`, and
     `Rejected` when the query fails or gives too much.
     """
     _check_row(query, row)
@@ -172,7 +172,7 @@ async def answer(
 
 
 def shown(query: Query[Any], rows: Sequence[Any], row: type[A]) -> Sequence[A]:
-    """Return what `query.run` yielded as it was asked for."""
+    """Return the answers as the requested type."""
     if query.row is None or row is bytes:
         return rows
     kind: Any = row
@@ -182,7 +182,7 @@ def shown(query: Query[Any], rows: Sequence[Any], row: type[A]) -> Sequence[A]:
 def joined(
     query: Query[Any], parts: Sequence[Part], answers: Sequence[Sequence[Any]]
 ) -> Sequence[Any]:
-    """Return what `query.run` yielded on several shards as one."""
+    """Join the answers of several shards."""
     if len(answers) == 1:
         return answers[0]
     if query.order is not None:
@@ -194,7 +194,7 @@ def joined(
 
 
 def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> list[Any]:
-    """Return the answers of one shard; raises `Rejected` when they are too many for one go."""
+    """Return the answers of a shard; raises `Rejected` if there are too many."""
     weigh: Callable[[Any], int] = len if encoded else _weigh
     found: list[Message | bytes] = []
     room, add = MAX_BYTES, found.append

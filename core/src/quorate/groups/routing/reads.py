@@ -1,4 +1,4 @@
-"""Queries over one shard or all shards of a group, read here or one hop away."""
+"""Queries on one shard or all shards of a group, here or one hop away."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ T = TypeVar("T")
 #: Why a shard was not read.
 Unread = UnreadableError | NotProposedError | Rejected
 
-#: Where shards are answered one by one, so long after one was taken the next one is waited for.
+#: How long to wait for the next shard after one has answered.
 GRACE_S: Final = 0.5
 
 
 class Reads:
-    """Answers queries from the replicas here, and asks other nodes where there is none."""
+    """Answers queries from the replicas here, and forwards them if there is none."""
 
     def __init__(
         self,
@@ -59,14 +59,14 @@ class Reads:
     async def read(
         self, message: Message, row: type[A], options: ReadOptions, deadline: float
     ) -> Answers[A]:
-        """Return the answers to a query, with what each shard read them from."""
+        """Return the answers to a query, with the state of each shard."""
         query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
         parts = queries.parts(query, message, self._shards.slot_map)
         if len(parts) == 1:
             as_of, rows = await self._read_part(query, parts[0], row, options, deadline)
             return Answers(queries.shown(query, rows, row), {parts[0].shard: as_of})
         if isinstance(options.min_revision, int) and options.min_revision:
-            # A number names no shard. What is linearizable holds every revision that was answered.
+            # A number does not name a shard; a linearizable read has every answered revision.
             options = replace(options, consistency="linearizable", min_revision=0)
         found = await self._side_by_side(
             [self._read_part(query, each, row, options, deadline) for each in parts]
@@ -85,9 +85,9 @@ class Reads:
         shards: Collection[int] | None,
         deadline: float,
     ) -> AsyncIterator[ShardAnswers[R]]:
-        """Yield the answers of each shard when they are there, and those that failed at the end.
+        """Yield the answers of each shard as they arrive, and failed shards at the end.
 
-        Raises what the first one failed with when none was read.
+        Raises the first failure if no shard was read.
         """
         query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
         parts = queries.parts(query, message, self._shards.slot_map)
@@ -136,7 +136,7 @@ class Reads:
             )
 
     async def accept(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
-        """Answer what another node forwarded: never a second hop."""
+        """Answer a forwarded query, without another hop."""
         message = queries.parse(self._catalog, forwarded.type, forwarded.payload)
         group = self._catalog.queries[forwarded.type].group
         if group != forwarded.shard.group:
@@ -164,13 +164,13 @@ class Reads:
         options: ReadOptions,
         deadline: float,
     ) -> tuple[AsOf, Sequence[Any]]:
-        """Return what `query.run` yields on a shard."""
+        """Return the answers of a shard."""
         try:
             found = await self._read_here(query, part, _name_of(row), options, deadline)
         except (LeaderlessError, ReadTimeoutError):
             raise
         except UnreadableError as error:
-            # It stopped meanwhile; others may go on.
+            # It stopped meanwhile; others may answer.
             return await self._read_elsewhere(query, part, row, options, deadline, error)
         if found is not None:
             return found
@@ -214,7 +214,7 @@ class Reads:
                     f"the deadline passed before {part.shard} was read; the last reason was: "
                     f"{failure}"
                 ) from failure
-            # Looked for again each time: a replica may have come here, or gone.
+            # Looked up each time: a replica may have been added here or removed.
             try:
                 found = await self._read_here(query, part, name, options, deadline)
             except (LeaderlessError, ReadTimeoutError):

@@ -1,4 +1,4 @@
-"""Commands under way: each in one part a shard, and answered once all of them have ended."""
+"""Pending commands, each with a part per shard and one answer for all parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
 from quorate.plugin import Invalid, Rejected, SessionRef
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.splitting import Share, ShareReply, join, refused
+from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
 from quorate.v1.batch_pb2 import BatchReply
 
 #: The code of an item that may or may not have been carried out.
@@ -21,7 +21,7 @@ OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
 
 
 class Proposal(NamedTuple):
-    """A command of a caller who proposes many."""
+    """A command to propose."""
 
     message: Message
     #: On the loop's clock; see `Groups.deadline`.
@@ -30,22 +30,22 @@ class Proposal(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a command came to."""
+    """The answer to a command."""
 
     #: The serialized reply: `quorate.v1.BatchReply` of a batch, b"" of a handler without one.
     reply: bytes
-    #: The revision that each shard gave to it: what `min_revision` takes.
+    #: Its revision on each shard, for `min_revision`.
     revisions: Mapping[ShardId, int]
-    #: It was carried out before, and its answer is not kept: there is no reply.
+    #: It was carried out before, and its reply was not kept.
     forgotten: bool = False
 
 
-#: Called once with what a command came to, or with why it came to nothing.
+#: Called once with the answer to a command, or its failure.
 Answered = Callable[[Answer | Exception], None]
 
 
 class Request:
-    """A command under way. What of it fails stands in the place of its outcome."""
+    """A pending command. A failed part has an exception as its result."""
 
     __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "stamp")
 
@@ -58,20 +58,20 @@ class Request:
         self._answered: Final = answered
         self._batch: Final = batch
         self._open = parts
-        self._settled: list[tuple[Share, Result]] = []
+        self._settled: list[tuple[ShardCommand, Result]] = []
 
     def divide(self, parts: int) -> None:
-        """Record that a part is cut into that many."""
+        """Record that a part was split into `parts`."""
         self._open += parts - 1
 
-    def settle(self, share: Share, result: Result) -> None:
-        """Take what became of a share, and answer when it was the last one."""
-        self._settled.append((share, result))
+    def settle(self, command: ShardCommand, result: Result) -> None:
+        """Record the result of a part, and answer after the last one."""
+        self._settled.append((command, result))
         self._open -= 1
         if self._open:
             return
         try:
-            answer = self._joined() if self._batch else answered(share.shard, result)
+            answer = self._joined() if self._batch else answered(command.shard, result)
         except Exception as error:  # noqa: BLE001 - it is the answer
             self._answered(error)
         else:
@@ -85,44 +85,46 @@ class Request:
         for each in failures:
             if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
                 raise each
-        for share, result in self._settled:
-            # Only an operation of a session ends so, and that is never split.
+        for command, result in self._settled:
+            # Only an operation of a session ends like this, and it is never split.
             if isinstance(result, Outcome) and (result.forgotten or _of_session(result)):
-                return answered(share.shard, result)
+                return answered(command.shard, result)
         try:
-            replies = [_share_reply(share, result) for share, result in self._settled]
+            replies = [_shard_reply(command, result) for command, result in self._settled]
             reply = join(replies)
         except (ValueError, DecodeError) as error:
-            raise Rejected("INTERNAL", f"a batch was applied and ill answered: {error}") from error
-        revisions = {each.share.shard: each.revision for each in replies if each.revision}
+            raise Rejected(
+                "INTERNAL", f"a batch was applied, but its reply is invalid: {error}"
+            ) from error
+        revisions = {each.command.shard: each.revision for each in replies if each.revision}
         return Answer(reply.SerializeToString(), revisions)
 
 
 class Part:
-    """What of a command goes to one shard."""
+    """The part of a request for a shard."""
 
-    __slots__ = ("logged", "request", "share")
+    __slots__ = ("command", "logged", "request")
 
-    def __init__(self, request: Request, share: Share, *, slotless: bool = False) -> None:
+    def __init__(self, request: Request, command: ShardCommand, *, slotless: bool = False) -> None:
         self.request: Final = request
-        self.share: Final = share
-        message = share.command
+        self.command: Final = command
+        message = command.message
         self.logged: Final = LoggedCommand(
             message.DESCRIPTOR.full_name,
             message.SerializeToString(),
-            share.slots,
+            command.slots,
             request.stamp,
             slotless,
             Copies.DOUBTED,
         )
 
     def end(self, result: Result) -> None:
-        """Take what became of it."""
-        self.request.settle(self.share, result)
+        """Record the result."""
+        self.request.settle(self.command, result)
 
 
 def answered(shard: ShardId, result: Result) -> Answer:
-    """Return the answer to a command that went to one shard; raises what it ended with."""
+    """Return the answer to a command of a single shard; raises its failure."""
     if isinstance(result, Exception):
         raise result
     if result.refusal is not None:
@@ -134,14 +136,16 @@ def _of_session(outcome: Outcome) -> bool:
     return outcome.refusal is not None and outcome.refusal.code in OF_SESSION
 
 
-def _share_reply(share: Share, result: Result) -> ShareReply:
+def _shard_reply(command: ShardCommand, result: Result) -> ShardReply:
     if isinstance(result, Outcome):
         if result.refusal is None:
             reply = BatchReply.FromString(result.reply)
         else:
-            reply = refused(share, result.refusal.code, result.refusal.message)
-        return ShareReply(share=share, revision=result.revision, reply=reply)
-    return ShareReply(share=share, revision=0, reply=refused(share, _code(result), str(result)))
+            reply = refused(command, result.refusal.code, result.refusal.message)
+        return ShardReply(command=command, revision=result.revision, reply=reply)
+    return ShardReply(
+        command=command, revision=0, reply=refused(command, _code(result), str(result))
+    )
 
 
 def _code(failure: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What a message must be to get in, and the shards that carry it out."""
+"""Validates messages, and routes them to shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quorate.plugin import Command, Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import Share, items_field, split
+from quorate.plugin.splitting import ShardCommand, items_field, split
 
 
 def declared(catalog: Catalog, name: str) -> Command[Any]:
@@ -29,7 +29,7 @@ def declared(catalog: Catalog, name: str) -> Command[Any]:
 
 
 def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
-    """Read a command of a client; raises `Invalid`, also for an internal one."""
+    """Parse a command of a client; raises `Invalid`, also for an internal one."""
     command = catalog.commands.get(name)
     if command is None or not command.public:
         what = "internal: no client may send it" if command else "not known here"
@@ -39,7 +39,7 @@ def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
 
 
 def check(command: Command[Any], message: Message, limits: LimitsSection) -> None:
-    """Raise `Invalid` for a message that is too large or that its plugin does not want."""
+    """Raise `Invalid` for a message that is too large or that its plugin refuses."""
     size = message.ByteSize()
     if size > limits.command_bytes:
         raise Invalid(
@@ -56,7 +56,7 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
                 f"a batch of {count} items, and {limits.batch_items} are the most "
                 "(limits.batch_items); send several",
             )
-    # A field cannot be longer than its message: most are never looked into.
+    # A field is never longer than its message, so most messages need no check of fields.
     if size > limits.value_bytes:
         _check_values(message, limits.value_bytes, "")
     if command.validate is not None:
@@ -65,8 +65,8 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
 
 def route(
     command: Command[Any], message: Message, slot_map: SlotMap, limits: LimitsSection
-) -> list[Share]:
-    """Return what each shard carries out; raises `Invalid` and `UnknownShardError`."""
+) -> list[ShardCommand]:
+    """Return the command of each shard; raises `Invalid` and `UnknownShardError`."""
     group = command.group
     if command.shard_key is None:
         return split(
@@ -83,16 +83,16 @@ def route(
             f"{limits.key_bytes} are the most (limits.key_bytes)",
         )
     slot = slot_of(shard_key)
-    return [Share(shard=slot_map.holder(group, slot), command=message, slots=(slot,))]
+    return [ShardCommand(shard=slot_map.holder(group, slot), message=message, slots=(slot,))]
 
 
-def check_session(shares: Sequence[Share]) -> None:
-    """Raise `Invalid` for an operation of a session that more than one shard would carry out."""
-    if len(shares) > 1:
-        named = ", ".join(str(share.shard) for share in shares)
+def check_session(parts: Sequence[ShardCommand]) -> None:
+    """Raise `Invalid` for an operation of a session on more than one shard."""
+    if len(parts) > 1:
+        named = ", ".join(str(part.shard) for part in parts)
         raise Invalid(
             "session",
-            f"the batch goes to {len(shares)} shards ({named}), and a session belongs to one; "
+            f"the batch goes to {len(parts)} shards ({named}), and a session belongs to one; "
             "send each of them a batch of its own",
         )
 
@@ -104,9 +104,9 @@ def check_forwarded(
     limits: LimitsSection,
     knowing: Callable[[str], Sequence[str]],
 ) -> None:
-    """Raise `Invalid` for what this node would not have let in itself, or not to this shard.
+    """Raise `Invalid` for a forwarded command that this node or shard would not accept.
 
-    A command that it does not know is `Rejected`, with the nodes that do by `knowing`.
+    An unknown command is `Rejected`; `knowing` returns the nodes that know it.
     """
     if logged.slotless:
         if not is_control(logged.type):
@@ -136,7 +136,7 @@ def check_forwarded(
 
 
 def is_control(name: str) -> bool:
-    """Tell whether a message is one of core's own commands; none of them comes from a client."""
+    """Whether a message is one of core's own commands, which clients cannot send."""
     return name in control.ROUTES
 
 
@@ -144,8 +144,8 @@ def _slots(
     command: Command[Any], message: Message, shard: ShardId, limits: LimitsSection
 ) -> tuple[int, ...]:
     if command.shard_key is None:
-        shares = split(command, message, lambda _: shard, key_bytes=limits.key_bytes)
-        return tuple(slot for share in shares for slot in share.slots)
+        parts = split(command, message, lambda _: shard, key_bytes=limits.key_bytes)
+        return tuple(slot for part in parts for slot in part.slots)
     return (slot_of(command.shard_key(message)),)
 
 
@@ -176,7 +176,7 @@ def _check_values(message: Message, value_bytes: int, within: str) -> None:
 
 
 def _values(field: FieldDescriptor, value: Any) -> list[tuple[object, Any]]:
-    """The messages, strings and bytes of a field, each with its position or key in it."""
+    """Return the messages, strings and bytes of a field, each with its position or key."""
     if isinstance(value, Message | str | bytes):
         return [(None, value)]
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Which shard holds a slot, as this node knows it from the rows of `core.shards`."""
+"""The shards by slot, from the rows of `core.shards` on this node."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Self
@@ -24,10 +24,10 @@ class _Owners(dict[int, ShardId]):
 
 
 class SlotMap:
-    """The shards of every group, and their slots. Never changed: news makes another one."""
+    """The shards of every group and their slots; immutable."""
 
     def __init__(self, revision: int, rows: Iterable[ShardRow]) -> None:
-        #: The revision of metadata/0 that the rows were read at.
+        #: The revision of metadata/0 at which the rows were read.
         self.revision: Final = revision
         self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
@@ -44,8 +44,8 @@ class SlotMap:
         }
 
     @classmethod
-    def founding(cls, shards: Mapping[str, int]) -> Self:
-        """Return the map of a new cluster whose groups have so many shards each."""
+    def initial(cls, shards: Mapping[str, int]) -> Self:
+        """Return the map of a new cluster with the given number of shards per group."""
         return cls(
             0,
             [
@@ -69,7 +69,7 @@ class SlotMap:
     def holders(self, group: str) -> Mapping[int, ShardId]:
         """Return the shards of a group by their slots.
 
-        This and a look into it raise `UnknownShardError` for what no row gives to a shard.
+        This and a look-up in it raise `UnknownShardError` for a slot that no row has.
         """
         found = self._slots.get(group)
         if found is None:
@@ -77,7 +77,7 @@ class SlotMap:
         return found
 
     def holder(self, group: str, slot: int) -> ShardId:
-        """Return the shard of a slot; raises `UnknownShardError` when no row gives it to one."""
+        """Return the shard of a slot; raises `UnknownShardError` if no row has it."""
         return self.holders(group)[slot]
 
     def place(self, group: str, shard_key: bytes) -> ShardId:
@@ -85,9 +85,9 @@ class SlotMap:
         return self.holder(group, slot_of(shard_key))
 
     def members(self, shard: ShardId) -> tuple[Peer, ...]:
-        """Return the replicas that a shard is said to have; raises `UnknownShardError`.
+        """Return the replicas in a shard's row; raises `UnknownShardError`.
 
-        They say where to ask first: who belongs to a shard, the shard alone knows.
+        They are a hint: only the shard itself knows its current members.
         """
         found = self._members.get(shard)
         if found is None:

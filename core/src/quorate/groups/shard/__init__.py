@@ -1,1 +1,1 @@
-"""One replica of one shard: its write path, its reads, its log."""
+"""A replica of a shard: its write path, its reads, its log."""

@@ -1,4 +1,4 @@
-"""How much a shard's queue takes before it says no."""
+"""Limits of a shard's queue."""
 
 from typing import Final
 
@@ -6,9 +6,9 @@ from quorate.groups.refusals import ExhaustedError
 
 
 class Admission:
-    """Bounds what waits in one queue, by bytes and by count, so that each shard has its own room.
+    """Limits a queue by bytes and by count.
 
-    Whoever is admitted gives the same figure back by `release`, however it ends.
+    Each `admit` needs a `release` with the same arguments.
     """
 
     def __init__(
@@ -22,9 +22,9 @@ class Admission:
         self._retry_after_ms: Final = retry_after_ms
 
     def admit(self, size: int, count: int = 1) -> None:
-        """Take room for `count` commands of `size` bytes in all.
+        """Reserve capacity for `count` commands of `size` bytes in all.
 
-        Raises `ExhaustedError` when there is none; an empty queue takes what is larger than it.
+        Raises `ExhaustedError` if there is none; an empty queue accepts more than its limit.
         """
         full = self.count + count > self._max_count or self.bytes + size > self._max_bytes
         if full and self.count:
@@ -37,8 +37,8 @@ class Admission:
         self.count += count
 
     def release(self, size: int, count: int = 1) -> None:
-        """Give room back."""
+        """Release capacity."""
         if size > self.bytes or count > self.count:
-            raise ValueError(f"{self._name} gives back more than it took")
+            raise ValueError(f"{self._name} released more than was reserved")
         self.bytes -= size
         self.count -= count

@@ -1,4 +1,4 @@
-"""Reads that wait: for an index that is safe to read at, and until it is applied here."""
+"""Linearizable reads: they wait for a safe index, and until it is applied here."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -15,19 +15,18 @@ from quorate.plugin.shard_id import ShardId
 class _Reader(NamedTuple):
     future: asyncio.Future[int]
     deadline: float
-    #: It waits for a leader as long as it may.
+    #: It waits for a leader until its deadline.
     patient: bool = True
 
 
 class Barrier:
-    """Asks the leader for many reads at once: each question costs a round of messages.
+    """Requests one read index from the leader for many reads: each costs a round of messages.
 
-    While one is under way the next one gathers, for at most `retry_s`: an answer may be lost. Then
-    it waits for at most `linger_s`, until as many reads have come as the last one was asked for:
-    those who were answered together come together again, and a lone reader never waits.
+    While a request is in flight, for at most `retry_s`, later reads gather for the next one. That
+    waits for at most `linger_s` until it has as many reads as the previous one: concurrent readers
+    stay together, and a lone reader never waits.
 
-    A read never joins a question that was asked before it came: a write that was answered in
-    between would be missed.
+    A read never joins an earlier request, which could miss a write answered in between.
     """
 
     def __init__(
@@ -54,22 +53,22 @@ class Barrier:
         self._arriving: list[_Reader] = []
         self._asking: asyncio.Handle | None = None
         self._lingering: asyncio.TimerHandle | None = None
-        #: How many reads the last question was asked for.
+        #: The number of reads of the last request.
         self._together = 1
         self._asked: Final[dict[int, list[_Reader]]] = {}
-        #: (index, order, who waits until it is applied), the lowest index first.
+        #: (index, order, waiter), the lowest index first.
         self._behind: Final[list[tuple[int, int, list[_Reader]]]] = []
         self._alarm: Final = Alarm(loop, clock, self._expire)
         self._ended: Exception | None = None
 
     def __len__(self) -> int:
-        """Return how many reads are kept, those that have ended and were not forgotten yet too."""
+        """Return the number of stored reads, ended ones included."""
         return sum(1 for _ in self._waiting())
 
     def read(self, timeout_s: float, *, patient: bool = True) -> asyncio.Future[int]:
         """Return the applied index once a read there is linearizable.
 
-        It ends with `LeaderlessError` unless it is patient, when nobody need wait for a leader.
+        Unless it is patient, it raises `LeaderlessError` after `leaderless_from`.
         """
         reader = self._reader(timeout_s, patient=patient)
         if self._ended is None:
@@ -85,7 +84,7 @@ class Barrier:
         return reader.future
 
     def answered(self, outcomes: Sequence[ReadOutcome]) -> None:
-        """Take the answers; who got none asks again in a while."""
+        """Process the answers; reads without an index are retried later."""
         for outcome in outcomes:
             readers = self._asked.pop(outcome.token, [])
             if outcome.index is not None:
@@ -99,13 +98,13 @@ class Barrier:
         self._gather()
 
     def applied(self, index: int) -> None:
-        """Record what is applied here: it goes up, also when a snapshot was installed."""
+        """Record the applied index, which only grows, also by a snapshot."""
         self._applied = index
         while self._behind and self._behind[0][0] <= index:
             self._serve(heappop(self._behind)[2])
 
     def end(self, error: Exception) -> None:
-        """Fail every read, from now on too."""
+        """Fail all current and future reads."""
         self._ended = error
         self._alarm.stop()
         self._cancel()
@@ -190,7 +189,7 @@ class Barrier:
         return again
 
     def _forget_ended(self) -> None:
-        """Hold nothing for a read that has ended: what it waits for may never come."""
+        """Drop reads that have ended: their index may never be applied."""
         self._arriving = _open(self._arriving)
         for readers in self._asked.values():
             readers[:] = _open(readers)
@@ -204,17 +203,17 @@ def _open(readers: list[_Reader]) -> list[_Reader]:
 
 
 class Freshness:
-    """Follows what was committed when, and what of it is applied here."""
+    """Tracks how old the applied state is, by what was committed when."""
 
     def __init__(self) -> None:
-        #: A moment at which everything that was committed then is applied here by now.
+        #: The last moment whose committed entries are all applied here.
         self.at = float("-inf")
-        #: The oldest and the newest of what was heard and is not applied yet: (moment, index).
+        #: The oldest and newest updates that are not applied yet: (moment, index).
         self._waited_for: tuple[float, int] | None = None
         self._newest = float("-inf"), 0
 
-    def heard(self, moment: float, index: int, applied: int) -> None:
-        """Record that what was committed at a moment ends at an index."""
+    def update(self, moment: float, index: int, applied: int) -> None:
+        """Record the commit index of a moment."""
         if moment <= self._newest[0]:
             return
         self._newest = moment, index
@@ -223,7 +222,7 @@ class Freshness:
         self.applied(applied)
 
     def applied(self, index: int) -> None:
-        """Record how far this replica has come."""
+        """Record the applied index."""
         if self._waited_for is None or index < self._waited_for[1]:
             return
         if index >= self._newest[1]:

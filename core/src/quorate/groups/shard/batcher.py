@@ -1,4 +1,4 @@
-"""Joins the commands of many callers into few entries."""
+"""Batches the commands of many callers into few entries."""
 
 import asyncio
 from collections import deque
@@ -23,8 +23,8 @@ class Pipeline(Protocol):
 
 
 class Batcher:
-    """Gives out what waits: soon when nothing is in flight, else when that commits, or when it has
-    waited for that long enough, or when it makes a large entry; nothing while the pipeline is full.
+    """Proposes waiting writes: soon if nothing is in flight, else once that commits, after a
+    maximum wait, or when they fill a large entry; nothing while the pipeline is full.
 
     `propose` gets the writes of one entry and returns those that did not fit: they wait for the
     next one. A batch smaller than the previous one waits `linger_s`: callers that were
@@ -55,9 +55,9 @@ class Batcher:
         self._bytes = 0
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: When the timer ends; uvloop's timers do not tell it where there is no delay.
+        #: When the timer ends, which uvloop's timers without a delay do not report.
         self._due = inf
-        #: How many writes the last entry held.
+        #: The number of writes in the last entry.
         self._together = 1
 
     def __len__(self) -> int:
@@ -67,18 +67,18 @@ class Batcher:
         return iter(self._queue)
 
     def put(self, write: Write) -> None:
-        """Let a write wait for its entry."""
+        """Enqueue a write."""
         self._queue.append(write)
         self._bytes += write.size
         self._gather(free=self._pipeline.idle)
 
     def committed(self) -> None:
-        """Let what waits go: an entry in flight was committed, or the pipeline has opened."""
+        """Propose waiting writes after a commit, or after the pipeline has opened."""
         if self._queue:
             self._gather(free=True)
 
     def take(self) -> list[Write]:
-        """Return all that waits; none of it will be proposed."""
+        """Remove and return all waiting writes."""
         self._cancel()
         taken = list(self._queue)
         self._queue.clear()
@@ -86,7 +86,7 @@ class Batcher:
         return taken
 
     def take_ended(self) -> list[Write]:
-        """Return what ended while it waited, and forget it."""
+        """Remove and return the waiting writes that have ended."""
         ended = [write for write in self._queue if write.future.done()]
         if ended:
             self._queue = deque(write for write in self._queue if not write.future.done())
@@ -116,7 +116,7 @@ class Batcher:
         while self._queue and not self._pipeline.full:
             left = self._propose(self._take_entry())
             if left:
-                # Their evaluation takes long: other shards get their turn in between.
+                # Evaluation takes long, so let other shards run in between.
                 self._queue.extendleft(reversed(left))
                 self._bytes += sum([write.size for write in left])
                 self._soon = self._loop.call_soon(self._flush)

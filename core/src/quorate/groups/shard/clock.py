@@ -1,21 +1,21 @@
-"""The time that a leader writes into the entries of its shard."""
+"""Logical time, which a leader writes into the entries of its shard."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-#: Two clocks further apart than this do not agree.
+#: Maximum difference of two clocks that agree.
 TOLERANCE_MS: Final = 5_000
 
-#: What the clock of each other voter shows now, by its node; None: not known yet. A figure grows
-#: with monotonic time since it was heard, so that a leap of this node's own clock shows at once.
+#: The current clocks of the other voters by node; None if unknown. A value grows with monotonic
+#: time since its report, so that a jump of this node's own clock is detected at once.
 VoterClocks = Callable[[], Mapping[str, int | None]]
 
 
 class LogicalClock:
-    """Logical time of one shard, as its leader carries it on: it never runs backwards.
+    """The logical time of a shard on its leader; it never runs backwards.
 
-    It goes on at the pace of the monotonic clock from where the shard stood when this replica was
-    elected. The wall clock may move it forward while a majority of the voters agrees with it.
+    It advances with the monotonic clock from the shard's time at the election. The wall clock may
+    move it forward while a majority of the voters agrees with it.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class LogicalClock:
         wall_ms: Callable[[], int],
         voters: VoterClocks,
     ) -> None:
-        #: Whose clock to repair before the wall clock counts again; None while none is known.
+        #: Which clocks to correct before the wall clock counts again, if any.
         self.alarm: str | None = None
         self._node: Final = node
         self._clock: Final = clock
@@ -36,12 +36,12 @@ class LogicalClock:
         self._since = clock()
 
     def elected(self, shard_now_ms: int) -> None:
-        """Go on from the shard's last logical time: this replica leads it from now on."""
+        """Continue from the shard's last logical time, as its new leader."""
         self._base_ms = shard_now_ms
         self._since = self._clock()
 
     def now_ms(self, shard_now_ms: int = 0) -> int:
-        """Return the time for the next entry, at or after every one before it.
+        """Return the time for the next entry, never before that of an earlier one.
 
         `shard_now_ms` is the newest time that was applied: entries of an earlier leader may be
         applied only after the election.
@@ -61,7 +61,7 @@ class LogicalClock:
         return now_ms
 
     def _disagreement(self, known: Mapping[str, int], voters: int) -> str | None:
-        """Name whoever is away from a majority, or else from the leader."""
+        """Name the nodes whose clocks differ from a majority's, or else from the leader's."""
         wall_ms = known[self._node]
         references = [
             shown

@@ -1,4 +1,4 @@
-"""How long a shard's log is kept: opened beside the data, and cut behind what is durable there."""
+"""Opens a shard's log together with its data, and compacts it."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,28 +12,28 @@ from quorate.storage.engine.port import FullError
 
 
 class TailJournal(Journal, Protocol):
-    """A journal that knows what its entries weigh."""
+    """A journal that knows the size of its entries."""
 
     @property
     def weight(self) -> int:
         """The bytes of all entries."""
 
     def tail_from(self, max_entries: int, max_bytes: int) -> int:
-        """Return the index to cut at for the entries behind it to be within both bounds."""
+        """Return the index to compact to, so that the entries after it are within both bounds."""
 
 
 class JournalOpener(Protocol):
     """The node's log."""
 
     def journal(self, shard: str, applied: int = 0) -> TailJournal:
-        """Open a shard's journal, which must reach the index that is applied."""
+        """Open a shard's journal, which must reach the applied index."""
 
 
 def open_journal(log: JournalOpener, shard: str, data: ShardData) -> TailJournal:
-    """Open the journal that belongs to a shard's data.
+    """Open the journal of a shard's data.
 
-    A snapshot that was installed right before a crash may be unknown to the log, which is then
-    reset to it. Raises `JournalDamagedError` when the two do not belong together.
+    If a crash came right after the install of a snapshot, the log is reset to it. Raises
+    `JournalDamagedError` if log and data do not match.
     """
     position = data.record.position
     journal = log.journal(shard, needed_of_log(data.installed, position))
@@ -45,38 +45,38 @@ def open_journal(log: JournalOpener, shard: str, data: ShardData) -> TailJournal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPolicy:
-    """What a log keeps behind the applied index for followers that lag, and when it is cut."""
+    """How many applied entries a log keeps for lagging followers, and when it is compacted."""
 
     tail_entries: int = 10_000
     tail_bytes: int = 256 << 20
-    #: Applied entries become durable no later than this after they were applied.
+    #: Maximum time until applied entries become durable.
     flush_s: float = 5.0
-    #: What a snapshot on its way may hold back.
+    #: Limit of the entries retained for snapshots in transfer.
     held_bytes: int = 1 << 30
     held_s: float = 1_800.0
     retry_s: float = 1.0
 
 
 class LogHold:
-    """Keeps the entries above an index, until it is released or costs too much."""
+    """Retains the entries above an index, until it is released or retains too much."""
 
     def __init__(self, index: int, until: float, released: Callable[["LogHold"], None]) -> None:
         self.index: Final = index
         self.until: Final = until
-        #: The entries are not kept any more, though nobody released them.
+        #: Whether the entries were dropped before the release.
         self.broken = False
         self._released: Final = released
 
     def release(self) -> None:
-        """Keep nothing any more; once is enough, twice does no harm."""
+        """Release the entries; may be called again."""
         self._released(self)
 
 
 class LogKeeper:
-    """Makes applied entries durable in the data, off the loop, and cuts the log behind them.
+    """Makes applied entries durable in the data, off the loop, and then compacts the log.
 
-    A cut keeps three quarters of what the policy allows, so that what comes until the next one
-    stays within it.
+    A compaction keeps three quarters of what the policy allows, so that new entries until the
+    next one stay within it.
     """
 
     def __init__(
@@ -102,17 +102,17 @@ class LogKeeper:
         self._holds: Final[set[LogHold]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._running: asyncio.Future[None] | None = None
-        #: A sync found the disk full: what it covered is in doubt until it is in files.
+        #: A sync found the disk full: its writes are in doubt until they are flushed to files.
         self._in_doubt = False
         self._stopped = False
 
     @property
     def flushing(self) -> asyncio.Future[None] | None:
-        """What runs beside the loop right now."""
+        """The task off the loop, if any."""
         return self._running
 
     def applied(self, entries: int, size: int) -> None:
-        """Record entries that were applied; flush when there are many of them."""
+        """Record applied entries; flush if there are many."""
         self._entries += entries
         self._bytes += size
         policy = self._policy
@@ -122,13 +122,13 @@ class LogKeeper:
             self._timer = self._loop.call_later(policy.flush_s, self._flush_in_time)
 
     def hold(self, index: int) -> LogHold:
-        """Keep the entries above an index."""
+        """Retain the entries above an index."""
         hold = LogHold(index, self._clock() + self._policy.held_s, self._holds.discard)
         self._holds.add(hold)
         return hold
 
     def flush(self) -> None:
-        """Make durable what is applied, then cut; one at a time."""
+        """Make applied entries durable, then compact; one at a time."""
         if self._running is not None or self._stopped:
             return
         if self._timer is not None:
@@ -141,7 +141,7 @@ class LogKeeper:
         self._running.add_done_callback(lambda done: self._flushed(index, done))
 
     def stop(self) -> None:
-        """Begin nothing any more."""
+        """Stop."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -168,7 +168,7 @@ class LogKeeper:
             self._in_doubt = False
             self._data.synced(index)
             self._cut_behind()
-            # What was applied meanwhile is not covered, and may be the last for long.
+            # Entries applied meanwhile are not covered, and may be the last for a long time.
             if self._entries and self._timer is None and not self._stopped:
                 self._timer = self._loop.call_later(self._policy.flush_s, self._flush_in_time)
 
@@ -188,32 +188,32 @@ class LogKeeper:
 
 
 class LogWaits:
-    """Ends each wait with the sync that its writes are within."""
+    """Completes each wait with the sync that covers its writes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def until(self, sequence: int) -> asyncio.Future[None]:
-        """Return when the log's writes up to this number are durable."""
-        told: asyncio.Future[None] = self._loop.create_future()
-        self._waiting.append((sequence, told))
-        return told
+        """Return once log writes up to `sequence` are durable."""
+        durable: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append((sequence, durable))
+        return durable
 
     def synced(self, sequence: int) -> None:
-        """Record that the log's writes up to this number are durable."""
+        """Record that log writes up to `sequence` are durable."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
-        for needs, told in waiting:
+        for needs, durable in waiting:
             if needs > sequence:
-                self._waiting.append((needs, told))
-            elif not told.done():
-                told.set_result(None)
+                self._waiting.append((needs, durable))
+            elif not durable.done():
+                durable.set_result(None)
 
     def end(self, error: Exception) -> None:
-        """End every wait in vain."""
-        for _, told in self._waiting:
-            if not told.done():
-                told.set_exception(error)
+        """Fail every wait."""
+        for _, durable in self._waiting:
+            if not durable.done():
+                durable.set_exception(error)
         self._waiting.clear()

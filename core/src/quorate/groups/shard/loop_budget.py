@@ -1,22 +1,22 @@
-"""How the shards of a node leave the event loop to each other when what they apply is large."""
+"""Shares the event loop between the shards of a node while they apply much."""
 
 from collections.abc import Callable
 from typing import Final
 
 from quorate.plugin.shard_id import ShardId
 
-#: What is applied in less time needs no rest: the next turn of the loop is soon enough.
+#: A shorter turn of applying needs no pause.
 _LONG_S: Final = 0.003
 _LONGEST_REST_S: Final = 0.05
-#: For so long others count as at work after their last turn.
+#: How long other shards count as busy after their last turn.
 _RECENT_S: Final = 0.25
 
 
 class LoopBudget:
-    """Says how long a shard rests after a turn of applying: as long as the turn took.
+    """Returns the pause of a shard after a turn of applying, which is as long as the turn.
 
-    A write of another shard needs several turns of the loop, and would meet a long one at each of
-    them. A shard that works alone on its node never rests.
+    A write of another shard needs several turns of the loop, each of which could be a long one. The
+    only busy shard of a node never pauses.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -24,7 +24,7 @@ class LoopBudget:
         self._worked_at: Final[dict[ShardId, float]] = {}
 
     def after(self, shard: ShardId, took_s: float) -> float:
-        """Record a turn of applying, and return for how long the shard rests now."""
+        """Record a turn of applying, and return the pause after it."""
         now = self._clock()
         self._worked_at[shard] = now
         if took_s < _LONG_S:

@@ -1,4 +1,4 @@
-"""A new configuration on its way into the log of a shard."""
+"""A pending change of a shard's configuration."""
 
 import asyncio
 from typing import Final
@@ -9,23 +9,23 @@ from quorate.plugin.shard_id import ShardId
 
 
 class MemberChange:
-    """Ends with what became of it, or in doubt when the time is over."""
+    """Ends with the outcome, or as unknown at the timeout."""
 
     def __init__(self, shard: ShardId, loop: asyncio.AbstractEventLoop) -> None:
         self._shard: Final = shard
         self._loop: Final = loop
         self._index = 0
-        #: The index of the configuration, once it is agreed upon and applied here.
+        #: The index of the configuration, once it is committed and applied here.
         self.changed: Final[asyncio.Future[int]] = loop.create_future()
 
     def proposed(self, index: int, timeout_s: float) -> None:
-        """Record where in the log it is."""
+        """Record its position in the log."""
         self._index = index
         timer = self._loop.call_later(timeout_s, self._expire)
         self.changed.add_done_callback(lambda _: timer.cancel())
 
     def settle(self, fate: Fate, _: object) -> None:
-        """Take what became of the entry."""
+        """Handle the outcome of the entry."""
         if self.changed.done():
             return
         if fate is Fate.APPLIED:
@@ -40,7 +40,7 @@ class MemberChange:
             self.lose()
 
     def lose(self) -> None:
-        """End in doubt."""
+        """End as unknown."""
         self.changed.set_exception(
             OutcomeUnknownError(
                 f"whether the members of shard {self._shard} changed is not known here: look at"

@@ -1,4 +1,4 @@
-"""What a shard asks of the node around it: other replicas, and the sending of snapshots."""
+"""The ports of a shard to its node: other replicas, syncs and snapshots."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class PeerPort(Protocol):
-    """Carries messages to the other replicas of a shard; what cannot go is dropped."""
+    """Sends messages to the other replicas of a shard; it may drop them."""
 
     def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
-        """Put messages on their way. What comes back is given to `Shard.receive`."""
+        """Send messages. Answers go to `Shard.receive`."""
 
 
 class SyncPort(Protocol):
-    """Makes the node's log durable; `Shard.synced` is told when that has happened."""
+    """Makes the node's log durable, and calls `Shard.synced` after it."""
 
     def request(self) -> None:
-        """See to it that what was written becomes durable."""
+        """Schedule a sync of what was written."""
 
 
 class SnapshotSender(Protocol):
-    """Sends a shard's state to followers whose entries were cut from the log."""
+    """Sends a shard's state to followers that need compacted entries."""
 
     def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
-        """Begin to send; a transfer that fails ends in `Shard.snapshot_given_up`."""
+        """Start to send; a failed transfer calls `Shard.snapshot_given_up`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +46,24 @@ class Membership:
 
 
 class MembershipPort(Protocol):
-    """Asks other nodes who belongs to a shard: a removed replica is told nothing by consensus."""
+    """Asks other nodes for the members of a shard: consensus does not inform a removed replica."""
 
     def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
-        """Return what `Shard.membership` is on another node; None where nobody knows."""
+        """Return `Shard.membership` of another node, or None if no node knows."""
 
 
 def replica_name(shard: ShardId, epoch: int) -> str:
-    """Return what a replica is called on streams and in logs: each history has its own name."""
+    """Return the name of a replica on streams and in logs, which includes its history."""
     return f"{shard}#{epoch}" if epoch else str(shard)
 
 
 class NetworkPeers:
-    """The peers behind a node's streams, in the history that a shard has now."""
+    """The peers on a node's streams, in the current history of a shard."""
 
     def __init__(self, network: PeerNetwork, epoch: int = 0) -> None:
         self._network: Final = network
         self._epoch: Final = epoch
 
     def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
-        """Queue messages on the streams."""
+        """Enqueue messages on the streams."""
         self._network.send(replica_name(shard, self._epoch), messages)

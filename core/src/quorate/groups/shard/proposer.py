@@ -1,4 +1,4 @@
-"""The write path of one replica: from a caller's commands to their outcomes."""
+"""The write path of a replica: from a caller's commands to their outcomes."""
 
 import asyncio
 import logging
@@ -39,17 +39,17 @@ from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
-#: Where a write is that another leader may keep or replace.
+#: The stages in which another leader may keep or replace a write.
 _DOUBTFUL: Final = (Stage.APPEND, Stage.REPLICATE)
-#: So many heartbeats of another leader are waited for before what was logged is given up.
+#: How many heartbeats of another leader to wait for before logged writes are given up.
 _HEARTBEATS: Final = 2
 
 
 class Proposer:
-    """Every write ends once: with its outcomes, surely not proposed, or with its fate unknown.
+    """Ends every write once: with its outcomes, as surely not proposed, or as unknown.
 
-    Not proposed is what left the queue for nowhere, or whose entry another one has replaced for
-    ever; all else that ends without an answer is unknown.
+    A write is not proposed if it left the queue without an entry, or another entry has replaced
+    its own; without an answer it is otherwise unknown.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Proposer:
         space: FreeSpace | None,
     ) -> None:
         self.proposals: Final = Proposals()
-        self.tally: Final = WriteCounters()
+        self.counters: Final = WriteCounters()
         self._shard: Final = shard
         self._me: Final = me
         self._driver: Final = driver
@@ -107,34 +107,34 @@ class Proposer:
             batch_bytes=min(settings.batch_bytes, self._entry_bytes),
         )
         self._patience: Final = Alarm(loop, clock, self._lose_patience)
-        #: Whose clock to repair, as was seen when logical time was last asked for.
+        #: Which clocks to correct, as of the last use of logical time.
         self.clock_alarm: str | None = None
         self._led_term: int | None = None
         self._timing: Final = settings.timing
-        #: From when on nobody waits for what was logged by the leader that this replica was.
+        #: When to give up what this replica logged as a former leader.
         self._doubted_from = float("inf")
-        #: Why nothing is taken, and when to try again.
+        #: Why writes are refused, and when to retry.
         self._held: tuple[str, float] | None = None
         self._closed: Exception | None = None
 
     @property
     def queued(self) -> int:
-        """How many writes wait for their entry."""
+        """The number of writes in the queue."""
         return len(self._batcher)
 
     @property
     def in_flight(self) -> int:
-        """How many entries of this node's proposals are not settled."""
+        """The number of proposed entries without an outcome."""
         return len(self._flights)
 
     @property
     def idle(self) -> bool:
-        """Whether every entry that was proposed is committed."""
+        """Whether every proposed entry is committed."""
         return self._flights.idle
 
     @property
     def full(self) -> bool:
-        """Whether nothing can be evaluated now, or too much waits for a majority already."""
+        """Whether commands cannot be evaluated now, or too many entries are uncommitted."""
         return self._flights.full or not self._evaluates()
 
     @property
@@ -145,7 +145,7 @@ class Proposer:
     def propose(
         self, commands: Sequence[LoggedCommand], term: int | None, timeout_s: float | None
     ) -> asyncio.Future[Outcomes]:
-        """Let commands wait for their entry; see `Shard.propose`."""
+        """Enqueue commands; see `Shard.propose`."""
         self._check_leads(term)
         try:
             self._check_room()
@@ -153,7 +153,7 @@ class Proposer:
             self._check_size(size, len(commands))
             self.admission.admit(size, len(commands))
         except ExhaustedError:
-            self.tally.refused += len(commands)
+            self.counters.refused += len(commands)
             raise
         now = self._clock()
         write = Write(
@@ -168,13 +168,13 @@ class Proposer:
         return write.future
 
     def look(self) -> None:
-        """See how far the log has come, and whether the replica still leads in its term."""
+        """Follow the log's progress, and a change of leader or term."""
         replica = self._replica
         led = replica.term if replica.role == LEADER else None
         if led != self._led_term:
             lost, self._led_term = self._led_term, led
-            # What waits was meant for the leader that this replica was, and what was evaluated
-            # for entries in flight counts no more for others.
+            # The queue was for the former leader, and the effects of entries in flight must not
+            # be visible to later commands.
             self._refuse(self._batcher.take())
             self._evaluates_in = None
             self._evaluator.begin()
@@ -188,36 +188,36 @@ class Proposer:
             self._batcher.committed()
 
     def _doubt_after_s(self, lost: int | None) -> float:
-        """Return for how long a new leader may take to tell what became of what was logged."""
+        """Return how long a new leader may take to settle the logged entries."""
         if self._replica.term == lost:
-            # No majority answered for an election timeout: whoever was elected has told by now,
-            # or is heard with its next heartbeats if this node itself stood still.
+            # No majority answered for an election timeout: a new leader is known by now, or by its
+            # next heartbeats if this node itself was blocked.
             return _HEARTBEATS * self._timing.heartbeat_s
         return self._timing.election_max_s
 
     def stored(self, entries: Sequence[StoredEntry]) -> None:
-        """Answer who proposed entries whose effects are stored."""
+        """Answer the writes of stored entries."""
         self._held = None
         closed = self._flights.full or self._evaluates_in != self._replica.term
         self._evaluator.stored(self._applier.applied)
         for entry in entries:
             self.proposals.applied(entry.index, entry.term, None)
         if closed and not self.full:
-            # The first entry of the term is stored, or entries of an earlier one were given up,
-            # which never come to be committed.
+            # The first entry of the term is stored, or entries of an earlier term, which will never
+            # be committed, were given up.
             self._batcher.committed()
 
     def reopened(self) -> None:
-        """Go on with other rows: a snapshot was installed."""
+        """Continue with other rows after the install of a snapshot."""
         self._evaluates_in = None
         self._evaluator.begin()
 
     def hold(self, reason: str, until: float) -> None:
-        """Take nothing until entries can be applied again; not before `until`."""
+        """Refuse writes until entries can be applied again, at least until `until`."""
         self._held = reason, until
 
     def end(self, closed: Exception) -> None:
-        """End everything: what waits was not proposed, what is in flight is unknown."""
+        """End all writes: the queue as not proposed, those in flight as unknown."""
         self._closed = closed
         self._patience.stop()
         for write in self._batcher.take():
@@ -227,7 +227,7 @@ class Proposer:
             )
         self.proposals.abandon()
 
-    # What is refused at once.
+    # Refusals.
 
     def _check_leads(self, term: int | None) -> None:
         if not self.leads:
@@ -244,7 +244,7 @@ class Proposer:
             raise shortage
 
     def _shortage(self) -> ExhaustedError | None:
-        """Return why the log must not grow now."""
+        """Return why the log must not grow now, if so."""
         space = self._space
         if space is None or not space.short:
             return None
@@ -267,7 +267,7 @@ class Proposer:
     # From the queue into the log.
 
     def _evaluates(self) -> bool:
-        """Whether handlers may run: the rows hold every entry of earlier terms that counts."""
+        """Whether handlers may run: the rows have all committed entries of earlier terms."""
         replica = self._replica
         if replica.role != LEADER:
             return False
@@ -280,13 +280,13 @@ class Proposer:
         return True
 
     def _propose(self, writes: Sequence[Write]) -> Sequence[Write]:
-        """Log an entry for as many of these writes as it holds; return those left for the next."""
+        """Log an entry with the first of these writes; return the rest for the next one."""
         ready = [write for write in writes if self._is_ready(write)]
         if not ready:
             return ()
         shortage = self._shortage()
         if shortage is not None:
-            # It was let in while there was room.
+            # It was admitted while there was space.
             self._end_all(ready, shortage)
             return ()
         began = self._clock()
@@ -300,7 +300,7 @@ class Proposer:
         return ready[taken:]
 
     def _evaluate(self, writes: Sequence[Write]) -> Evaluation | None:
-        """Return what the first of these writes come to; None: this replica has just stopped."""
+        """Evaluate the first of these writes; None if this replica has just stopped."""
         found: list[Evaluation] = []
         checked_index, checksum = self._applier.checksum_at()
         self._driver.call(
@@ -328,14 +328,14 @@ class Proposer:
             self._end_all(writes, Invalid("commands", f"{error}; send less at once"))
             return
         if not proposed:
-            # The log failed under it: what it holds is in doubt.
+            # The log failed: its content is in doubt.
             why = f"the log of shard {self._shard}, which failed: read on another node"
             what = f"{writes[0].name} was handed to {why} whether it happened"
             self._end_all(writes, OutcomeUnknownError(what))
             return
         self._evaluator.logged(evaluation)
-        self.tally.entry_commands.observe(sum([write.count for write in writes]))
-        self.tally.entry_bytes.observe(len(payload))
+        self.counters.entry_commands.observe(sum([write.count for write in writes]))
+        self.counters.entry_bytes.observe(len(payload))
         flight = self._flights.begin(
             proposed[0].index, writes, evaluation.outcomes, len(payload), took_s
         )
@@ -347,7 +347,7 @@ class Proposer:
             write.fail(error)
 
     def _is_ready(self, write: Write) -> bool:
-        """Whether a write may go into an entry now; it ends else."""
+        """Whether a write may be proposed now; otherwise end it."""
         if write.deadline <= self._clock():
             self._expire_queued(write)
         if write.term is not None and write.term != self._replica.term:
@@ -363,10 +363,10 @@ class Proposer:
 
     def _ended(self, write: Write) -> None:
         self.admission.release(write.size, write.count)
-        self.tally.durations.observe(self._clock() - write.begun)
+        self.counters.durations.observe(self._clock() - write.begun)
 
     def now_ms(self) -> int:
-        """Return the logical time that a command gets which is proposed now."""
+        """Return the logical time of a command proposed now."""
         now_ms = self._logical.now_ms(self._applier.now_ms)
         alarm = self._logical.alarm
         if alarm != self.clock_alarm:
@@ -449,7 +449,7 @@ class Proposer:
 def voter_clocks(
     replica: Replica, node_clock: Callable[[str], int | None] | None
 ) -> Mapping[str, int | None]:
-    """Return what the clocks of the other voters show, as far as it is known."""
+    """Return the known clocks of the other voters."""
     configuration = replica.log.configuration
     if node_clock is None or configuration is None:
         return {}

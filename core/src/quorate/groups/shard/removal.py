@@ -1,4 +1,4 @@
-"""How a replica learns that it was removed: the leader just stops to talk to it."""
+"""Detects that a replica was removed: its leader just stops sending to it."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from quorate.groups.alarm import Alarm
 from quorate.groups.shard.ports import Membership, MembershipPort
 from quorate.plugin.shard_id import ShardId
 
-#: Without a leader for this many election timeouts, a replica asks who the members are.
+#: After this many election timeouts without a leader a replica asks for the members.
 _ELECTIONS: Final = 10
 
 
 class RemovedError(Exception):
-    """The shard goes on without this replica."""
+    """The shard continues without this replica."""
 
     def __init__(self, shard: ShardId, me: Peer, membership: Membership) -> None:
         members = ", ".join(str(peer) for peer in membership.configuration.peers)
@@ -28,10 +28,10 @@ class RemovedError(Exception):
 
 
 class RemovalWatch:
-    """Asks the others when no leader was heard for long.
+    """Asks other nodes after a long time without a leader.
 
-    What they answer is agreed upon. One that is later than what this replica holds and does not
-    name it settles the matter; a replica that was added again hears of its leader before it asks.
+    Their answers are committed configurations. One that is later than this replica's and lacks it
+    is proof; a replica that was added again is in contact with its leader before it asks.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class RemovalWatch:
         self._alarm: Final = Alarm(loop, clock, self._look)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start."""
         if self._port is not None:
             self._alarm.by(self._clock() + self._patience_s)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop."""
         self._alarm.stop()
 
     def _look(self, now: float) -> float:
         replica, port = self._replica, self._port
-        heard = now if replica.role == LEADER else replica.leader_heard_at
+        heard = now if replica.role == LEADER else replica.leader_seen_at
         if now - heard < self._patience_s:
             return heard + self._patience_s
         configuration = replica.log.configuration

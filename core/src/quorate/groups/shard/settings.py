@@ -1,4 +1,4 @@
-"""What may be set for the shards of a node."""
+"""Settings of a node's shards."""
 
 from dataclasses import dataclass, field
 
@@ -17,24 +17,24 @@ class ShardSettings:
     apply_limits: ApplyLimits = field(default_factory=ApplyLimits)
     evaluation: EvaluationLimits = field(default_factory=EvaluationLimits)
     log: LogPolicy = field(default_factory=LogPolicy)
-    #: How long a command waits for others when nothing is in flight.
+    #: How long a command waits for others if nothing is in flight.
     linger_s: float = 0.003
-    #: How long it waits at the most for the entry that is in flight. An entry costs three nodes
-    #: some milliseconds, whatever is in it: a busy shard makes few, and they are larger.
+    #: Maximum wait for the entry in flight. An entry costs some milliseconds on three nodes,
+    #: whatever its size, so a busy shard makes few large ones.
     behind_s: float = 0.025
-    #: The bytes of commands that make an entry without any further wait.
+    #: Bytes of commands that make an entry without further wait.
     enough_bytes: int = 64 << 10
-    #: The bytes of commands that are evaluated for one entry, at most: nothing else runs meanwhile.
+    #: Maximum bytes of commands per entry: their evaluation blocks the loop.
     batch_bytes: int = 256 << 10
-    #: What may wait for a majority; what comes meanwhile stays in the queue, surely not proposed.
+    #: Maximum uncommitted entries and bytes; further commands stay in the queue.
     window_entries: int = 64
     window_bytes: int = 16 << 20
-    #: What may be under way in a shard; beyond it commands are refused with a retry-after.
+    #: Maximum pending commands of a shard; further ones are refused with a retry-after.
     queue_bytes: int = 64 << 20
     queue_commands: int = 100_000
     write_timeout_s: float = 30.0
-    #: A write that takes longer is warned about.
+    #: A write that takes longer is logged as a warning.
     slow_write_s: float = 1.0
     read_timeout_s: float = 30.0
-    #: Nobody waits for a leader that was not heard of for so long, and for longer than an election.
+    #: Maximum wait for a leader, if longer than an election.
     leaderless_s: float = 1.0

@@ -1,4 +1,4 @@
-"""One replica of one shard on this node."""
+"""A replica of a shard on this node."""
 
 import asyncio
 import logging
@@ -54,22 +54,22 @@ __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
 _log = logging.getLogger(__name__)
 
-#: So many heartbeats pass before a new shard elects: the others are opened within one.
+#: Heartbeats before the first election of a new shard: the other replicas are opened within one.
 _FIRST_HEARTBEATS: Final = 1.5
-#: How soon writes to the data are tried again: after a stall, and on a full disk.
+#: Delay before writes to the data are retried, after a stall and on a full disk.
 _STALLED_S: Final = 0.05
 _FULL_S: Final = 1.0
 
 
 class ShardClosedError(UnreadableError):
-    """The replica takes no part any more."""
+    """The replica has stopped."""
 
 
 class Shard:
     """Replicates, applies and reads one shard on this node; everything is called on the loop.
 
-    `node_clock` says what another node's clock shows now, None while that is not known; without
-    it the wall clock is believed. `on_stopped` is told when the replica stops for good by itself.
+    `node_clock` returns the current clock of another node, None while it is unknown; without
+    it the wall clock is trusted. `on_stopped` is called if the replica stops for good by itself.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Shard:
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
     ) -> None:
         self.id: Final = shard
-        #: How often the shard was recovered: replicas of another history are none of its.
+        #: The number of recoveries; replicas of another history are strangers.
         self.epoch: Final = epoch
         self.me: Final = me
         self.data: Final = data
@@ -107,14 +107,14 @@ class Shard:
             catalog, shard, data, counted=program.counted, limits=settings.apply_limits
         )
         self.evaluator: Final = Evaluator(program, shard, data, limits=settings.evaluation)
-        #: How many times a leader was found here: in each term once.
+        #: How many times a leader was found here, once per term.
         self.leaders = 0
-        #: Linearizable reads that were asked for here.
+        #: Linearizable reads on this replica.
         self.reads = 0
-        #: Messages of peers that came for this replica.
+        #: Messages received from peers.
         self.received = 0
-        #: Brings the copies of mirrored families up to date while the replica leads, in so many
-        #: seconds; None while nobody keeps them.
+        #: Brings the copies of mirrored families up to date within the given seconds while the
+        #: replica leads; None while nothing maintains them.
         self.copier: Callable[[float], Awaitable[bool]] | None = None
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
@@ -182,11 +182,11 @@ class Shard:
         )
         self._subscribers: Final = Subscribers(shard, loop)
         self._log_waits: Final = LogWaits(loop)
-        #: Applying is not tried before this time: writes to the data are stopped.
+        #: When to resume applying while writes to the data are stopped.
         self._held_until = float("-inf")
-        #: Applying leaves the loop to the other shards of the node.
+        #: Lets other shards of the node run between turns of applying.
         self._resting = False
-        #: The newest term of which the leader is known.
+        #: The newest term with a known leader.
         self._led_term = 0
         self._started_at: Final = clock()
         self._ended = False
@@ -194,7 +194,7 @@ class Shard:
     # Life.
 
     def start(self, first: Configuration | None = None) -> None:
-        """Take part; `first` is the configuration that a shard without any begins with."""
+        """Start; `first` is the configuration of a new shard."""
 
         def act() -> None:
             if first is not None and self.replica.log.configuration is None:
@@ -204,18 +204,18 @@ class Shard:
         self._removal.start()
 
     def stop(self) -> None:
-        """Take part no more: every proposal, read and subscription ends."""
+        """Stop, and end every proposal, read and subscription."""
         self._end(None)
 
     def fail(self, error: Exception) -> None:
-        """Stop for good: going on would be wrong, or is not possible."""
+        """Stop for good after an error."""
         if self._ended:
             return
         self.stopped = error
-        # To be removed is no fault; a node that was, says so in its last line.
+        # A removal is not an error; a removed node logs it in its last line.
         _log.log(
             logging.INFO if isinstance(error, RemovedError) else logging.ERROR,
-            "shard %s stops at index %d: %s",
+            "shard %s stopped at index %d: %s",
             self.id,
             self.applied,
             error,
@@ -226,18 +226,18 @@ class Shard:
             self._on_stopped(self, error)
 
     async def close(self) -> None:
-        """Stop, wait for what runs beside the loop, and close the database."""
+        """Stop, wait for tasks off the loop, and close the database."""
         self.stop()
         if self._keeper.flushing is not None:
             await asyncio.wait([self._keeper.flushing])
         await self._loop.run_in_executor(None, self.data.close)
 
-    # What the node's streams and syncs give.
+    # For streams and syncs.
 
     def receive(self, message: Message) -> None:
-        """Take what a peer sent to this shard's replica.
+        """Process a message of a peer.
 
-        While the disk is nearly full entries are not taken, as if the network had lost them: the
+        While the disk is nearly full, entries are dropped as if the network had lost them: the
         node's log must not fail.
         """
         self.received += 1
@@ -246,11 +246,11 @@ class Shard:
         self._driver.call(partial(self.replica.receive, message))
 
     def remade(self, node: str) -> None:
-        """Record that the bulk stream to a node is a new one."""
+        """Record that the bulk stream to a node was replaced."""
         self._driver.call(partial(self.replica.bulk_remade, node))
 
     def synced(self, sequence: int) -> None:
-        """Record that the log's writes up to this number are durable."""
+        """Record that log writes up to `sequence` are durable."""
         self._driver.call(partial(self.replica.synced, sequence))
         self._log_waits.synced(sequence)
 
@@ -263,22 +263,22 @@ class Shard:
         term: int | None = None,
         timeout_s: float | None = None,
     ) -> asyncio.Future[Outcomes]:
-        """Replicate commands, all of them in one entry, and return what became of each.
+        """Replicate commands in one entry, and return their outcomes.
 
         Raises `NoLeaderError`, `FencedError`, `ExhaustedError` and `Invalid` at once. The future
         ends with the outcomes, with `NotProposedError` when nothing of it is in the log or ever
-        counts, or with `OutcomeUnknownError`; a deadline is told apart in the same way.
+        counts, or with `OutcomeUnknownError`, also at a deadline.
         """
         return self._proposer.propose(commands, term, timeout_s)
 
     def now_ms(self) -> int:
-        """Return the logical time that a command would get which is proposed now."""
+        """Return the logical time of a command proposed now."""
         return self._proposer.now_ms()
 
     # Deadlines.
 
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
-        """Return the first keys that are due, each with its deadline, in the order of time."""
+        """Return the first due keys with their deadlines, in the order of time."""
         return self.applier.due(timer, now_ms, limit)
 
     def next_due(self, timer: str) -> int | None:
@@ -286,7 +286,7 @@ class Shard:
         return self.applier.next_due(timer)
 
     def deadline(self, timer: str, key: bytes) -> Deadline | None:
-        """Return the deadline that stands for a key."""
+        """Return the deadline of a key, if any."""
         return deadline_of(self.data, timer, key)
 
     # Reads.
@@ -294,7 +294,7 @@ class Shard:
     def read_barrier(
         self, timeout_s: float | None = None, *, patient: bool = True
     ) -> asyncio.Future[int]:
-        """Return an index, applied here, that every write answered before this call is within.
+        """Return an applied index that covers every write answered before this call.
 
         Ends with `ReadTimeoutError` or another `UnreadableError`; without patience with
         `LeaderlessError` from `leaderless_from` on.
@@ -309,7 +309,7 @@ class Shard:
         return self._barrier.wait_for(index_of(revision), timeout)
 
     def staleness(self) -> Staleness:
-        """Say how old what can be read here at once may be."""
+        """Return the staleness of the rows here."""
         self._hear_agreed()
         at = self._freshness.at
         if at == float("-inf"):
@@ -317,36 +317,36 @@ class Shard:
         return Staleness(self.revision, int((self._clock() - at) * 1_000))
 
     def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
-        """Return what a query sees of the applied state."""
+        """Return the applied state for a query."""
         return self.applier.reader(reads, copies)
 
     async def catch_up(self, timeout_s: float) -> bool:
-        """Return whether the copies here hold all that was answered before this call."""
+        """Return whether the copies here have all writes answered before this call."""
         return self.copier is not None and await self.copier(timeout_s)
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call back with the newest applied index after entries were applied; returns the cancel.
 
-        It comes in a turn of its own, once for all that was applied before it.
+        Calls have their own turn of the loop, and cover all entries applied before.
         """
         return self._subscribers.follow(callback)
 
-    # Who leads, and who belongs to the shard.
+    # Leadership and members.
 
     @property
     def leader(self) -> Peer | None:
-        """The replica that leads, as far as is known here."""
+        """The leader, as far as it is known here."""
         return self.replica.leader
 
     @property
     def leaderless_from(self) -> float:
-        """From when on nobody need wait for a leader; infinite while one is known.
+        """When to stop waiting for a leader; infinite while one is known.
 
-        An election would have been over by then, if enough nodes answered this one.
+        An election would be over by then, if enough nodes answered.
         """
         if self.replica.leader is not None:
             return float("inf")
-        known_at = max(self._started_at, self.replica.leader_heard_at, self.replica.agreed[0])
+        known_at = max(self._started_at, self.replica.leader_seen_at, self.replica.agreed[0])
         return known_at + max(self.settings.leaderless_s, self.settings.timing.election_max_s)
 
     @property
@@ -356,51 +356,51 @@ class Shard:
 
     @property
     def placement(self) -> Placement | None:
-        """Whom an operator has handed the shard to."""
+        """The node that an operator handed the shard to, if any."""
         return Placement.decode(self.data.get(SLOTS, KEY))
 
     @property
-    def tally(self) -> WriteCounters:
-        """What it has done with writes."""
-        return self._proposer.tally
+    def counters(self) -> WriteCounters:
+        """Counters of its writes."""
+        return self._proposer.counters
 
     @property
     def term(self) -> int:
-        """The newest term that is known here."""
+        """The newest term known here."""
         return self.replica.term
 
     @property
     def applied(self) -> int:
-        """The index of the newest entry that was applied here."""
+        """The index of the newest entry applied here."""
         return self.data.applied
 
     @property
     def revision(self) -> int:
-        """The newest revision that can be read here: behind every command of the last entry."""
+        """The newest revision here: after every command of the last entry."""
         return self.applier.revision
 
     @property
     def configuration(self) -> Configuration | None:
-        """The members, as the end of the log has them."""
+        """The newest configuration in the log."""
         return self.replica.log.configuration
 
     @property
     def membership(self) -> Membership | None:
-        """The members that are agreed upon: the answer to a replica that asks for them."""
+        """The committed configuration, for replicas that ask for it."""
         index, configuration = self.replica.log.configuration_at(self.replica.commit)
         return None if configuration is None else Membership(index, configuration)
 
     def transfer(self, node: str) -> None:
-        """Hand leadership to another voter; raises what the replica refuses with."""
+        """Transfer leadership to another voter; raises the replica's refusal."""
         self._driver.call(partial(self.replica.transfer, node))
 
     def change_membership(
         self, configuration: Configuration, timeout_s: float | None = None
     ) -> asyncio.Future[int]:
-        """Return the index of the new configuration once it is agreed upon and applied here.
+        """Return the index of the new configuration once it is committed and applied here.
 
-        Raises what the replica refuses with; ends with `NotProposedError` when another entry took
-        its place, or with `OutcomeUnknownError`: as `UnansweredInTimeError` when the time is over.
+        Raises the replica's refusal; ends with `NotProposedError` if another entry replaced it, or
+        with `OutcomeUnknownError`, at the timeout as `UnansweredInTimeError`.
         """
         change = MemberChange(self.id, self._loop)
         proposed: list[Proposed] = []
@@ -415,17 +415,17 @@ class Shard:
 
     @property
     def shortage(self) -> str | None:
-        """Why nothing that can wait is written here: the disk is nearly full; None: it is not."""
+        """Why writes are refused because the disk is nearly full, or None."""
         space = self._space
         return space.shortage if space is not None and space.short else None
 
     @property
     def clock_alarm(self) -> str | None:
-        """Why logical time goes on without the wall clock of this node, if it leads."""
+        """Why logical time advances without this leader's wall clock, or None."""
         return self._proposer.clock_alarm if self.leads else None
 
     def status(self) -> ShardStatus:
-        """Say what this replica is doing."""
+        """Return the replica's status."""
         return ShardStatus(
             shard=self.id,
             replica=self.replica.status(),
@@ -443,29 +443,29 @@ class Shard:
     # Snapshots.
 
     def hold_log(self, index: int) -> LogHold:
-        """Keep the entries above an index until it is released, or `broken`: the log grew long."""
+        """Retain the entries above an index until it is released, or `broken` by a long log."""
         return self._keeper.hold(index)
 
     def snapshot_given_up(self, node: str) -> None:
-        """Record that a snapshot for a node did not arrive."""
+        """Record that a snapshot did not reach a node."""
         self._driver.call(partial(self.replica.snapshot_given_up, node))
 
     def log_durable(self) -> asyncio.Future[None]:
-        """Return when what is written to the log by now is durable."""
+        """Return once the current writes to the log are durable."""
         if not self._ended and self._journal.written > self.replica.log.synced_sequence:
             self._syncs.request()
             return self._log_waits.until(self._journal.written)
-        told: asyncio.Future[None] = self._loop.create_future()
+        done: asyncio.Future[None] = self._loop.create_future()
         if self._ended:
-            told.set_exception(self._closed())
+            done.set_exception(self._closed())
         else:
-            told.set_result(None)
-        return told
+            done.set_result(None)
+        return done
 
     def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back right before the database is replaced or let go of; returns the cancel."""
+        """Call back before the database is replaced or closed; returns the cancel."""
         if self._ended:
-            # There is nothing to come any more.
+            # There will be no more calls.
             self._loop.call_soon(callback)
         return self._subscribers.read(callback)
 
@@ -475,11 +475,11 @@ class Shard:
         position: Position,
         configuration: Configuration,
     ) -> bool:
-        """Put a snapshot's database in the place of this one; False when it is not ahead.
+        """Replace this database by a snapshot's; False if that is not ahead.
 
-        `install` swaps it durably. All of it happens in this turn: readers of the old database
-        end, the data is swapped, then the log is reset. A crash in between leaves a log that lacks
-        the snapshot, which the next start sees and resets.
+        `install` swaps it durably. In one turn of the loop readers of the old database end, the
+        data is swapped, and the log is reset. A crash in between leaves a log without the
+        snapshot, which the next start resets.
         """
         if self._ended or position.index <= self.replica.commit:
             return False
@@ -501,7 +501,7 @@ class Shard:
             self._told_applied()
         return installed
 
-    # What the driver asks.
+    # For the driver.
 
     def _send(self, messages: Sequence[Message]) -> None:
         self._proposer.look()
@@ -549,9 +549,9 @@ class Shard:
     # Inside.
 
     def _first_patience_s(self, first: Configuration) -> float | None:
-        """Return when this replica of a new shard campaigns: each at its own time.
+        """Return when this replica of a new shard campaigns.
 
-        Another one is the first in each shard of a group, so that leaders are spread.
+        Another node is first in each shard of a group, so that leaders are balanced.
         """
         if self.me not in first.voters:
             return None
@@ -559,7 +559,7 @@ class Shard:
         return (_FIRST_HEARTBEATS + turn) * self.settings.timing.heartbeat_s
 
     def _hold(self, error: StalledError | FullError) -> None:
-        """Keep what is to be applied, and try again in a while; take no proposals until then."""
+        """Pause applying, and retry after a delay; refuse proposals until then."""
         wait = _STALLED_S if isinstance(error, StalledError) else _FULL_S
         self._held_until = self._clock() + wait
         self._loop.call_later(wait, self._driver.wake)
@@ -567,7 +567,7 @@ class Shard:
             f"shard {self.id} writes nothing to its data for now: {error}", self._held_until
         )
         _log.warning(
-            "shard %s keeps what is to be applied behind index %d: %s",
+            "shard %s paused applying after index %d: %s",
             self.id,
             self.applied,
             error,
@@ -585,7 +585,7 @@ class Shard:
 
     def _hear_agreed(self) -> None:
         moment, index = self.replica.agreed
-        self._freshness.heard(moment, index, self.applied)
+        self._freshness.update(moment, index, self.applied)
 
     def _told_applied(self) -> None:
         self._barrier.applied(self.applied)
@@ -595,7 +595,7 @@ class Shard:
     def _tidied(self, done: "asyncio.Future[None]") -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
             _log.warning(
-                "shard %s cannot remove the data that a snapshot replaced, and tries again at the"
+                "shard %s cannot remove the data that a snapshot replaced, and will retry at the"
                 " next start: %s",
                 self.id,
                 error,
@@ -623,7 +623,7 @@ class Shard:
 
 
 class _Host:
-    """What the driver sees of a shard: implements `quorate.consensus.driver.Host`."""
+    """Implements `quorate.consensus.driver.Host` for a shard."""
 
     def __init__(self, shard: Shard) -> None:
         self.send: Final = shard._send

@@ -1,4 +1,4 @@
-"""Free space on the file system: writes stop before it is gone, since a log must never fail."""
+"""Free space on the disk: writes stop before it runs out, because a log must never fail."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _RETRY_MS: Final = 1_000
 
 
 class FreeSpace:
-    """Tells whether there is room for writes; it looks at most twenty times a second."""
+    """Checks whether there is space for writes, at most twenty times a second."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class FreeSpace:
         *,
         margin_bytes: int = MARGIN_BYTES,
     ) -> None:
-        #: When whoever is refused may try again.
+        #: When a refused caller may retry.
         self.retry_after_ms: Final = _RETRY_MS
         self._measure: Final = measure
         self._clock: Final = clock
@@ -41,7 +41,7 @@ class FreeSpace:
 
     @property
     def shortage(self) -> str:
-        """What to tell whoever is refused."""
+        """The reason for refused callers."""
         return (
             f"{self._free_bytes} bytes are free on this node's disk and {self._margin_bytes} must"
             " stay free; free space, and writes go on by themselves"

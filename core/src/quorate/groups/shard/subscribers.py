@@ -1,4 +1,4 @@
-"""Who is told what becomes of a shard's data on this node."""
+"""Subscribers of a shard's data on this node."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 class Subscribers:
-    """Those that follow what is applied, and those that read and must let go in time."""
+    """Followers of applied entries, and readers that must release the database in time."""
 
     def __init__(self, shard: ShardId, loop: asyncio.AbstractEventLoop) -> None:
         self._shard: Final = shard
@@ -28,22 +28,22 @@ class Subscribers:
         return _register(self._following, callback)
 
     def read(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back right before the database is let go of; returns the cancel."""
+        """Call back before the database is released; returns the cancel."""
         return _register(self._reading, callback)
 
     def applied(self, index: int) -> None:
-        """Tell the followers in a turn of its own, once for all that was applied before it."""
+        """Call the followers in a turn of the loop, once for all entries applied before."""
         self._applied = index
         if self._following and self._telling is None:
             self._telling = self._loop.call_soon(self._tell)
 
     def end_readers(self) -> None:
-        """Tell the readers now."""
+        """Call the readers now."""
         for callback in list(self._reading.values()):
             callback()
 
     def end(self) -> None:
-        """End the readers, and forget everybody."""
+        """Call the readers, and remove all subscribers."""
         self.end_readers()
         self._following.clear()
         self._reading.clear()
@@ -53,7 +53,7 @@ class Subscribers:
         for callback in list(self._following.values()):
             try:
                 callback(self._applied)
-            except Exception:  # noqa: BLE001 - whoever comes behind it would wait for ever
+            except Exception:  # noqa: BLE001 - later subscribers would wait forever
                 _log.exception("a subscriber of shard %s failed", self._shard)
 
 

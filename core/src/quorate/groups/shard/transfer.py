@@ -1,4 +1,4 @@
-"""Hands the leadership of a shard to a node that somebody has named."""
+"""Transfers the leadership of a shard to a named node."""
 
 import asyncio
 from typing import Final
@@ -17,7 +17,7 @@ async def transfer(
 ) -> None:
     """Return once a voter leads a shard that this node leads now.
 
-    A voter that is far behind is not tried: no write is taken while it would catch up. Raises
+    A voter that lags far is refused: no write is accepted while it catches up. Raises
     `NoLeaderError` where this node does not lead, and `TransferRefusedError`.
     """
     if shard.leader is not None and shard.leader.node == node:
@@ -48,18 +48,18 @@ def check_ready(shard: Shard, node: str) -> None:
     """
     patience_s = shard.settings.timing.election_max_s
     for each in shard.status().replica.followers:
-        ready = each.mode == Mode.REPLICATE.value and each.heard_ago_s <= patience_s
+        ready = each.mode == Mode.REPLICATE.value and each.silent_s <= patience_s
         if each.peer.node == node and not ready:
             raise TransferRefusedError(f"{_standing(shard, node)}; try again when it has caught up")
 
 
 def _standing(shard: Shard, node: str) -> str:
-    """Say how far behind a voter is."""
+    """Return how far a voter lags."""
     status = shard.status().replica
     for each in status.followers:
         if each.peer.node == node:
             return (
                 f"{node} does not lead shard {shard.id}: it holds the log up to index"
-                f" {each.match} of {status.last}, and was heard of {each.heard_ago_s:.1f} s ago"
+                f" {each.match} of {status.last}, and was heard of {each.silent_s:.1f} s ago"
             )
     return f"{node} does not lead shard {shard.id}, and this node knows no more of it"

@@ -1,4 +1,4 @@
-"""Writes on their way: from the queue through the log into the applied state."""
+"""Pending writes, from the queue through the log to the applied state."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ _COMMAND_BYTES: Final = 64
 
 
 class Stage(Enum):
-    """Where the time of a write goes."""
+    """The stages of a write."""
 
     #: It waits for its entry.
     QUEUE = "queue"
@@ -35,7 +35,7 @@ class Stage(Enum):
 
 
 class Write:
-    """What one call proposes: its commands share an entry, and are answered together."""
+    """The commands of a call, in one entry and with one answer."""
 
     __slots__ = ("begun", "commands", "deadline", "future", "name", "size", "term", "warned")
 
@@ -187,10 +187,10 @@ class Flights:
         return flight
 
     def advance(self, synced: int, committed: int) -> bool:
-        """Record how far the log is; tell whether an entry was committed by that."""
+        """Record the log's progress; return whether an entry was committed by that."""
         if not self._uncommitted:
             return False
-        now, news = self._clock(), False
+        now, advanced = self._clock(), False
         for flight in self._flights:
             if flight.committed_at is not None:
                 continue
@@ -199,10 +199,10 @@ class Flights:
             if flight.index <= committed:
                 flight.committed_at = now
                 self._landed(flight)
-                news = True
+                advanced = True
             elif flight.synced_at is None:
                 break
-        return news
+        return advanced
 
     def settle(self, flight: Flight, fate: Fate, _: object = None) -> None:
         """Answer the writes of an entry: each once, however it ended."""
@@ -257,7 +257,7 @@ class Flights:
 
 
 def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float) -> None:
-    """Say in the log, once for all of them, that writes take long, and in which stage."""
+    """Log once that writes are slow, and in which stage."""
     first, others = writes[0], len(writes) - 1
     for write in writes:
         write.warned = True

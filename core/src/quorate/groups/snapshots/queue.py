@@ -1,4 +1,4 @@
-"""Sending a shard's state to replicas that lag too far behind, and taking it in from others."""
+"""Sends snapshots of shards to replicas that lag too far, and receives them from others."""
 
 import asyncio
 import logging
@@ -51,7 +51,7 @@ class SnapshotSettings:
 
 
 class _SilentError(TransferError):
-    """Nothing is heard of the receiver: there is no point in making a snapshot for it yet."""
+    """There is no contact to the receiver, so no snapshot is made for it yet."""
 
 
 class SnapshotQueue:
@@ -89,7 +89,7 @@ class SnapshotQueue:
         self.installed = 0
 
     def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
-        """Begin to send; a transfer that fails ends in `Shard.snapshot_given_up`."""
+        """Start to send; a failed transfer calls `Shard.snapshot_given_up`."""
         for peer in peers:
             if (shard.id, peer) not in self._asked:
                 self._asked.add((shard.id, peer))
@@ -124,7 +124,7 @@ class SnapshotQueue:
                     if self._worker is None or self._worker.cancelling():
                         raise
                     # A bug, or a call that was cancelled under it: others wait in the queue.
-                    _log.exception("the sending of a snapshot of shard %s failed", shard.id)
+                    _log.exception("sending a snapshot of shard %s failed", shard.id)
                     self._failed(shard, peer, error)
         finally:
             self._worker = None
@@ -134,7 +134,7 @@ class SnapshotQueue:
             return
         settings = self._settings
         if isinstance(error, _SilentError):
-            # As soon as it is heard again, it is worth an attempt.
+            # Retry as soon as it is in contact again.
             del self._failures[shard.id, peer]
             self._give_up_in(settings.retry_min_s, shard, peer)
             return
@@ -189,12 +189,12 @@ class SnapshotQueue:
         """Keep the log until a receiver has caught up, and let it ask again if it has not."""
         try:
             await self._caught_up(shard, peer, lambda: hold.broken)
-        except Exception:  # noqa: BLE001 - a bug, or a call that was cancelled under it: others go on
-            _log.exception("what became of a snapshot of shard %s was not followed", shard.id)
+        except Exception:  # noqa: BLE001 - a bug, or a cancelled call: others continue
+            _log.exception("following a snapshot of shard %s failed", shard.id)
         finally:
             hold.release()
             self._asked.discard((shard.id, peer))
-        # What was needed meanwhile was not taken note of, as it was asked for already.
+        # Requests made meanwhile were ignored as duplicates.
         shard.snapshot_given_up(peer.node)
 
     async def _transfer(
@@ -243,7 +243,7 @@ class SnapshotQueue:
         """Wait until a follower holds what the log held when its snapshot was installed.
 
         The log is kept until then: else it might be cut, and the next snapshot be needed, before
-        the entries behind this one were sent.
+        the entries after this one were sent.
         """
         goal = shard.status().replica.last
         match, moved_at = -1, self._clock()
@@ -355,7 +355,7 @@ class ShardReception:
         failpoint("snapshot.durable")
 
     def abandon(self) -> None:
-        """Throw away what was received, unless it was installed; may be called again."""
+        """Discard what was received, unless it was installed; may be called again."""
         if self.ended:
             return
         self.ended = True
@@ -399,13 +399,13 @@ class ShardReception:
 def _demand_heard(shard: Shard, peer: Peer) -> None:
     within_s = shard.settings.timing.quorum_window_s
     for follower in shard.status().replica.followers:
-        if follower.peer == peer and follower.heard_ago_s <= within_s:
+        if follower.peer == peer and follower.silent_s <= within_s:
             return
     raise _SilentError(f"nothing is heard of {peer.node}")
 
 
 def _demand_welcome(shard: Shard, offer: Offer) -> None:
-    """Raise `SnapshotRefusedError` unless a member sends news to this very replica.
+    """Raise `SnapshotRefusedError` unless a member sends a newer snapshot to this replica.
 
     As with messages: a sender that acts under a later configuration than ours cannot be judged
     here, nor any by a learner that has none yet.

@@ -129,11 +129,11 @@ class NetworkTransfer:
         raise TransferError(f"{self._node} said that it has all of it before it was sent")
 
     async def finish(self) -> None:
-        """Return when the snapshot is installed, durably; raises `TransferError`."""
+        """Return once the snapshot is durably installed; raises `TransferError`."""
         await self._answer
 
     def cancel(self) -> None:
-        """End the stream, whatever has become of it."""
+        """End the stream."""
         self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._answer.cancel()
         self._call.cancel()
@@ -145,11 +145,11 @@ class NetworkTransfer:
         try:
             content = await read(self._call)
             if content is None:
-                raise TransferError(f"{self._node} ended the transfer without a word")
+                raise TransferError(f"{self._node} ended the transfer without an answer")
             refusal, busy = decode_answer(content)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError) as error:
             why = error.details() if isinstance(error, grpc.aio.AioRpcError) else "it was ended"
-            raise TransferError(f"the way to {self._node} broke: {why}") from None
+            raise TransferError(f"the connection to {self._node} was lost: {why}") from None
         except MalformedMessageError as error:
             raise TransferError(f"{self._node} gave {error}") from None
         if busy:

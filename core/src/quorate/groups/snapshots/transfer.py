@@ -62,21 +62,21 @@ class Outgoing(Protocol):
         """
 
     async def finish(self) -> None:
-        """Return when the snapshot is installed, durably; raises `TransferError`."""
+        """Return once the snapshot is durably installed; raises `TransferError`."""
 
     def cancel(self) -> None:
-        """End the transfer, whatever has become of it; may be called again."""
+        """End the transfer; may be called again."""
 
 
 class SnapshotPort(Protocol):
-    """The way to the other nodes."""
+    """The port to the other nodes."""
 
     async def open(self, offer: Offer) -> Outgoing:
         """Begin a transfer; raises `TransferError`."""
 
 
 class Reception(Protocol):
-    """One transfer, from its receiver's end: whoever carries it calls `abandon` at its end."""
+    """A transfer on its receiver; its transport calls `abandon` at the end."""
 
     async def write(self, chunk: Chunk) -> None:
         """Take the next part; raises `SnapshotRefusedError`."""
@@ -85,7 +85,7 @@ class Reception(Protocol):
         """Verify and install what was received; raises `SnapshotRefusedError`."""
 
     def abandon(self) -> None:
-        """Throw away what was received, unless it was installed; may be called again."""
+        """Discard what was received, unless it was installed; may be called again."""
 
 
 #: Begins a reception; raises `SnapshotRefusedError`.

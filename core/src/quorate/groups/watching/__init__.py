@@ -1,1 +1,1 @@
-"""What follows the events of shards: watches, caches, and copies in other shards."""
+"""Consumers of shards' events: watches, caches, and copies in other shards."""

@@ -1,4 +1,4 @@
-"""Hot rows in memory on every node: declared caches, fed by watches of their families."""
+"""Declared caches: rows in memory on every node, fed by watches of their families."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from quorate.plugin import CacheView, RowEvent
 
 _log = logging.getLogger(__name__)
 
-#: The pause after a watch that did not come to the end of its list, and the longest one.
+#: The first and the longest pause after a watch that failed during its list.
 RETRY_MIN_S: Final = 0.1
 RETRY_MAX_S: Final = 5.0
 
@@ -20,7 +20,7 @@ RETRY_MAX_S: Final = 5.0
 class CacheKeeper:
     """Feeds one cache: reset, then every row, then every change; and again after a resync.
 
-    What the view raises is logged with the cache's name, and the cache is built anew.
+    An error of the view is logged with the cache's name, and the cache is rebuilt.
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class CacheKeeper:
         self._loop: Final = loop
         self._watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
-        #: Done when the cache has held every row for the first time; cancelled when it is stopped.
+        #: Done once the cache had every row for the first time; cancelled when it is stopped.
         self.filled: Final[asyncio.Future[None]] = loop.create_future()
-        #: How many times it was built.
+        #: How many times it was rebuilt.
         self.builds = 0
 
     def start(self) -> None:
-        """Begin to feed."""
+        """Start."""
         self._task = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Feed no more; nobody needs to wait for the cache to be filled."""
+        """Stop, and cancel waits for the cache to be filled."""
         self.filled.cancel()
         if self._task is not None:
             self._task.cancel()
@@ -55,7 +55,7 @@ class CacheKeeper:
                 await self._task
 
     def age_ms(self) -> int | None:
-        """Return how old what the cache holds may be; None while it does not hold every row."""
+        """Return the staleness of the cache; None while it does not have every row."""
         return None if self._watch is None else self._watch.age_ms()
 
     async def _run(self) -> None:
@@ -65,7 +65,7 @@ class CacheKeeper:
             try:
                 await self._feed(watch)
             except Exception:  # noqa: BLE001 - whatever it is, a new cache may do better
-                _log.exception("cache %s could not be fed, and is built anew", self.name)
+                _log.exception("cache %s failed and is rebuilt", self.name)
             finally:
                 watch.close()
             delay_s = RETRY_MIN_S if watch.listed else min(2 * delay_s, RETRY_MAX_S)

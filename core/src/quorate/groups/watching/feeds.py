@@ -1,7 +1,7 @@
-"""What one shard gives to a watch: its rows at a revision, then every change behind it.
+"""Feeds: the rows of a shard at a revision, then every change after it.
 
-Nothing is pushed. A feed reads the shard's event log from its own position, page by page, and only
-when it is asked: a reader that is slow holds one page, and is told when history went on without it.
+Nothing is pushed. A feed reads the shard's event log from its own position, page by page on demand:
+a slow reader holds one page, and gets `Lost` when the history it needs was trimmed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from quorate.storage.rows import revision_of, value_of
 if TYPE_CHECKING:
     from quorate.groups.shard.status import Staleness
 
-#: How soon a reader is told that entries without anything for it were applied.
+#: How soon a reader learns of entries without events for it.
 _PASSING_S: Final = 0.05
 
 #: The families of a watch, each with the prefix that keys must have, and, with an empty one, the
@@ -42,46 +42,46 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What comes next in a shard, up to and including all of a revision."""
+    """The next changes of a shard, complete up to a revision."""
 
     events: Sequence[Seen]
     revision: int
-    #: These are rows of the list, and more of them follow.
+    #: These are rows of the list, and more follow.
     listing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The feed cannot go on: whoever reads it must list again, because of this."""
+    """The feed cannot continue, for this reason: its reader must list again."""
 
     reason: str
-    #: A feed of another replica could go on from where this one was.
+    #: Whether a feed of another replica could continue from this position.
     only_here: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a feed begins: behind a revision of a generation."""
+    """The start of a feed: after a revision of a generation."""
 
     generation: int
     revision: int
 
 
 class Feed(Protocol):
-    """One shard's part of a watch, whose reader is called when it is worth asking."""
+    """A shard's part of a watch; it wakes its reader when there may be more."""
 
     @property
     def generation(self) -> int:
-        """The generation of the shard; 0 until the first page has come."""
+        """The generation of the shard; 0 before the first page."""
 
     def take(self) -> Page | Lost | None:
-        """Return what comes next; None when there is nothing yet."""
+        """Return the next page, or None if there is none yet."""
 
     def age_ms(self) -> int | None:
-        """Return how old what this feed has seen may be; None when that is not known."""
+        """Return the staleness of this feed, or None if unknown."""
 
     def close(self) -> None:
-        """Give nothing any more, and hold nothing."""
+        """Stop, and release everything."""
 
 
 class FeedPort(Protocol):
@@ -95,9 +95,9 @@ class FeedPort(Protocol):
         not_before: int,
         wake: Callable[[], None],
     ) -> Feed:
-        """Begin behind `start`, or without one with the rows, at `not_before` or later.
+        """Begin after `start`, or without it with the rows, at `not_before` or later.
 
-        A feed whose way to the shard breaks goes on by itself from where it was.
+        After a disconnect the feed continues by itself from its position.
         """
 
 
@@ -110,25 +110,25 @@ class WatchedReplica(Protocol):
 
     @property
     def stopped(self) -> Exception | None:
-        """Why it goes on no more."""
+        """Why it has stopped, if it has."""
 
     @property
     def data(self) -> ShardData:
         """Its database."""
 
     def staleness(self) -> Staleness:
-        """How old its state may be."""
+        """The staleness of its state."""
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call back after each applied batch."""
 
     def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back right before the database is replaced or closed."""
+        """Call back before the database is replaced or closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLimits:
-    """What one page holds at most, beyond its first event or command."""
+    """Limits of a page, which has at least one event or command."""
 
     rows: int = 500
     bytes: int = 1 << 20
@@ -153,10 +153,10 @@ class LocalFeed:
         self._wake: Final = wake
         self._limits: Final = limits
         self._loop: Final = loop
-        #: While entries of others pass by: when the reader hears how far they came.
+        #: When to report the position to the reader while there are no events for it.
         self._passing: asyncio.TimerHandle | None = None
         self._log = EventLog(replica.data)
-        #: Behind what was given; None until the list is complete.
+        #: The position after the last page; None until the list is complete.
         self._position: int | None = None if start is None else start.revision
         self._rows: Iterator[tuple[int, RowEvent]] | None = None
         self._listed_at = 0
@@ -174,7 +174,7 @@ class LocalFeed:
         return self._replica.data.record.generation
 
     def take(self) -> Page | Lost | None:
-        """Return what comes next; None when there is nothing yet."""
+        """Return the next page, or None if there is none yet."""
         if self._lost is None:
             try:
                 return self._list() if self._position is None else self._follow(self._position)
@@ -183,12 +183,12 @@ class LocalFeed:
         return self._lost
 
     def age_ms(self) -> int | None:
-        """Return how old the replica's state may be."""
+        """Return the staleness of the replica's state."""
         age_ms = self._replica.staleness().age_ms
         return None if age_ms < 0 else age_ms
 
     def close(self) -> None:
-        """Give nothing any more, and hold nothing."""
+        """Stop, and release everything."""
         self._lose("the watch was closed")
         for cancel in self._cancels:
             cancel()
@@ -196,7 +196,7 @@ class LocalFeed:
             self._passing.cancel()
 
     def _applied(self) -> None:
-        """Wake the reader: at once where something may be for it, else in a while."""
+        """Wake the reader: at once if there may be events for it, else after a delay."""
         position = self._position
         touched = self._replica.data.touched
         if position is None or touched.changed(self._selection, _whole_index(position)):
@@ -239,7 +239,7 @@ class LocalFeed:
         return Page((), self._listed_at)
 
     def _begin_list(self) -> Iterator[tuple[int, RowEvent]]:
-        """Take one view of all families in this turn: it stands at the applied revision."""
+        """Take a consistent view of all families at the applied revision."""
         data = self._replica.data
         views = [
             (family, data.iterate(family, prefix, _behind(prefix)))
@@ -264,7 +264,7 @@ class LocalFeed:
 
 
 def _whole_index(revision: int) -> int:
-    """Return the index of the last entry that lies whole at or before a revision."""
+    """Return the index of the last entry that is complete at a revision."""
     index = index_of(revision)
     return index if revision == whole(index) else index - 1
 
@@ -275,7 +275,7 @@ def _rows(family: str, view: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[in
 
 
 def _seen(stored: StoredEvent) -> Seen | None:
-    """Return what is told of an event, if anything is."""
+    """Return the event for the reader, if any."""
     change = stored.change
     if isinstance(change, RowChange):
         family, key, value, previous = change
@@ -287,7 +287,7 @@ def _seen(stored: StoredEvent) -> Seen | None:
 
 
 def emitted(name: str, payload: bytes) -> EmittedEvent | None:
-    """Return the event of a message; None of one whose plugin is gone from this node."""
+    """Return the event of a message; None if its plugin is not on this node."""
     try:
         described = descriptor_pool.Default().FindMessageTypeByName(name)
     except KeyError:
@@ -296,7 +296,7 @@ def emitted(name: str, payload: bytes) -> EmittedEvent | None:
 
 
 def _behind(prefix: bytes) -> bytes | None:
-    """Return the end of the keys that begin with a prefix; None where no key is behind them."""
+    """Return the end of the keys with a prefix; None if there is no key after them."""
     return after(prefix) if prefix.strip(b"\xff") else None
 
 

@@ -1,4 +1,4 @@
-"""Watches that begin at what was answered before they were asked for, wherever the shards are."""
+"""Watches that begin after all writes answered before, on shards of any node."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,44 +13,44 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 
 
-class Mark(NamedTuple):
-    """A revision of a shard that every write is within which was answered before it was asked."""
+class ReadPoint(NamedTuple):
+    """A revision of a shard that covers every write answered before the request."""
 
     revision: int
     generation: int
 
 
-class MarkedReplica(Protocol):
-    """What a mark needs of a replica here; a `Shard` is one."""
+class ReadableReplica(Protocol):
+    """What a read point needs of a replica here; a `Shard` is one."""
 
     @property
     def data(self) -> ShardData:
         """Its database."""
 
     def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
-        """Return an index, applied here, that every write answered before is within."""
+        """Return an applied index that covers every write answered before."""
 
 
-class MarkPort(Protocol):
-    """Asks other nodes for the marks of shards that have no replica here."""
+class ReadPointPort(Protocol):
+    """Asks other nodes for the read points of shards that have no replica here."""
 
-    async def mark(self, shard: ShardId, timeout_s: float) -> Mark:
-        """Return a mark of a shard; raises `UnreadableError`."""
+    async def read_point(self, shard: ShardId, timeout_s: float) -> ReadPoint:
+        """Return a read point of a shard; raises `UnreadableError`."""
 
 
 class FreshWatches:
-    """Opens watches behind a token, or behind a read barrier of each of their shards."""
+    """Opens watches after a token, or after a read barrier of each of their shards."""
 
     def __init__(
         self,
         cluster: bytes,
         watches: Watches,
-        replica: Callable[[ShardId], MarkedReplica | None],
-        elsewhere: MarkPort,
+        replica: Callable[[ShardId], ReadableReplica | None],
+        elsewhere: ReadPointPort,
         *,
         timeout_s: float,
     ) -> None:
-        #: The id of the cluster that tokens are given for.
+        #: The id of the cluster in tokens.
         self.cluster: Final = cluster
         self._watches: Final = watches
         self._replica: Final = replica
@@ -66,19 +66,19 @@ class FreshWatches:
         changes_only: bool = False,
         timeout_s: float | None = None,
     ) -> Watch:
-        """Watch behind a token; without one from rows on that hold every write answered before.
+        """Watch after a token, or from current rows on, with every write answered before.
 
-        With `changes_only` the rows are left out: it begins behind those writes. Raises
-        `UnreadableError` when a shard cannot be asked in time, and `InvalidTokenError`.
+        `changes_only` omits the rows and begins after those writes. Raises `UnreadableError` if a
+        shard does not answer in time, and `InvalidTokenError`.
         """
         if token:
             return self._watches.open(selection, shards, token)
         wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
-        found = await asyncio.gather(*(self.mark(shard, wait_s) for shard in shards))
-        revisions = {shard: mark.revision for shard, mark in zip(shards, found, strict=True)}
+        found = await asyncio.gather(*(self.read_point(shard, wait_s) for shard in shards))
+        revisions = {shard: point.revision for shard, point in zip(shards, found, strict=True)}
         if not changes_only:
             return self._watches.open(selection, shards, not_before=revisions)
-        generation = max(mark.generation for mark in found)
+        generation = max(point.generation for point in found)
         token = WatchToken(self.cluster, generation, revisions).encode()
         return self._watches.open(selection, shards, token)
 
@@ -96,19 +96,19 @@ class FreshWatches:
             raise _absent(shard)
         return feed
 
-    async def mark_here(self, shard: ShardId, timeout_s: float) -> Mark:
-        """Return a mark of this node's replica for another node; raises `UnreadableError`."""
+    async def read_point_here(self, shard: ShardId, timeout_s: float) -> ReadPoint:
+        """Return a read point of this node's replica for another node; raises `UnreadableError`."""
         replica = self._replica(shard)
         if replica is None:
             raise _absent(shard)
         index = await replica.read_barrier(min(timeout_s, self._timeout_s))
-        return Mark(whole(index), replica.data.record.generation)
+        return ReadPoint(whole(index), replica.data.record.generation)
 
-    async def mark(self, shard: ShardId, timeout_s: float) -> Mark:
-        """Return a mark of a shard, wherever it is; raises `UnreadableError`."""
+    async def read_point(self, shard: ShardId, timeout_s: float) -> ReadPoint:
+        """Return a read point of a shard, wherever it is; raises `UnreadableError`."""
         if self._replica(shard) is None:
-            return await self._elsewhere.mark(shard, timeout_s)
-        return await self.mark_here(shard, timeout_s)
+            return await self._elsewhere.read_point(shard, timeout_s)
+        return await self.read_point_here(shard, timeout_s)
 
 
 def _absent(shard: ShardId) -> UnreadableError:

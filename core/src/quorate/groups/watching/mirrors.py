@@ -1,7 +1,7 @@
 """Copies of small families of metadata in the shards whose commands read them.
 
-The leader of a shard follows the source by a watch and proposes what changed. A copy may lag, and
-never goes back: a proposal names the source's revision, and is passed over where the copy has it.
+The leader of a shard watches the source and proposes changes. A copy may lag, but never goes back:
+a proposal has the source's revision, and is ignored if the copy has that already.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from quorate.v1 import control_pb2
 
 _log = logging.getLogger(__name__)
 
-#: The pause after a proposal that failed, and before a source that lags is asked again.
+#: The pause after a failed proposal, and before a lagging source is asked again.
 RETRY_S: Final = 0.2
 
-#: The pause after what no pause can mend, as a family that is too large for a command.
+#: The pause after a permanent failure, such as a family that is too large for a command.
 FAILED_S: Final = 5.0
 
-#: Opens a watch of one family of the source, behind a token or from its rows on.
+#: Opens a watch of a family of the source, after a token or from its rows on.
 OpenWatch = Callable[[str, bytes], Watch]
 
 #: Returns, within this many seconds, a revision of the source that covers every write which was
@@ -46,7 +46,7 @@ Newest = Callable[[float], Awaitable[int]]
 
 
 class Mirrors:
-    """Keeps the copies of every shard of a node that it is given, until it is stopped."""
+    """Maintains the copies of a node's shards."""
 
     def __init__(
         self,
@@ -60,15 +60,15 @@ class Mirrors:
         self._newest: Final = newest
         self._loop: Final = loop
         self._keepers: Final[list[MirrorKeeper]] = []
-        #: The id of the cluster; None while nothing is kept.
+        #: The id of the cluster; None before the start.
         self._cluster: bytes | None = None
 
     def start(self, cluster: bytes) -> None:
-        """Keep what is given from now on."""
+        """Start."""
         self._cluster = cluster
 
     def keep(self, shard: Shard) -> None:
-        """Keep the copies of one more shard."""
+        """Add a shard."""
         if self._cluster is None:
             return
         keeper = MirrorKeeper(
@@ -84,7 +84,7 @@ class Mirrors:
         shard.copier = keeper.catch_up
 
     async def stop(self) -> None:
-        """Propose no more, for any shard."""
+        """Stop."""
         self._cluster = None
         await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
 
@@ -113,21 +113,21 @@ class MirrorKeeper:
         self._loop: Final = loop
         self._term = 0
         self._tasks: Mapping[str, asyncio.Task[None]] = {}
-        #: Up to which revision of the source each copy holds everything, in this term.
+        #: The revision of the source up to which each copy is complete, in this term.
         self._reached: dict[str, int] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Begin to look whether the replica leads."""
+        """Start, and follow the replica's leadership."""
         if self._families:
             self._cancel = self._shard.subscribe(lambda _: self._look())
             self._look()
 
     async def catch_up(self, timeout_s: float) -> bool:
-        """Return whether the copies came to hold, in time, all that was answered before this call.
+        """Return whether the copies have, in time, all writes answered before this call.
 
-        What it costs when they do already is a read barrier of the source.
+        If they are up to date, this costs a read barrier of the source.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -141,7 +141,7 @@ class MirrorKeeper:
         return True
 
     async def stop(self) -> None:
-        """Propose no more."""
+        """Stop."""
         if self._cancel is not None:
             self._cancel()
         ending, self._tasks = self._tasks, {}
@@ -202,19 +202,16 @@ class MirrorKeeper:
             except FencedError:
                 return
             except Exception:  # noqa: BLE001 - whatever it is, the next attempt may do better
-                _log.exception(
-                    "shard %s: the copy of %s could not be kept up", self._shard.id, family
-                )
+                _log.exception("shard %s: cannot update the copy of %s", self._shard.id, family)
                 resume, delay_s = False, FAILED_S
             finally:
                 watch.close()
             await pause(self._loop, delay_s)
 
     async def _copy(self, family: str, term: int, watch: Watch) -> bool:
-        """Put the source's rows in the place of the copy; False when the list was lost.
+        """Replace the copy by the source's rows; False if the list was lost.
 
-        Where the source here lags behind the copy, this and what follows is passed over, until
-        something comes that the copy has not.
+        While the source here lags behind the copy, its changes are ignored.
         """
         rows: list[control_pb2.MirroredRow] = []
         async for seen in watch:
@@ -249,7 +246,7 @@ class MirrorKeeper:
         async for seen in watch:
             if isinstance(seen.event, RowEvent):
                 changed[seen.event.key] = seen.event.value, seen.revision
-            # What is ready ends behind a whole command: half of one is never copied.
+            # A batch ends after a whole command: half of one is never copied.
             if changed and not watch.ready:
                 adopt = control_pb2.AdoptMirror(
                     family=family,
@@ -266,11 +263,11 @@ class MirrorKeeper:
                 self._keeps_up(family, watch)
 
     def _keeps_up(self, family: str, watch: Watch) -> None:
-        """Record that the copy holds all that its watch has come to."""
+        """Record that the copy has all that its watch returned."""
         self._reach(family, watch.revisions[METADATA])
 
     async def _propose(self, adopt: control_pb2.AdoptMirror, term: int) -> None:
-        """Propose until it is applied: a second time does no harm."""
+        """Propose until it is applied: a repetition has no effect."""
         command = LoggedCommand(
             adopt.DESCRIPTOR.full_name, adopt.SerializeToString(deterministic=True), slotless=True
         )

@@ -1,4 +1,4 @@
-"""The resume tokens of watches: bytes to everybody but this module."""
+"""The resume tokens of watches, opaque outside this module."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from quorate.v1 import token_pb2
 
 
 class InvalidTokenError(ValueError):
-    """The bytes are no token of a watch."""
+    """The bytes are not a token of a watch."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -21,9 +21,9 @@ class InvalidTokenError(ValueError):
 
 @dataclass(frozen=True)
 class WatchToken:
-    """How far a watch has come in each of its shards.
+    """The position of a watch in each of its shards.
 
-    A revision stands behind every event of its command, never in between.
+    A revision is after every event of its command.
     """
 
     cluster: bytes
@@ -31,7 +31,7 @@ class WatchToken:
     revisions: Mapping[ShardId, int]
 
     def encode(self) -> bytes:
-        """Return what a client is given: equal tokens are equal bytes."""
+        """Return the bytes for a client; equal tokens have equal bytes."""
         token = token_pb2.WatchToken(cluster_id=self.cluster, generation=self.generation)
         for shard, revision in sorted(self.revisions.items()):
             token.positions.add(group=shard.group, shard=shard.number, revision=revision)
@@ -40,7 +40,7 @@ class WatchToken:
 
     @classmethod
     def decode(cls, content: bytes) -> Self:
-        """Read what a client gives back; raises `InvalidTokenError`."""
+        """Parse a client's bytes; raises `InvalidTokenError`."""
         try:
             token = token_pb2.WatchToken.FromString(content)
         except DecodeError:

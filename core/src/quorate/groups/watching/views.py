@@ -1,4 +1,4 @@
-"""Views of a family that are held on this node, for readers that come for it in parts."""
+"""Views of families that this node holds for reads in parts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import View
 from quorate.storage.rows import revision_of, value_of
 
-#: A view that nobody reads for so long is closed, unless whoever opens it says otherwise.
+#: The default idle time after which a view is closed.
 TTL_S: Final = 300.0
-#: The longest that can be said: a view keeps what was deleted since on the disk.
+#: The longest idle time: a view keeps deleted rows on the disk.
 LONGEST_TTL_S: Final = 3_600.0
-#: So many are held on a node at a time.
+#: Maximum number of views of a node.
 MOST_VIEWS: Final = 256
-#: What one page holds at most, beyond its first row.
+#: Limits of a page, which has at least one row.
 PAGE_ROWS: Final = 2_000
 PAGE_BYTES: Final = 512 << 10
 
@@ -42,10 +42,10 @@ class ViewedReplica(Protocol):
         """Its database."""
 
     def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
-        """Return an index, applied here, that every write answered before is within."""
+        """Return an applied index that covers every write answered before."""
 
     def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back right before the database is replaced or closed."""
+        """Call back before the database is replaced or closed."""
 
 
 class SeenRow(NamedTuple):
@@ -57,7 +57,7 @@ class SeenRow(NamedTuple):
 
 
 class HeldView:
-    """The rows of a family of one shard, as they were at a revision."""
+    """The rows of a shard's family at a revision."""
 
     def __init__(
         self, name: str, replica: ViewedReplica, family: str, ttl_s: float, opened_at: float
@@ -67,14 +67,14 @@ class HeldView:
         self.ttl_s: Final = ttl_s
         #: On the loop's clock.
         self.read_at = opened_at
-        #: Taken in one turn: the rows are those at this revision.
+        #: Taken in the same turn as the view.
         self.revision: Final = whole(data.applied)
         self.estimated_rows: Final = data.estimates().get(family, 0)
         self._rows: View | None = data.view(family) if family in data.families else None
         self._gone = ""
 
     def ends(self) -> tuple[bytes, bytes] | None:
-        """Return the first and the last key; None of a view without rows."""
+        """Return the first and the last key, or None without rows."""
         rows = self._held()
         if rows is None:
             return None
@@ -83,12 +83,12 @@ class HeldView:
         return None if first is None or last is None else (first[0], last)
 
     def page(self, start: bytes, end: bytes | None, limit: int | None) -> list[SeenRow]:
-        """Return the first rows of a range; none behind its last one. Raises `Rejected`."""
+        """Return the first rows of a range; none at its end. Raises `Rejected`."""
         rows = self._held()
         return [] if rows is None else _page(rows.iterate(start, end), limit)
 
     def let_go(self, why: str) -> None:
-        """Hold the database no more; whoever reads on is told why."""
+        """Release the database; later reads raise the reason."""
         self._gone = self._gone or why
         self._rows = None
 
@@ -109,23 +109,23 @@ class HeldViews:
     async def open(
         self, replica: ViewedReplica, family: str, ttl_s: float, timeout_s: float
     ) -> HeldView:
-        """Take a view of all that was answered before.
+        """Take a view with every write answered before.
 
-        Raises `UnreadableError`, and `ExhaustedError` when the node holds as many as it can.
+        Raises `UnreadableError`, and `ExhaustedError` if the node has too many views.
         """
         if len(self._held) >= self._most:
             raise ExhaustedError(f"this node holds {self._most} views already", _RETRY_AFTER_MS)
         await replica.read_barrier(timeout_s)
         view = HeldView(secrets.token_hex(8), replica, family, ttl_s, self._loop.time())
         why = f"the database of shard {replica.id} on its node was closed or replaced"
-        # What the callback holds is dropped with the entry.
+        # Dropping the entry releases the callback.
         cancel = replica.on_replace(lambda: self._lose(view.name, why))
         timer = self._loop.call_later(ttl_s, self._expire, view.name)
         self._held[view.name] = _Entry(view, cancel, timer)
         return view
 
     def get(self, name: str) -> HeldView:
-        """Return a view that is read now; raises `Rejected` when there is none."""
+        """Return a view and renew its idle time; raises `Rejected` if there is none."""
         entry = self._held.get(name)
         if entry is None:
             raise _gone(name, "it is not held here, or was not read for longer than its time")
@@ -133,7 +133,7 @@ class HeldViews:
         return entry.view
 
     def close(self, name: str) -> None:
-        """End a view, if it is held."""
+        """Close a view, if it is open."""
         self._lose(name, "it was closed")
 
     def _expire(self, name: str) -> None:

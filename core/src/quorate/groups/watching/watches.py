@@ -1,4 +1,4 @@
-"""Watches: the rows of families now, and every change behind them, over any shards of a group."""
+"""Watches: current rows of families, then every change, over any shards of a group."""
 
 import asyncio
 import logging
@@ -30,10 +30,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSettings:
-    """What may be set for the watches of a node."""
+    """Settings of a node's watches."""
 
     page: PageLimits = field(default_factory=PageLimits)
-    #: How long a watch whose shards go on without an event for it leaves its reader's token old.
+    #: How long a reader's token may be out of date while there are no events for its watch.
     bookmark_s: float = 10.0
 
 
@@ -44,18 +44,18 @@ class Portion:
     Without events it is a bookmark, and the last one of a watch that was lost.
     """
 
-    #: Behind all of it; empty while rows are listed, and when the watch was lost.
+    #: The token after it; empty while rows are listed, and when the watch was lost.
     token: bytes
     events: Sequence[Seen] = ()
     #: That of the events.
     shard: ShardId | None = None
-    #: How far the watch had come in the shard before; None: the events are rows of the list.
+    #: The previous revision of the watch in the shard; None: the events are rows of the list.
     behind: int | None = None
     lost: bool = False
 
 
 class Watch:
-    """Gives rows, then a bookmark, then changes; or, with a token, the changes behind it.
+    """Yields rows, then a bookmark, then changes; or, with a token, the changes after it.
 
     It is read event by event, or in portions. Events of one shard come in the order of their
     revisions, each once. It ends with one that says it was lost (`resync`), and `lost` says why, or
@@ -89,10 +89,10 @@ class Watch:
         self._woken = False
         self._closed = False
         self._waiter: asyncio.Future[None] | None = None
-        #: The token that the reader has is older than where the watch is.
+        #: Whether the reader's token is out of date.
         self._moved = False
         self._told_at = clock()
-        #: What the reader of a watch that was lost is told last.
+        #: The last event of a watch that was lost.
         self._ended: Portion | None = None
         #: Called when changes were passed over of which nothing is for this watch, once all that is
         #: before them was read.
@@ -107,26 +107,26 @@ class Watch:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed or lost: it comes to nothing more."""
+        """Whether it was closed or lost."""
         return self._closed
 
     @property
     def listed(self) -> bool:
-        """Whether every current row was given."""
+        """Whether every current row was returned."""
         return not self._unlisted
 
     @property
     def token(self) -> bytes:
-        """Resumes behind every portion so far; empty while rows are listed, and once it is lost."""
+        """The token to resume after all portions so far; empty during the list or once lost."""
         return b"" if self._unlisted or self.lost is not None else self._token()
 
     def token_at(self, shard: ShardId, revision: int) -> bytes:
-        """Return the token of a watch that has come so far in one shard, and is here in others."""
+        """Return the token at a revision of one shard and the current ones of the others."""
         return self._token({shard: revision})
 
     @property
     def revisions(self) -> Mapping[ShardId, int]:
-        """How far it has come in each shard."""
+        """The revision in each shard."""
         return self._revisions
 
     @property
@@ -136,11 +136,11 @@ class Watch:
 
     @property
     def ready(self) -> int:
-        """How many events can be had without waiting; the last of them ends a whole command."""
+        """The number of events available without waiting; they end with a whole command."""
         return len(self._ready)
 
     def age_ms(self) -> int | None:
-        """Return how old what was given may be; None while that is not known."""
+        """Return the staleness of what was returned, or None if unknown."""
         if not self.listed or self.lost is not None or self._closed:
             return None
         ages = [feed.age_ms() for feed in self._feeds.values()]
@@ -159,7 +159,7 @@ class Watch:
         return self._ready.popleft()
 
     async def portion(self) -> Portion | None:
-        """Return what comes next; None at the end."""
+        """Return the next portion; None at the end."""
         while not self._closed:
             self._woken = False
             portion, moved = self._take()
@@ -168,7 +168,7 @@ class Watch:
             if moved:
                 if self.on_passed is not None and self.listed:
                     self.on_passed()
-                # Nothing of it is for this watch: others get their turn before more is read.
+                # It has nothing for this watch: let others run before reading more.
                 self._loop.call_soon(self._wake)
                 await self._wait(None)
             elif self._moved and self._clock() >= self._told_at + self._bookmark_s:
@@ -179,7 +179,7 @@ class Watch:
         return ended
 
     def close(self) -> None:
-        """Give nothing any more; who waits for an event is told the end."""
+        """Stop, and end a wait for an event."""
         self._closed = True
         self._ended = None
         self._ready.clear()
@@ -202,14 +202,14 @@ class Watch:
                 self._feeds[shard] = self._open_feed(shard, start, self._wake)
 
     def _open_next_list(self) -> None:
-        """Shards are listed one after the other: one list's rows are held at a time."""
+        """List shards one after the other, to hold the rows of one list at a time."""
         shard = self._unlisted[0]
         self._feeds[shard] = self._open_feed(shard, None, self._wake)
 
     # What comes.
 
     def _take(self) -> tuple[Portion | None, bool]:
-        """Take a page of one shard; the second says whether any had one."""
+        """Take a page of a shard; the second result is whether any shard had one."""
         for shard in [self._unlisted[0]] if self._unlisted else list(self._feeds):
             page = self._feeds[shard].take()
             if page is None:
@@ -244,7 +244,7 @@ class Watch:
         return Portion(token=self._token(), events=page.events, shard=shard, behind=behind)
 
     def _events(self, portion: Portion) -> Iterator[WatchedEvent]:
-        """Yield what a portion holds, each event with a token of its own."""
+        """Yield the events of a portion, each with its own token."""
         events, shard, behind = portion.events, portion.shard, portion.behind
         if shard is None:
             yield WatchedEvent(
@@ -256,7 +256,7 @@ class Watch:
             return
         token = b"" if behind is None else self._token({shard: behind})
         for seen, following in zip_longest(events, events[1:]):
-            # A token stands behind a whole command, so that none of its events is lost.
+            # A token is after a whole command, so that none of its events is lost.
             if following is None:
                 token = portion.token
             elif behind is not None and following.revision != seen.revision:
@@ -307,7 +307,7 @@ class Watch:
 
 
 class Watches:
-    """Opens watches: on the replicas of this node, and through a port where it has none."""
+    """Opens watches on the replicas of this node, and through a port elsewhere."""
 
     def __init__(
         self,
@@ -329,7 +329,7 @@ class Watches:
 
     @property
     def open_now(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return sum(not watch.closed for watch in self._made)
 
     def open(
@@ -340,10 +340,10 @@ class Watches:
         *,
         not_before: Mapping[ShardId, int] | None = None,
     ) -> Watch:
-        """Watch families in these shards, behind a token or from their current rows on.
+        """Watch families in these shards, after a token or from their current rows on.
 
-        Rows are listed as they stand on this node, though not before the revisions given: ask for
-        a read barrier's, where they must be the newest. Raises `InvalidTokenError`.
+        Rows are this node's, at the given revisions or later: pass those of a read barrier if they
+        must be the newest. Raises `InvalidTokenError`.
         """
         at_least = not_before or {}
 
@@ -372,7 +372,7 @@ class Watches:
         not_before: int,
         wake: Callable[[], None],
     ) -> Feed | None:
-        """Return the feed of this node's replica; None where there is none that goes on."""
+        """Return the feed of this node's replica, or None if none is running."""
         replica = self._replica(shard)
         if replica is None or replica.stopped is not None:
             return None

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from quorate.groups.shard.shard import Shard
 from quorate.node.metrics import shards, storage, work
-from quorate.observe.figures import Figures
+from quorate.observe.metrics import MetricCollector
 
 
 def expose(
@@ -16,9 +16,9 @@ def expose(
     worked: Callable[[], work.Work],
 ) -> None:
     """Let a registry expose the metrics of a node, and those of its process."""
-    registry.register(Figures(shards.METRICS, lambda: shards.replicas(replicas())))
-    registry.register(Figures(storage.METRICS, stored))
-    registry.register(Figures(work.METRICS, worked))
+    registry.register(MetricCollector(shards.METRICS, lambda: shards.replicas(replicas())))
+    registry.register(MetricCollector(storage.METRICS, stored))
+    registry.register(MetricCollector(work.METRICS, worked))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)

@@ -7,8 +7,8 @@ from quorate.consensus.inherited import ROLE_NAMES
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.status import ShardStatus
 from quorate.node.metrics.table import Row, table
-from quorate.observe.figures import Reading
 from quorate.observe.histogram import Histogram
+from quorate.observe.metrics import Reading
 
 
 class Replica(NamedTuple):
@@ -62,7 +62,7 @@ def _lags(replicas: Replicas) -> Iterator[Reading]:
 def _silences(replicas: Replicas) -> Iterator[Reading]:
     for replica in _going(replicas):
         for follower in replica.status.replica.followers:
-            yield (replica.name, follower.peer.node), follower.heard_ago_s
+            yield (replica.name, follower.peer.node), follower.silent_s
 
 
 def _ages(replicas: Replicas) -> Iterator[Reading]:
@@ -109,10 +109,10 @@ _ROWS: Final[Sequence[Row[Replicas]]] = (
      "How old a stale read may be here; absent until a leader is known.", _ages),
     ("quorate_apply_entries_total", "counter", _SHARD,
      "Entries applied since the node started.",
-     _each(lambda replica: replica.shard.applier.tally.entries)),
+     _each(lambda replica: replica.shard.applier.counters.entries)),
     ("quorate_apply_commands_total", "counter", _SHARD,
      "Commands applied since the node started, the refused ones among them.",
-     _each(lambda replica: replica.shard.applier.tally.commands)),
+     _each(lambda replica: replica.shard.applier.counters.commands)),
     ("quorate_apply_failures_total", "counter", _SHARD,
      "Commands whose handler failed by a bug since the node started.",
      _each(lambda replica: replica.shard.evaluator.failures)),
@@ -121,16 +121,16 @@ _ROWS: Final[Sequence[Row[Replicas]]] = (
      _each(lambda replica: replica.shard.evaluator.slow)),
     ("quorate_apply_turn_seconds", "histogram", _SHARD,
      "Time of a turn, in which nothing else runs on the node: entries applied and stored.",
-     _each(lambda replica: replica.shard.applier.tally.turns)),
+     _each(lambda replica: replica.shard.applier.counters.turns)),
     ("quorate_write_duration_seconds", "histogram", _SHARD,
      "Time of a write on the leader, from the queue to its end, whatever that is.",
-     _each(lambda replica: replica.shard.tally.durations)),
+     _each(lambda replica: replica.shard.counters.durations)),
     ("quorate_write_entry_commands", "histogram", _SHARD,
      "Commands that the leader put into one entry.",
-     _each(lambda replica: replica.shard.tally.entry_commands)),
+     _each(lambda replica: replica.shard.counters.entry_commands)),
     ("quorate_write_entry_bytes", "histogram", _SHARD,
      "Size of the entries that the leader made.",
-     _each(lambda replica: replica.shard.tally.entry_bytes)),
+     _each(lambda replica: replica.shard.counters.entry_bytes)),
     ("quorate_write_queued_writes", "gauge", _SHARD,
      "Writes that wait for their entry; a write holds the commands of one call.",
      _each(lambda replica: replica.status.queued)),
@@ -145,7 +145,7 @@ _ROWS: Final[Sequence[Row[Replicas]]] = (
      _each(lambda replica: replica.status.admitted_bytes)),
     ("quorate_write_refused_commands_total", "counter", _SHARD,
      "Commands that were refused for lack of room: a full queue, disk or database.",
-     _each(lambda replica: replica.shard.tally.refused)),
+     _each(lambda replica: replica.shard.counters.refused)),
 )
 # fmt: on
 

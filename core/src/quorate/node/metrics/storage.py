@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.node.metrics.table import Row, table
-from quorate.observe.figures import Reading
 from quorate.observe.histogram import Histogram
+from quorate.observe.metrics import Reading
 from quorate.storage.engine.port import FileUse, MemoryUse
 from quorate.storage.engine.rocks import Budget
 

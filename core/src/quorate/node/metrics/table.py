@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeVar
 
-from quorate.observe.figures import Figure, Reading
+from quorate.observe.metrics import Metric, Reading
 
 S = TypeVar("S")
 
@@ -17,9 +17,9 @@ Row = tuple[
 ]
 
 
-def table(rows: Sequence[Row[S]]) -> Sequence[Figure[S]]:
+def table(rows: Sequence[Row[S]]) -> Sequence[Metric[S]]:
     """Return the metrics of the rows."""
     return [
-        Figure(name=name, kind=kind, labels=labels, help=text, read=read)
+        Metric(name=name, kind=kind, labels=labels, help=text, read=read)
         for name, kind, labels, text, read in rows
     ]

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from quorate.control.runner import ControllerStatus, ControllerTally, State
+from quorate.control.runner import ControllerCounters, ControllerStatus, State
 from quorate.groups.watching.caches import CacheKeeper
 from quorate.node.metrics.table import Row, table
-from quorate.observe.figures import Reading
 from quorate.observe.loop_lag import LoopLag
+from quorate.observe.metrics import Reading
 from quorate.rpc.calls import CallTally
 
 
@@ -22,7 +22,7 @@ class Work:
     #: Of each shard with a replica here: whether that has stopped, or cannot be opened.
     stopped: Mapping[str, bool]
     calls: CallTally
-    controllers: Mapping[str, ControllerTally]
+    controllers: Mapping[str, ControllerCounters]
     posts: Sequence[ControllerStatus]
     caches: Sequence[CacheKeeper]
     watches: int

@@ -1,1 +1,1 @@
-"""What one shard keeps on disk: its rows, behind a pointer to the database that holds them."""
+"""What a shard keeps on disk: its rows in a database, and a pointer to that database."""

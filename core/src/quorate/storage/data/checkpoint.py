@@ -1,4 +1,4 @@
-"""Copies of a shard's database: made here, sent file by file, and taken in by another replica."""
+"""Checkpoints of a shard's database, sent file by file to another replica."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SLICE: Final = 1 << 20
 
 
 class SnapshotFile(NamedTuple):
-    """One file of a copy; the checksum is a crc32 of its content."""
+    """A file of a checkpoint, with the crc32 of its content."""
 
     name: str
     size: int
@@ -23,24 +23,24 @@ class SnapshotFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a copy holds: the state that it is of, and its files in order."""
+    """The contents of a checkpoint: its state, and its files in order."""
 
     record: AppliedRecord
     files: tuple[SnapshotFile, ...]
 
 
 class Checkpoint:
-    """A copy of the database right after an entry; it takes room until it is released."""
+    """A copy of the database after an entry; it takes disk space until it is released."""
 
     def __init__(self, home: Home, folder: str, record: AppliedRecord) -> None:
         self._home: Final = home
         self._folder: Final = folder
-        #: The state that the copy is of.
+        #: The state of the copy.
         self.record: Final = record
         self._manifest: Manifest | None = None
 
     def manifest(self) -> Manifest:
-        """Return what the copy holds; reads all of it at first: blocks, for an executor."""
+        """Return the manifest; the first call reads all files and blocks: run it in an executor."""
         if self._manifest is None:
             sizes = self._home.files(self._folder)
             self._manifest = Manifest(
@@ -53,16 +53,16 @@ class Checkpoint:
         return self._manifest
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Read a part of a file of the manifest."""
+        """Return a part of a file of the manifest."""
         return self._home.read(self._folder, name, offset, size)
 
     def release(self) -> None:
-        """Delete the copy; may be called again."""
+        """Delete the copy, if it is there."""
         self._home.remove(self._folder)
 
 
 class Incoming:
-    """A copy on its way in. It becomes the shard's data by `ShardData.install`, or is discarded."""
+    """A checkpoint that is received, for `ShardData.install` or to be discarded."""
 
     def __init__(
         self, home: Home, folder: str, manifest: Manifest, families: Iterable[str]
@@ -71,32 +71,32 @@ class Incoming:
         if len({*names}) != len(names) or any(
             not name or "/" in name or "\x00" in name or name in (".", "..") for name in names
         ):
-            raise DamagedError("A snapshot's manifest holds a name that no file of a copy has.")
+            raise DamagedError("A snapshot's manifest has an invalid file name.")
         self._home: Final = home
-        #: Where the copy is put.
+        #: The folder of the copy.
         self.folder: Final = folder
         self.manifest: Final = manifest
         self._families: Final = tuple(families)
         self._sizes: Final = {file.name: file.size for file in manifest.files}
         self._received: Final = dict.fromkeys(names, 0)
-        #: The database, opened and verified; None until then, and once it was taken over.
+        #: The verified open database; None before that, and after it was taken.
         self._engine: Engine | None = None
         self._taken = False
         home.make(folder)
 
     def write(self, name: str, offset: int, content: bytes) -> None:
-        """Take the next part of a file; raises `DamagedError` for any other."""
+        """Write the next part of a file; raises `DamagedError` for any other part."""
         received = self._received.get(name)
         if received is None or offset != received or offset + len(content) > self._sizes[name]:
             raise DamagedError(
-                f"A part of {name!r} at {offset} does not belong to the snapshot that is received:"
+                f"The part of {name!r} at {offset} does not belong to this snapshot:"
                 " discard it and ask for another."
             )
         self._home.write(self.folder, name, offset, content)
         self._received[name] = offset + len(content)
 
     def finish(self) -> None:
-        """Verify and sync the files and open the database; blocks, for an executor.
+        """Verify and sync the files and open the database; blocks: run it in an executor.
 
         Raises `DamagedError` when anything differs from what the sender had.
         """
@@ -119,7 +119,7 @@ class Incoming:
         self._engine = engine
 
     def take(self) -> Engine:
-        """Give the database away, once: the files are no longer this object's."""
+        """Return the database, once; its files no longer belong to this object."""
         engine = self._engine
         if engine is None:
             raise ValueError("the snapshot is not finished, or was taken")
@@ -127,7 +127,7 @@ class Incoming:
         return engine
 
     def discard(self) -> None:
-        """Delete what was received, unless it was taken; may be called again."""
+        """Delete what was received, unless it was taken."""
         if self._taken:
             return
         if self._engine is not None:

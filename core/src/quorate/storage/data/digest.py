@@ -1,4 +1,4 @@
-"""A number that two replicas share when they hold the same rows."""
+"""A digest of a shard's rows, to compare replicas."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -9,7 +9,7 @@ from quorate.consensus.journal import Position
 from quorate.storage.engine.port import Engine
 
 _ROW: Final = Struct(">II")
-#: No key is that long: it stands in front of a family's name.
+#: Precedes a family's name; no key is that long.
 _FAMILY: Final = 0xFFFFFFFF
 
 
@@ -20,10 +20,10 @@ class Digest:
     """
 
     def __init__(self, engine: Engine, position: Position) -> None:
-        #: The state that the digest is of.
+        #: The state of the digest.
         self.position: Final = position
         self._sum: Final = sha256()
-        # All made in one turn: together they are one view.
+        # Created in one turn, so they form one view.
         self._views: Final = [
             (family, engine.iterate(family, b"", None)) for family in engine.families
         ][::-1]
@@ -31,7 +31,7 @@ class Digest:
         self._done = False
 
     def step(self, max_rows: int = 2_000) -> bool:
-        """Read some rows; True when those were the last. Raises `DamagedError`."""
+        """Read some rows; True after the last ones. Raises `DamagedError`."""
         parts: list[bytes] = []
         room, pack = max_rows, _ROW.pack
         while room > 0 and not self._done:
@@ -48,7 +48,7 @@ class Digest:
     def hexdigest(self) -> str:
         """Return the digest; raises `ValueError` before the last step."""
         if not self._done:
-            raise ValueError("the digest is not complete: step until that returns True")
+            raise ValueError("the digest is incomplete: call step until it returns True")
         return self._sum.hexdigest()
 
     def _next_family(self, parts: list[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Where one shard's databases live: folders that hold one each, and a pointer to one of them."""
+"""The directory of a shard: a folder per database, and a pointer to the current one."""
 
 import os
 import shutil
@@ -15,28 +15,28 @@ _POINTER: Final = "pointer"
 
 
 class Home(Protocol):
-    """Folders of files. Everything here may block; what fails raises `OSError` or `EngineError`."""
+    """Folders of files. All methods may block, and raise `OSError` or `EngineError`."""
 
     def pointer(self) -> bytes | None:
-        """Return the pointer's content; None when it was never written."""
+        """Return the pointer's content; None if it was never written."""
 
     def point(self, content: bytes) -> None:
-        """Replace the pointer; it is durable when this returns, with all folders made before."""
+        """Replace the pointer durably, together with all folders created before."""
 
     def settle_pointer(self) -> None:
-        """Make the pointer durable, as it reads now."""
+        """Make the pointer durable as it is."""
 
     def folders(self) -> tuple[str, ...]:
         """Return the names of the folders, in order."""
 
     def open(self, folder: str, families: Iterable[str]) -> Engine:
-        """Open the database in a folder, a new one where there is none."""
+        """Open the database in a folder, or create it."""
 
     def checkpoint(self, engine: Engine, folder: str) -> None:
         """Copy an open database of this home into a new folder."""
 
     def make(self, folder: str) -> None:
-        """Make an empty folder for files that are to come."""
+        """Create an empty folder."""
 
     def write(self, folder: str, name: str, offset: int, content: bytes) -> None:
         """Write a part of a file, unsynced."""
@@ -51,14 +51,14 @@ class Home(Protocol):
         """Read a part of a file."""
 
     def remove(self, folder: str) -> None:
-        """Remove a folder, which need not be there."""
+        """Remove a folder, if it is there."""
 
     def destroy(self) -> None:
-        """Remove everything: the replica is gone for good."""
+        """Remove everything, when the replica is deleted."""
 
 
 class DiskHome:
-    """A directory with a directory for each folder."""
+    """A directory with a subdirectory per folder."""
 
     def __init__(self, path: Path, budget: Budget | None = None) -> None:
         self._path: Final = path
@@ -69,7 +69,7 @@ class DiskHome:
         return str(self._path)
 
     def pointer(self) -> bytes | None:
-        """Return the pointer's content; None when it was never written."""
+        """Return the pointer's content; None if it was never written."""
         try:
             return (self._path / _POINTER).read_bytes()
         except FileNotFoundError:
@@ -86,7 +86,7 @@ class DiskHome:
         durably.sync_directory(self._path)
 
     def settle_pointer(self) -> None:
-        """Sync the rename of an earlier life: its content was synced before."""
+        """Sync a rename made before a restart; its content was synced before."""
         durably.sync_directory(self._path)
 
     def folders(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class DiskHome:
         return tuple(sorted(each.name for each in self._path.iterdir() if each.is_dir()))
 
     def open(self, folder: str, families: Iterable[str]) -> Engine:
-        """Open the database in a folder, a new one where there is none."""
+        """Open the database in a folder, or create it."""
         return RocksEngine(self._path / folder, families, self._budget)
 
     def checkpoint(self, engine: Engine, folder: str) -> None:
@@ -102,7 +102,7 @@ class DiskHome:
         engine.checkpoint(self._path / folder)
 
     def make(self, folder: str) -> None:
-        """Make an empty directory."""
+        """Create an empty directory."""
         (self._path / folder).mkdir()
 
     def write(self, folder: str, name: str, offset: int, content: bytes) -> None:
@@ -131,11 +131,11 @@ class DiskHome:
             return file.read(size)
 
     def remove(self, folder: str) -> None:
-        """Remove a folder, which need not be there."""
+        """Remove a folder, if it is there."""
         _remove(self._path / folder)
 
     def destroy(self) -> None:
-        """Remove the directory itself: the pointer goes first."""
+        """Remove the directory, the pointer first."""
         (self._path / _POINTER).unlink(missing_ok=True)
         durably.sync_directory(self._path)
         _remove(self._path)

@@ -1,4 +1,4 @@
-"""The twin of a shard's directory: crashes lose of it what they could of a real one."""
+"""A shard's directory in memory, with crashes that lose what a real one could lose."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,27 +11,27 @@ from quorate.storage.engine.port import Engine
 
 
 class MemoryHome:
-    """Outlives the process; a power loss takes back or tears what was not synced."""
+    """Survives the process; a power loss reverts or tears unsynced writes."""
 
     def __init__(self) -> None:
-        #: The pointer that is durable, and those renamed over it since.
+        #: The durable pointer, and those that replaced it unsynced.
         self._pointers: list[bytes | None] = [None]
-        #: Folders of plain files: checkpoints, and what was received.
+        #: Folders of plain files: checkpoints and received snapshots.
         self._files: Final[dict[Path, Files]] = {}
         self._unsynced: Final[set[Path]] = set()
-        #: The database in each folder that one was opened in.
+        #: The opened databases by folder.
         self.disks: Final[dict[str, MemoryDisk]] = {}
 
     def __str__(self) -> str:
         return "in memory"
 
     def kill(self) -> None:
-        """The process dies; whatever it wrote stays."""
+        """Crash the process: all writes remain."""
         for disk in self.disks.values():
             disk.kill()
 
     def lose_power(self, rng: Random) -> None:
-        """The machine dies: a rename, files and batches that were not synced stay or do not."""
+        """Crash the machine: unsynced renames, files and batches remain or are lost."""
         self._pointers = [rng.choice(self._pointers)]
         for disk in self.disks.values():
             disk.lose_power(rng)
@@ -39,11 +39,11 @@ class MemoryHome:
             files = self._files[folder]
             for name, content in files.items():
                 files[name] = content[: rng.choice([0, len(content), rng.randint(0, len(content))])]
-            # A database that was opened on such files stands on what is left of them.
+            # A database opened on such files keeps what is left of them.
             self.disks.pop(str(folder), None)
 
     def pointer(self) -> bytes | None:
-        """Return the pointer's content; None when it was never written."""
+        """Return the pointer's content; None if it was never written."""
         return self._pointers[-1]
 
     def point(self, content: bytes) -> None:
@@ -54,7 +54,7 @@ class MemoryHome:
         self.settle_pointer()
 
     def settle_pointer(self) -> None:
-        """Let no power loss take back the pointer as it reads now."""
+        """Make the pointer durable as it is."""
         del self._pointers[:-1]
 
     def folders(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class MemoryHome:
         return tuple(sorted({*self.disks, *map(str, self._files)}))
 
     def open(self, folder: str, families: Iterable[str]) -> Engine:
-        """Open the database in a folder, a new one where there is none."""
+        """Open the database in a folder, or create it."""
         if folder not in self.disks:
             self.disks[folder] = MemoryDisk.restore(self._files.get(Path(folder), {}), self._files)
         return MemoryEngine(self.disks[folder], families)
@@ -72,7 +72,7 @@ class MemoryHome:
         engine.checkpoint(Path(folder))
 
     def make(self, folder: str) -> None:
-        """Make an empty folder for files that are to come."""
+        """Create an empty folder."""
         self._files[Path(folder)] = {}
         self._unsynced.add(Path(folder))
 
@@ -95,7 +95,7 @@ class MemoryHome:
         return self._files[Path(folder)][name][offset : offset + size]
 
     def remove(self, folder: str) -> None:
-        """Remove a folder, which need not be there."""
+        """Remove a folder, if it is there."""
         self.disks.pop(folder, None)
         self._files.pop(Path(folder), None)
         self._unsynced.discard(Path(folder))

@@ -1,4 +1,4 @@
-"""What must hold between a shard's data and its log when both are opened.
+"""Checks that a shard's data and its log match when they are opened.
 
 The log is cut at or below what the data has applied, which is at or below the log's end. There is
 one exception: a snapshot was installed and the process ended before the log was reset to it. The
@@ -9,12 +9,12 @@ from quorate.consensus.journal import Journal, JournalDamagedError, Position
 
 
 def needed_of_log(installed: Position | None, applied: Position) -> int:
-    """Return the index that a log must reach to be opened beside data at `applied`."""
+    """Return the index that a log must reach if the data is at `applied`."""
     return 0 if applied == installed else applied.index
 
 
 def log_needs_reset(installed: Position | None, journal: Journal) -> bool:
-    """Tell whether the log lacks the snapshot that was installed last.
+    """Whether the log lacks the snapshot that was installed last.
 
     Then it has to be reset to the position of that, before anything is answered or applied.
     """
@@ -24,7 +24,7 @@ def log_needs_reset(installed: Position | None, journal: Journal) -> bool:
 
 
 def check(shard: str, applied: Position, journal: Journal) -> None:
-    """Check that log and data belong together, once the log was reset if that was needed.
+    """Check that log and data match, after the log was reset if that was needed.
 
     Raises `JournalDamagedError`.
     """

@@ -1,4 +1,4 @@
-"""The file that says which of a shard's databases is the one in use.
+"""The file that names the current one of a shard's databases.
 
 Its bytes are a promise, whose old ones stand under tests/compat.
 """
@@ -17,7 +17,7 @@ _CHECKSUM: Final = Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The database in use, and the snapshot that it began with, if it did with one."""
+    """The current database, and the snapshot that it began with, if any."""
 
     number: int
     installed: Position | None
@@ -30,7 +30,7 @@ class Pointer:
 
     @classmethod
     def decode(cls, content: bytes) -> Self:
-        """Read the content of the file; raises `ValueError` for anything else."""
+        """Parse the content of the file; raises `ValueError`."""
         body = content[_CHECKSUM.size :]
         if len(body) != _BODY.size or content[: _CHECKSUM.size] != _CHECKSUM.pack(crc32(body)):
             raise ValueError("its checksum differs")

@@ -1,4 +1,4 @@
-"""What a shard's database knows of the log: written together with the rows, in the same batch.
+"""The log position of a shard's database, written in the same batch as the rows.
 
 The bytes are a promise, whose old ones stand under tests/compat.
 """
@@ -18,11 +18,11 @@ _FIXED: Final = Struct(">BQQQqQQ")
 
 @dataclass(frozen=True, slots=True)
 class AppliedRecord:
-    """The state right after an entry was applied."""
+    """The state after an applied entry."""
 
-    #: Of the newest entry that was applied.
+    #: The position of the newest applied entry.
     position: Position
-    #: The configuration in force there, and the index of its entry; b"" where there is none.
+    #: The configuration in force there, and the index of its entry; b"" if there is none.
     configuration_index: int
     configuration: bytes
     #: Logical time.
@@ -47,7 +47,7 @@ class AppliedRecord:
 
     @classmethod
     def decode(cls, content: bytes) -> Self:
-        """Read the bytes on disk; raises `ValueError` for anything else."""
+        """Parse the bytes on disk; raises `ValueError`."""
         try:
             form, index, term, configured, now_ms, checksum, generation = _FIXED.unpack_from(
                 content
@@ -66,5 +66,5 @@ class AppliedRecord:
         )
 
 
-#: Of a shard that has applied nothing.
+#: The record of a shard without applied entries.
 EMPTY: Final = AppliedRecord(Position(0, 0), 0, b"", 0, 0, 0)

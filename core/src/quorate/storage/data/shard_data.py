@@ -1,4 +1,4 @@
-"""The open data of one shard: its rows, and how far they and their durability have come."""
+"""The open data of a shard: its rows, and its applied and durable indexes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
@@ -29,7 +29,7 @@ _CHECKPOINT: Final = "checkpoint."
 
 
 class _Database:
-    """An open database. Whoever blocks holds its lock, so that it is not closed meanwhile."""
+    """An open database. Blocking calls hold its lock, so that it is not closed meanwhile."""
 
     def __init__(self, folder: str, engine: Engine) -> None:
         self.folder: Final = folder
@@ -38,20 +38,20 @@ class _Database:
         self._closed = False
 
     def unless_closed(self, act: Callable[[Engine], None]) -> None:
-        """Do something that blocks."""
+        """Make a blocking call."""
         with self._lock:
             if not self._closed:
                 act(self.engine)
 
     def close(self) -> None:
-        """Close it, behind whatever blocks."""
+        """Close it after all blocking calls."""
         with self._lock:
             self._closed = True
             self.engine.close()
 
 
 class ShardData:
-    """The rows of one shard behind its pointer file.
+    """The rows of a shard, in the database that its pointer names.
 
     `sync`, `flush` and `tidy` block and may run in any thread beside the rest, which belongs to
     one thread.
@@ -71,9 +71,9 @@ class ShardData:
         self._engine = database.engine
         self._record = record
         self._installed = installed
-        #: Which families the newest entries have changed.
+        #: The families that the newest entries changed.
         self.touched = Touched(record.position.index)
-        # What was recovered is made durable by opening it.
+        # Opening the database makes what was recovered durable.
         self._durable = record.position.index
         self._retired: Final[list[_Database]] = []
         self._tidying: Final = Lock()
@@ -82,7 +82,7 @@ class ShardData:
 
     @classmethod
     def open(cls, home: Home, families: Iterable[str]) -> Self:
-        """Open the database that the pointer names, a new one at first; remove all leftovers.
+        """Open the database that the pointer names, or create one; remove all others.
 
         `families` are those of the plugins; those of core and those on disk come along.
         Raises `DamagedError` when the files do not agree with each other.
@@ -94,8 +94,8 @@ class ShardData:
             _check_unused(home, wanted)
         leftovers = [each for each in home.folders() if pointer is None or each != folder]
         if pointer is not None:
-            # A process that was killed may have left the pointer written and not durable: a power
-            # loss would take it back later, when what it replaced is gone, or rows were written.
+            # A killed process may leave the pointer unsynced; a later power loss would revert it to
+            # a database that is gone, or drop newer rows.
             home.settle_pointer()
         for leftover in leftovers:
             home.remove(leftover)
@@ -113,22 +113,22 @@ class ShardData:
 
     @property
     def record(self) -> AppliedRecord:
-        """The state right after the newest entry that was applied."""
+        """The state after the newest applied entry."""
         return self._record
 
     @property
     def applied(self) -> int:
-        """The index of the newest entry that was applied."""
+        """The index of the newest applied entry."""
         return self._record.position.index
 
     @property
     def installed(self) -> Position | None:
-        """The snapshot that the database began with; None when it began empty."""
+        """The snapshot that the database began with; None if it began empty."""
         return self._installed
 
     @property
     def durable_index(self) -> int:
-        """The applied index that no crash takes back."""
+        """The applied index that survives a crash."""
         return self._durable
 
     @property
@@ -138,48 +138,48 @@ class ShardData:
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families on disk that no plugin claims: kept as they are."""
+        """The families on disk that no plugin declares; they are kept unread."""
         return self._engine.orphans
 
     def add_family(self, family: str) -> None:
-        """Open one more family, which no plugin of this node claims."""
+        """Open a family that no plugin of this node declares."""
         self._engine.add_family(family)
 
     @property
     def stalled(self) -> bool:
-        """Tell whether a commit would be refused right now."""
+        """Whether a commit would be refused now."""
         return self._engine.stalled
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value; None where there is no such key."""
+        """Return the value of a key, or None."""
         return self._engine.get(family, key)
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order: less work than one `get` for each."""
+        """Return the values of keys, in their order, with less overhead than `get`."""
         return self._engine.get_many(family, keys)
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, as they are now.
+        """Return the current rows with `start <= key < end`.
 
         Iterators that are made in one turn of the loop are one view.
         """
         return self._engine.iterate(family, start, end, reverse=reverse)
 
     def view(self, family: str) -> View:
-        """Take a view of a family, to be let go of before the database is replaced."""
+        """Return a view of a family; release it before the database is replaced."""
         return self._engine.view(family)
 
     def commit(self, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None) -> None:
-        """Write the rows of applied entries and the record in one piece, unsynced.
+        """Write the rows of applied entries and the record atomically, unsynced.
 
         `seen` names the families whose events are among them, and what was emitted; without it
         any may be. After `StalledError` and `FullError` nothing has changed, and it may be tried
         again.
         """
         if record.position.index < self.applied:
-            raise ValueError(f"{record.position} is behind {self._record.position}")
+            raise ValueError(f"{record.position} is before {self._record.position}")
         if self._doubt is not None:
             raise self._doubt
         batch.put(APPLIED, KEY, record.encode())
@@ -187,13 +187,13 @@ class ShardData:
         if seen is None:
             self.touched = Touched(record.position.index)
         else:
-            self.touched.note(seen, self.applied + 1, record.position.index)
+            self.touched.record(seen, self.applied + 1, record.position.index)
         self._record = record
 
     def begin(self, batch: Batch, record: AppliedRecord) -> None:
-        """Let the shard begin with this state, durably: its log holds nothing of what was before.
+        """Start the shard with this state, durably; its log has no earlier entries.
 
-        Blocks; whoever is interrupted in it destroys the home and begins anew.
+        Blocks; after an interruption destroy the home and begin anew.
         """
         self.commit(batch, record)
         self.sync()
@@ -204,50 +204,50 @@ class ShardData:
     # Durability.
 
     def begin_sync(self) -> int:
-        """Return the applied index: the sync that begins now covers it."""
+        """Return the applied index, which a sync that begins now covers."""
         return self.applied
 
     def sync(self) -> None:
-        """Make durable what was committed before; blocks, off the GIL."""
+        """Make earlier commits durable; blocks without the GIL."""
         self._database.unless_closed(lambda engine: engine.flush_wal())
 
     def synced(self, index: int) -> None:
-        """Record that a sync is done, with the index that its `begin_sync` gave."""
+        """Record a completed sync, with the index from its `begin_sync`."""
         self._durable = max(self._durable, index)
 
     def flush(self) -> None:
-        """Move all written rows into files, so that a checkpoint is short; blocks, off the GIL."""
+        """Flush all rows to files, so that a checkpoint is quick; blocks without the GIL."""
         self._database.unless_closed(_flush)
 
-    # What others compare and report.
+    # Comparison and metrics.
 
     def digest(self) -> Digest:
-        """Begin a digest of all rows as they are now."""
+        """Start a digest of the current rows."""
         return Digest(self._engine, self._record.position)
 
     def estimates(self) -> Mapping[str, int]:
-        """Return about how many rows each family has."""
+        """Return the approximate number of rows per family."""
         return {family: self._engine.estimated_rows(family) for family in self.families}
 
     def memory(self) -> MemoryUse:
-        """Return what the database takes of memory, the node's block cache left aside."""
+        """Return the memory of the database, without the node's block cache."""
         return self._engine.memory()
 
     def files(self) -> FileUse:
-        """Return what the database takes of the disk."""
+        """Return the disk space of the database."""
         return self._engine.files()
 
     # Snapshots.
 
     def checkpoint(self) -> Checkpoint:
-        """Copy the database as it is now; short, if all of it was flushed right before."""
+        """Copy the current database; quick if it was just flushed."""
         self._numbers += 1
         folder = f"{_CHECKPOINT}{self._numbers}"
         self._home.checkpoint(self._engine, folder)
         return Checkpoint(self._home, folder, self._record)
 
     def incoming(self, manifest: Manifest) -> Incoming:
-        """Make room for a snapshot."""
+        """Start to receive a snapshot."""
         numbers = [
             int(folder.removeprefix(_DATA))
             for folder in self._home.folders()
@@ -256,7 +256,7 @@ class ShardData:
         return Incoming(self._home, f"{_DATA}{max(numbers) + 1}", manifest, self._wanted)
 
     def install(self, incoming: Incoming) -> None:
-        """Put a finished snapshot in the place of everything, durably; short, on the loop.
+        """Replace all data by a finished snapshot, durably; quick, so it runs on the loop.
 
         A crash at any point leaves the old data or the new. Readers of the old data have ended;
         `tidy` closes it later. When this raises anything but `ValueError`, it is not known which
@@ -273,7 +273,7 @@ class ShardData:
         except Exception as error:
             self._doubt = EngineError(
                 f"The data of {self._home} takes no writes after an install that failed: restart"
-                f" the node when the cause is gone: {error}"
+                f" the node after the cause is fixed: {error}"
             )
             engine.close()
             raise self._doubt from error
@@ -288,12 +288,12 @@ class ShardData:
         failpoint("install.swapped")
 
     def tidy(self) -> None:
-        """Close and remove databases that installs have replaced; blocks, for an executor."""
+        """Close and remove replaced databases; blocks: run it in an executor."""
         with self._tidying:
             while self._retired:
                 old = self._retired.pop()
-                # What is not in files would be flushed by the close, with the GIL held. On a full
-                # disk that fails, and it is the removal that makes room.
+                # Otherwise the close flushes with the GIL held. On a full disk the flush fails, and
+                # the removal frees space.
                 with suppress(EngineError):
                     old.unless_closed(_flush)
                 old.close()
@@ -302,7 +302,7 @@ class ShardData:
                 failpoint("install.removed")
 
     def close(self) -> None:
-        """Close the database, behind whatever blocks."""
+        """Close the database after all blocking calls."""
         self.tidy()
         self._database.close()
 
@@ -312,8 +312,8 @@ def _folder(pointer: Pointer | None) -> str:
 
 
 def _flush(engine: Engine) -> None:
-    # Each round takes what was written during the one before, which is much less every time; a
-    # checkpoint does the same for the rest, and syncs the write-ahead log too.
+    # Each round flushes what was written during the previous one, much less every time; the
+    # checkpoint flushes the rest, and syncs the write-ahead log too.
     for _ in range(3):
         for family in engine.families:
             engine.flush(family)
@@ -334,7 +334,7 @@ def _pointer(home: Home) -> Pointer | None:
 
 
 def _check_unused(home: Home, families: tuple[str, ...]) -> None:
-    """Raise `DamagedError` where there is more than a crash leaves that comes before the pointer.
+    """Raise `DamagedError` if more exists than a crash before the first pointer leaves.
 
     That is a database without rows, or one that cannot even be opened.
     """

@@ -1,4 +1,4 @@
-"""The engine's twin for tests and simulation: a disk with a write-ahead log that crashes lose.
+"""The engine in memory for tests and simulation, with crashes that lose unsynced writes.
 
 The database recovers whole batches only, so a torn last batch is one that is gone, and a damaged
 batch takes all that follow it along. The twin keeps what undoes each batch instead of its bytes.
@@ -25,10 +25,10 @@ from quorate.storage.engine.port import (
     View,
 )
 
-#: Batches that stay in the write-ahead log, synced ones too: as far back as damage may reach.
+#: The last batches in the write-ahead log, synced ones included, which may be damaged.
 WAL_BATCHES: Final = 4096
 
-#: What a folder holds: the content of each file by its name.
+#: The contents of a folder's files by name.
 Files = dict[str, bytes]
 
 _CHECKSUM: Final = Struct(">I")
@@ -59,9 +59,9 @@ class _Table:
             del self.keys[bisect_left(self.keys, key)]
 
     def delete_range(self, start: bytes, end: bytes) -> list[tuple[bytes, bytes]]:
-        first, behind = bisect_left(self.keys, start), bisect_left(self.keys, end)
-        gone = [(key, self.rows.pop(key)) for key in self.keys[first:behind]]
-        del self.keys[first:behind]
+        first, last = bisect_left(self.keys, start), bisect_left(self.keys, end)
+        gone = [(key, self.rows.pop(key)) for key in self.keys[first:last]]
+        del self.keys[first:last]
         return gone
 
     def encode(self) -> bytes:
@@ -88,7 +88,7 @@ class _Table:
 
 
 class _Undo(NamedTuple):
-    """The row as it was before; `value` is None where there was none."""
+    """The previous row; `value` is None if there was none."""
 
     table: _Table
     key: bytes
@@ -96,28 +96,28 @@ class _Undo(NamedTuple):
 
 
 class MemoryDisk:
-    """What outlives the process: the rows, and how far they are durable."""
+    """What survives the process: the rows, and how far they are durable."""
 
     def __init__(self, folders: dict[Path, Files] | None = None) -> None:
-        #: Where checkpoints are made.
+        #: The folders of checkpoints.
         self._folders: Final = {} if folders is None else folders
         self._tables: dict[str, _Table] = {}
         self._wal: deque[tuple[_Undo, ...]] = deque()
-        #: The number of the newest batch that was written.
+        #: The number of the newest batch.
         self.position = 0
         self._synced = 0
         self._opened = 0
         self._in_use = False
-        #: What a sync covers at most: it may promise nothing of what is written while it goes on.
+        #: The last batch that a running sync covers.
         self.sync_bound: int | None = None
-        #: Raised by every write and sync while it stands.
+        #: Raised by every write and sync while it is set.
         self.failure: EngineError | None = None
         #: Writes are stopped.
         self.stalled = False
 
     @classmethod
     def restore(cls, files: Mapping[str, bytes], folders: dict[Path, Files] | None = None) -> Self:
-        """Make a disk of the files of a checkpoint; raises `DamagedError` for torn ones."""
+        """Return a disk with the files of a checkpoint; raises `DamagedError` for torn ones."""
         disk = cls(folders)
         for name, content in files.items():
             try:
@@ -130,7 +130,7 @@ class MemoryDisk:
         return disk
 
     def sync(self, position: int) -> None:
-        """Make durable the batches up to a position that was read before the sync began."""
+        """Make batches durable up to a position that was read before the sync began."""
         if self.failure is not None:
             raise self.failure
         if self.sync_bound is not None:
@@ -139,25 +139,25 @@ class MemoryDisk:
 
     @property
     def synced(self) -> int:
-        """The number of the newest batch that no power loss takes back."""
+        """The number of the newest durable batch."""
         return self._synced
 
     def kill(self) -> None:
-        """The process dies; whatever it wrote is in the page cache and stays."""
+        """Crash the process: its writes remain in the page cache."""
         self._in_use = False
         self._opened += 1
 
     def lose_power(self, rng: Random) -> None:
-        """The machine dies; some beginning of the batches that were not synced stays."""
+        """Crash the machine: a prefix of the unsynced batches remains."""
         self.keep(rng.randint(self._synced, self.position))
 
     def keep(self, position: int) -> None:
-        """The machine dies; the batches up to `position`, and of course the synced ones, stay."""
+        """Crash the machine: the batches up to `position` and the synced ones remain."""
         self.kill()
         self._roll_back(max(position, self._synced))
 
     def damage_wal(self, position: int) -> None:
-        """Flip a bit in a batch of the write-ahead log: recovery ends in front of it.
+        """Flip a bit in a batch of the write-ahead log: recovery ends before it.
 
         Raises `ValueError` when that batch is no longer, or not yet, in the log.
         """
@@ -179,15 +179,15 @@ class MemoryDisk:
                     table.put(key, value)
             self.position -= 1
 
-    # What the open database does with it.
+    # For the open database.
 
     def _open(self, families: Iterable[str]) -> int:
         if self._in_use:
-            raise EngineError("The database in memory is open already: close it or kill its user.")
+            raise EngineError("The database in memory is already open: close it or kill its user.")
         self._in_use = True
         for family in families:
             self._tables.setdefault(family, _Table())
-        # Recovery writes what it found to files of their own, synced.
+        # Recovery writes what it found to new files, synced.
         self._synced = self.position
         return self._opened
 
@@ -226,32 +226,32 @@ class MemoryEngine:
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families that were found on disk and that nobody asked for."""
+        """The families on disk that were not requested."""
         return self._orphans
 
     def add_family(self, family: str) -> None:
-        """Open one more family."""
+        """Open another family."""
         self._alive()._tables.setdefault(family, _Table())
         self._orphans = tuple(sorted((*self._orphans, family)))
 
     @property
     def stalled(self) -> bool:
-        """Tell whether writes are stopped right now."""
+        """Whether writes are stopped now."""
         return self._alive().stalled
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value; None where there is no such key."""
+        """Return the value of a key, or None."""
         table = self._table(family)
         if key in table.damaged:
             raise _damaged(family)
         return table.rows.get(key)
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order."""
+        """Return the values of keys in their order."""
         return [self.get(family, key) for key in keys]
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
-        """Write a batch, unsynced; nobody can wait in memory, so a patient writer goes on."""
+        """Write a batch, unsynced; it never waits."""
         disk = self._alive()
         if disk.failure is not None:
             raise disk.failure
@@ -264,10 +264,10 @@ class MemoryEngine:
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, as they are now."""
+        """Return the current rows with `start <= key < end`."""
         table = self._table(family)
-        behind = None if end is None else bisect_left(table.keys, end)
-        keys = table.keys[bisect_left(table.keys, start) : behind]
+        last = None if end is None else bisect_left(table.keys, end)
+        keys = table.keys[bisect_left(table.keys, start) : last]
         if reverse:
             keys.reverse()
         damaged = table.damaged.intersection(keys) if table.damaged else ()
@@ -276,30 +276,30 @@ class MemoryEngine:
         return iter([(key, table.rows[key]) for key in keys])
 
     def view(self, family: str) -> View:
-        """Take a view of a family."""
+        """Return a view of a family."""
         table = self._table(family)
         rows = [(key, table.rows[key]) for key in table.keys]
         return _View(family, rows, table.damaged.intersection(table.keys))
 
     def flush_wal(self) -> None:
-        """Make durable whatever was written."""
+        """Make all writes durable."""
         disk = self._alive()
         disk.sync(disk.position)
 
     def estimated_rows(self, family: str) -> int:
-        """Return how many rows a family has."""
+        """Return the number of rows of a family."""
         return len(self._table(family).rows)
 
     def memory(self) -> MemoryUse:
-        """Return nothing: the twin is all memory."""
+        """Return zeros."""
         return MemoryUse(0, 0)
 
     def files(self) -> FileUse:
-        """Return nothing: the twin has no files."""
+        """Return zeros: there are no files."""
         return FileUse(0, 0)
 
     def flush(self, family: str) -> None:
-        """There are no files to move rows into."""
+        """Do nothing: there are no files."""
         self._table(family)
 
     def checkpoint(self, target: Path) -> None:
@@ -340,13 +340,13 @@ class _View:
         self._damaged: Final = damaged
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`."""
+        """Return the rows with `start <= key < end`."""
         begin = bisect_left(self._rows, start, key=_key_of)
-        behind = None if end is None else bisect_left(self._rows, end, key=_key_of)
-        return _until(self._family, self._rows[begin:behind], self._damaged)
+        last = None if end is None else bisect_left(self._rows, end, key=_key_of)
+        return _until(self._family, self._rows[begin:last], self._damaged)
 
     def last(self) -> bytes | None:
-        """Return the last key; None where there are no rows."""
+        """Return the last key, or None."""
         return self._rows[-1][0] if self._rows else None
 
 

@@ -1,4 +1,4 @@
-"""What the runtime asks of an ordered store with families, atomic batches and a write-ahead log."""
+"""The port to an ordered store with families, atomic batches and a write-ahead log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,32 +6,32 @@ from typing import Final, NamedTuple, Protocol
 
 
 class EngineError(Exception):
-    """The engine cannot do what it was asked: what, where, and what to do about it."""
+    """An operation failed; the text says which, where, and what to do."""
 
 
 class DamagedError(EngineError):
-    """Bytes on disk are not those that were written."""
+    """Data on disk is damaged."""
 
 
 class StalledError(EngineError):
-    """Writes are stopped until flushes or compactions have caught up; nothing was written."""
+    """Writes are stopped until flushes or compactions catch up; nothing was written."""
 
 
 class FullError(EngineError):
-    """The file system has no space left; the write may have left a torn tail."""
+    """The file system is full; the write may have left a torn tail."""
 
 
 class Segment(NamedTuple):
-    """Changes of one family: first the ranges go, then the rows change."""
+    """Changes of one family: ranges are deleted first, then rows change."""
 
-    #: (start, end): every key from `start` up to, not including, `end` goes.
+    #: (start, end): every key with `start <= key < end` is deleted.
     ranges: list[tuple[bytes, bytes]]
-    #: The new value of each key; None removes the key.
+    #: The new value of each key; None deletes it.
     rows: dict[bytes, bytes | None]
 
 
 class Batch:
-    """Changes that happen together or not at all, those of one family in the order given.
+    """Atomic changes, applied in order within a family.
 
     It survives its write, a failed one too, and may be written again.
     """
@@ -43,7 +43,7 @@ class Batch:
         self.segments: Final[dict[str, list[Segment]]] = {}
 
     def rows(self, family: str) -> dict[bytes, bytes | None]:
-        """Return the newest rows of a family, which may be changed directly: that is the fast way.
+        """Return the newest rows of a family, which may be changed directly, for speed.
 
         They are the newest until the family's next `delete_range`.
         """
@@ -57,11 +57,11 @@ class Batch:
         self.rows(family)[key] = value
 
     def delete(self, family: str, key: bytes) -> None:
-        """Remove a key, which need not be there."""
+        """Delete a key, if it is there."""
         self.rows(family)[key] = None
 
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        """Remove every key from `start` up to, not including, `end`."""
+        """Delete every key with `start <= key < end`."""
         segments = self.segments.setdefault(family, [])
         if not segments or segments[-1].rows:
             segments.append(Segment([], {}))
@@ -69,35 +69,35 @@ class Batch:
 
 
 class MemoryUse(NamedTuple):
-    """How many bytes of memory a database takes, beside a cache that it shares with others."""
+    """The memory of a database in bytes, without the shared cache."""
 
-    #: Rows that were written and are not in files yet.
+    #: Rows that are not flushed to files yet.
     write_buffers: int
     #: Indexes and filters of open files.
     table_readers: int
 
 
 class FileUse(NamedTuple):
-    """How many bytes of files a database has."""
+    """The files of a database in bytes."""
 
-    #: Sorted tables, as far as they are in use.
+    #: Live sorted tables.
     tables: int
-    #: What compactions would have to rewrite to bring the tables in order.
+    #: Bytes that compactions have yet to rewrite.
     pending_compaction: int
 
 
 class View(Protocol):
-    """The rows of a family as they were at one moment, for as long as this is held."""
+    """A consistent view of a family's rows."""
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, None being behind every key.
+        """Return the rows with `start <= key < end`; without an end, all from `start` on.
 
         It ends those that were asked for before. A damaged row raises `DamagedError` where it is
         reached; the rows never just end.
         """
 
     def last(self) -> bytes | None:
-        """Return the last key; None where there are no rows. It ends what was iterated."""
+        """Return the last key, or None. It ends running iterations."""
 
 
 class Engine(Protocol):
@@ -109,24 +109,24 @@ class Engine(Protocol):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that are open, in order: those asked for and those found on disk."""
+        """The open families in order: those requested and those found on disk."""
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families that were found on disk and that nobody asked for."""
+        """The families on disk that were not requested."""
 
     def add_family(self, family: str) -> None:
-        """Open one more family, which nobody asked for when the database was opened."""
+        """Open a family that was not requested when the database was opened."""
 
     @property
     def stalled(self) -> bool:
-        """Tell whether writes are stopped right now: a write would be refused, or would wait."""
+        """Whether a write would be refused or wait now."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value; None where there is no such key."""
+        """Return the value of a key, or None."""
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order: less work than one `get` for each."""
+        """Return the values of keys, in their order, with less overhead than `get`."""
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
         """Write a batch to the write-ahead log, unsynced, and make it visible.
@@ -139,36 +139,36 @@ class Engine(Protocol):
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, as they are now.
+        """Return the current rows with `start <= key < end`.
 
-        None as the end is behind every key. The view is taken by this call: later writes do not
+        None as the end is after every key. The view is taken by this call: later writes do not
         show. A damaged row raises `DamagedError` where it is reached; the rows never just end.
         """
 
     def view(self, family: str) -> View:
-        """Take a view of a family. It is let go of before the database is closed."""
+        """Return a view of a family; release it before the database is closed."""
 
     def estimated_rows(self, family: str) -> int:
-        """Return about how many rows a family has, at no cost."""
+        """Return the approximate number of rows of a family, at no cost."""
 
     def memory(self) -> MemoryUse:
-        """Return what the database takes of memory."""
+        """Return the memory of the database."""
 
     def files(self) -> FileUse:
-        """Return what the database takes of the disk, its write-ahead log left aside."""
+        """Return the disk space of the database, without its write-ahead log."""
 
     def flush_wal(self) -> None:
-        """Make durable whatever was written before this call; other threads run meanwhile."""
+        """Make all writes before this call durable, without the GIL."""
 
     def flush(self, family: str) -> None:
-        """Move a family's written rows into files; other threads run meanwhile."""
+        """Flush a family's rows to files, without the GIL."""
 
     def checkpoint(self, target: Path) -> None:
-        """Make a database at `target` that holds what this one holds now.
+        """Create a copy of this database at `target`.
 
         It is short when every family was flushed right before. `target` must not exist, lies on
         the same file system, and its files may share their bytes with those of this database.
         """
 
     def close(self) -> None:
-        """Close the database; whoever uses it later gets `EngineError`."""
+        """Close the database; later calls raise `EngineError`."""

@@ -31,7 +31,7 @@ from quorate.storage.engine.port import (
     View,
 )
 
-#: The family that every RocksDB database has; nothing is kept in it.
+#: The family that every RocksDB database has; it stays empty.
 _DEFAULT: Final = "default"
 
 
@@ -43,22 +43,22 @@ class Budget:
     ) -> None:
         self.write_buffer_bytes: Final = write_buffer_bytes
         self.cache: Final = Cache(block_cache_bytes)
-        # Not allowed to stall: whoever exceeds it flushes, and the others write on.
+        # Stalls are not allowed: a database over the budget flushes, and the others write on.
         self.buffers: Final = WriteBufferManager(write_buffer_bytes, False)
 
     @property
     def block_cache_used(self) -> int:
-        """Bytes of blocks that are in memory."""
+        """Bytes of cached blocks."""
         return self.cache.get_usage()
 
     @property
     def write_buffers_used(self) -> int:
-        """Bytes of rows that are not in files yet, and of those on their way."""
+        """Bytes of rows that are not flushed yet, or being flushed."""
         return self.buffers.get_usage()
 
 
 class RocksEngine:
-    """An open RocksDB database. Opening it makes durable whatever recovery found."""
+    """An open RocksDB database. Opening it makes recovered writes durable."""
 
     def __init__(self, path: Path, families: Iterable[str], budget: Budget | None = None) -> None:
         self._path: Final = path
@@ -74,7 +74,7 @@ class RocksEngine:
                 _options(self._budget),
                 column_families={name: _options(self._budget) for name in names},
             )
-            # Opened once: dropping such an object flushes its family with the GIL held.
+            # Kept open: dropping such an object flushes its family with the GIL held.
             self._stores: Final = {name: self._database.get_column_family(name) for name in names}
             self._columns: Final = {
                 name: self._database.get_column_family_handle(name) for name in names
@@ -92,11 +92,11 @@ class RocksEngine:
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families that were found on disk and that nobody asked for."""
+        """The families on disk that were not requested."""
         return self._orphans
 
     def add_family(self, family: str) -> None:
-        """Open one more family."""
+        """Open another family."""
         try:
             store = self._database.create_column_family(family, _options(self._budget))
             self._columns[family] = self._database.get_column_family_handle(family)
@@ -107,11 +107,11 @@ class RocksEngine:
 
     @property
     def stalled(self) -> bool:
-        """Tell whether writes are stopped right now."""
+        """Whether writes are stopped now."""
         return self._database.property_int_value("rocksdb.is-write-stopped") == 1
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return a value; None where there is no such key."""
+        """Return the value of a key, or None."""
         try:
             value: bytes | None = self._stores[family].get(key)
         except KeyError:
@@ -121,9 +121,9 @@ class RocksEngine:
         return value
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order: less work than one `get` for each."""
+        """Return the values of keys, in their order, with less overhead than `get`."""
         try:
-            # rocksdict's types take no list of bytes alone.
+            # rocksdict's types do not accept a list of bytes.
             store: Any = self._stores[family]
             values: list[bytes | None] = store.get(keys)
         except KeyError:
@@ -140,7 +140,7 @@ class RocksEngine:
         try:
             for family, segments in batch.segments.items():
                 column = columns[family]
-                # A third of the time of a put goes into a family that is given with each.
+                # Passing the family to every put takes a third of its time.
                 native.set_default_column_family(column)
                 for ranges, rows in segments:
                     for start, end in ranges:
@@ -159,10 +159,10 @@ class RocksEngine:
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`, as they are now."""
+        """Return the current rows with `start <= key < end`."""
         store = self._store(family)
         bounds = ReadOptions()
-        # The lower bound has no such effect in rocksdict: it is compared here.
+        # rocksdict ignores the lower bound here, so it is compared.
         if end is not None:
             bounds.set_iterate_upper_bound(end)
         try:
@@ -176,7 +176,7 @@ class RocksEngine:
         return (self._backwards if reverse else self._forwards)(family, bounds, cursor, start)
 
     def view(self, family: str) -> View:
-        """Take a view of a family."""
+        """Return a view of a family."""
         try:
             cursor = self._store(family).iter()
         except EngineError:
@@ -190,28 +190,28 @@ class RocksEngine:
         return self._property(family, "rocksdb.estimate-num-keys")
 
     def memory(self) -> MemoryUse:
-        """Return what the database takes of memory, the block cache left aside."""
+        """Return the memory of the database, without the block cache."""
         return MemoryUse(
             self._sum("rocksdb.size-all-mem-tables"),
             self._sum("rocksdb.estimate-table-readers-mem"),
         )
 
     def files(self) -> FileUse:
-        """Return what the database takes of the disk, its write-ahead log left aside."""
+        """Return the disk space of the database, without its write-ahead log."""
         return FileUse(
             self._sum("rocksdb.live-sst-files-size"),
             self._sum("rocksdb.estimate-pending-compaction-bytes"),
         )
 
     def flush_wal(self) -> None:
-        """Make durable whatever was written before this call; other threads run meanwhile."""
+        """Make all writes before this call durable, without the GIL."""
         try:
             self._database.flush_wal(True)
         except Exception as error:
             raise _translated(error, "sync", self._path) from error
 
     def flush(self, family: str) -> None:
-        """Move a family's written rows into files; other threads run meanwhile."""
+        """Flush a family's rows to files, without the GIL."""
         store = self._store(family)
         try:
             store.flush(True)
@@ -219,7 +219,7 @@ class RocksEngine:
             raise _translated(error, f"flush {family} of", self._path) from error
 
     def checkpoint(self, target: Path) -> None:
-        """Make a copy of hard links at `target`, with the GIL held."""
+        """Create a copy of hard links at `target`, with the GIL held."""
         try:
             Checkpoint(self._database).create_checkpoint(str(target))
         except Exception as error:
@@ -239,8 +239,8 @@ class RocksEngine:
         except Exception as error:
             raise _translated(error, "close", self._path) from error
 
-    # `bounds` is kept for as long as the cursor: rocksdict's cursor points into its memory and does
-    # not hold it, so that a range would end wherever that memory is used again.
+    # `bounds` lives as long as the cursor: rocksdict's cursor points into it without owning it, and
+    # would use a wrong bound after the memory is reused.
 
     def _forwards(
         self, family: str, bounds: ReadOptions, cursor: RdictIter, _start: bytes
@@ -287,7 +287,7 @@ class RocksEngine:
 
 
 class _View:
-    """A cursor sees what was there when it was made, wherever it is sent."""
+    """A view by a cursor, which sees the rows at its creation."""
 
     def __init__(self, family: str, cursor: RdictIter, path: Path) -> None:
         self._family: Final = family
@@ -295,7 +295,7 @@ class _View:
         self._path: Final = path
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows from `start` up to, not including, `end`."""
+        """Return the rows with `start <= key < end`."""
         cursor = self._cursor
         try:
             cursor.seek(start)
@@ -307,7 +307,7 @@ class _View:
             raise _translated(error, f"read {self._family} in", self._path) from error
 
     def last(self) -> bytes | None:
-        """Return the last key; None where there are no rows."""
+        """Return the last key, or None."""
         try:
             self._cursor.seek_to_last()
             if self._cursor.valid():
@@ -322,35 +322,35 @@ class _View:
 def _options(budget: Budget) -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(budget.cache)
-    # Indexes and filters count as blocks: memory stays in the budget however much there is on disk.
+    # Indexes and filters count as blocks, so that memory stays within the budget.
     blocks.set_cache_index_and_filter_blocks(True)
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
     blocks.set_bloom_filter(10, False)
-    # In pieces of some kilobytes: whole, those of a file take half a megabyte, and a read that does
-    # not find them in a full cache is a hundred times slower.
+    # Partitioned into some kilobytes: those of a file take half a megabyte, and a cache miss on a
+    # whole one is a hundred times slower.
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_partition_filters(True)
     blocks.set_pin_top_level_index_and_filter(True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    # The valid beginning of the write-ahead log is kept; whoever needs more of it finds out.
+    # Keep the valid prefix of the write-ahead log; the witness detects a missing end.
     options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
     options.set_compression_type(DBCompressionType.none())
     options.set_write_buffer_size(32 << 20)
     options.set_max_write_buffer_number(4)
     options.set_write_buffer_manager(budget.buffers)
-    # A family that holds a few rows takes one such block, of which there are many in a node.
+    # A small family takes one such block, and a node has many.
     options.set_arena_block_size(64 << 10)
-    # As much again for a filter over the keys of each buffer: most reads look for what is not in
-    # one, and would take as long there as in the files.
+    # The same again for a filter over the keys of each buffer: most reads are for keys that are not
+    # in one, and would take as long there as in the files.
     options.set_memtable_whole_key_filtering(True)
     options.set_memtable_prefix_bloom_ratio(0.002)
-    # A family that is written once in a while keeps the log of all others: this bounds the time
-    # that it takes to read the log again, and the room.
+    # A rarely written family retains the log of all others: this bounds the log's size and the time
+    # of recovery.
     options.set_max_total_wal_size(2 * budget.write_buffer_bytes)
     options.set_block_based_table_factory(blocks)
-    # Writes are held up by the sync of the log long before they could outrun flushes.
+    # The sync of the log limits writes long before they could outrun flushes.
     options.set_level_zero_slowdown_writes_trigger(32)
     options.set_level_zero_stop_writes_trigger(64)
     options.set_max_background_jobs(2)
@@ -367,7 +367,7 @@ def _families_on_disk(path: Path, budget: Budget) -> list[str]:
 
 
 def _translated(error: Exception, doing: str, path: Path) -> EngineError:
-    """Return our error for one of RocksDB, which come as bare exceptions with a text."""
+    """Return our error for RocksDB's, which is a bare exception with a text."""
     text = str(error)
     what = f"Cannot {doing} the database {path}: {text.rstrip('.')}."
     if "Corruption" in text:
@@ -377,7 +377,7 @@ def _translated(error: Exception, doing: str, path: Path) -> EngineError:
     if "No space left" in text:
         return FullError(f"{what} Free space on that file system.")
     if "Write stall" in text:
-        return StalledError(f"{what} Flushes have to catch up: try again later.")
+        return StalledError(f"{what} Flushes must catch up: try again later.")
     if "lock hold by" in text or "While lock file" in text:
-        return EngineError(f"{what} Another process has it open: stop that one.")
-    return EngineError(f"{what} See to the cause, then restart the node.")
+        return EngineError(f"{what} Another process has it open: stop that process.")
+    return EngineError(f"{what} Fix the cause, then restart the node.")

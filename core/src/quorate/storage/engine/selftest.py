@@ -1,4 +1,4 @@
-"""Checks, before a node serves, that the engine does what log and data rely on."""
+"""Checks at start that the engine has the properties that log and data rely on."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _FAMILY: Final = "selftest"
 _OTHER: Final = "selftest.other"
 _FAMILIES: Final = (_FAMILY, _OTHER)
 _ROWS: Final = [(bytes([i]), b"row") for i in range(8)]
-#: The rows of both families when the checkpoint was made, and behind it.
+#: The rows of both families at the checkpoint, and after it.
 _COPIED: Final = (_ROWS, _ROWS)
 _WRITTEN: Final[tuple[list[tuple[bytes, bytes]], ...]] = ([], [*_ROWS, (b"later", b"row")])
 
@@ -21,7 +21,7 @@ Opener = Callable[[Path, list[str]], Engine]
 
 
 class SelfTestError(EngineError):
-    """The engine that is installed does not do what Quorate relies on."""
+    """The installed engine lacks a property that Quorate relies on."""
 
 
 def check(
@@ -42,30 +42,30 @@ def check(
             _check_views(engine)
             engine.flush_wal()
             _check_checkpoints(engine, checkpoint)
-            # What the files hold now, and nothing else, is what a kill would leave.
+            # A kill would leave exactly what the files have now.
             copy(path, killed)
         with _closing(opener(killed, [])) as found:
-            _require(_state(found) == _WRITTEN, "what was written and not synced outlives a kill")
+            _require(_state(found) == _WRITTEN, "unsynced writes survive a kill")
         with _closing(opener(checkpoint, [])) as found:
-            _require(_state(found) == _COPIED, "a checkpoint holds what was there when it was made")
-        # No family was named: those on disk come along.
+            _require(_state(found) == _COPIED, "a checkpoint has the rows at its creation")
+        # No family was named: those on disk are opened.
         with _closing(opener(path, [_OTHER])) as found:
-            _require(found.families == _FAMILIES, "families on disk are opened unasked")
-            _require(found.orphans == (_FAMILY,), "families that nobody asked for are known")
-            _require(_state(found) == _WRITTEN, "what was written and not synced outlives a close")
+            _require(found.families == _FAMILIES, "unrequested families on disk are opened")
+            _require(found.orphans == (_FAMILY,), "unrequested families on disk are reported")
+            _require(_state(found) == _WRITTEN, "unsynced writes survive a close")
 
 
 def _check_ranges(engine: Engine) -> None:
     _write_rows(engine)
     inner = list(engine.iterate(_FAMILY, bytes([2]), bytes([5])))
-    _require(inner == _ROWS[2:5], "a range holds its start and not its end")
+    _require(inner == _ROWS[2:5], "a range includes its start and not its end")
     backwards = list(engine.iterate(_FAMILY, bytes([2]), bytes([5]), reverse=True))
     _require(backwards == inner[::-1], "a range is the same backwards")
-    _require(engine.get(_FAMILY, bytes([99])) is None, "a key that is not there has no value")
+    _require(engine.get(_FAMILY, bytes([99])) is None, "a missing key has no value")
     keys = [bytes([number]) for number in (3, 99, 1, 3)]
     _require(
         engine.get_many(_FAMILY, keys) == [engine.get(_FAMILY, key) for key in keys],
-        "the values of many keys are those of each, in their order",
+        "the values of many keys are in the order of the keys",
     )
 
 
@@ -75,11 +75,11 @@ def _check_batches(engine: Engine) -> None:
     batch.put(_FAMILY, bytes([2]), b"back")
     batch.delete(_FAMILY, bytes([7]))
     for _ in range(2):
-        # Written twice: a batch outlives its write, unlike the one that rocksdict is given.
+        # Written twice: our batch can be reused after a write, unlike rocksdict's.
         engine.write(batch)
         _require(
             _rows(engine) == [(bytes([2]), b"back"), *_ROWS[4:7]],
-            "a batch happens in its order: a put behind a range's deletion stands",
+            "a batch is applied in order: a put after a range deletion remains",
         )
 
 
@@ -92,7 +92,7 @@ def _check_views(engine: Engine) -> None:
     engine.write(batch)
     _require(
         tuple(list(view) for view in views) == before,
-        "iterators made together are one view, which later writes do not change",
+        "iterators created together form one view, which later writes do not change",
     )
     _write_rows(engine)
 
@@ -136,6 +136,6 @@ def _closing(engine: Engine) -> Iterator[Engine]:
 def _require(holds: bool, fact: str) -> None:
     if not holds:
         raise SelfTestError(
-            f"The storage engine fails its self-test: it does not hold that {fact}. Install the"
-            " versions that Quorate names: pip install 'quorate[server]'."
+            f"The storage engine fails its self-test: expected that {fact}. Install the"
+            " versions that Quorate requires: pip install 'quorate[server]'."
         )

@@ -1,43 +1,43 @@
-"""Witnesses for tests and simulation, which survive a crash just as files do."""
+"""Witnesses for tests and simulation, which crash as files do."""
 
 from random import Random
 from typing import Final
 
-from quorate.storage.log.witness import Mark
+from quorate.storage.log.witness import Durable
 
 
 class MemoryWitnesses:
-    """Outlives the process; a power loss takes back or tears what was not synced."""
+    """Survives the process; a power loss reverts or tears unsynced writes."""
 
     def __init__(self) -> None:
-        #: Per shard, the durable mark and those that were written over it; None is a torn one.
-        self._versions: Final[dict[str, list[Mark | None]]] = {}
+        #: Per shard, the synced value and the unsynced ones after it; None is a torn one.
+        self._versions: Final[dict[str, list[Durable | None]]] = {}
 
-    def read(self, shard: str) -> Mark | None:
-        """Return a shard's mark; None when it is missing or torn."""
+    def read(self, shard: str) -> Durable | None:
+        """Return the durable state of a shard's log; None if it is missing or torn."""
         return self._versions.get(shard, [None])[-1]
 
-    def write(self, shard: str, mark: Mark) -> None:
-        """Set a shard's mark, unsynced."""
+    def write(self, shard: str, durable: Durable) -> None:
+        """Write the durable state of a shard's log, unsynced."""
         versions = self._versions.setdefault(shard, [None])
-        versions.append(mark)
+        versions.append(durable)
         if len(versions) > 8:
             del versions[1]
 
     def sync(self, shard: str) -> None:
-        """Make a shard's mark durable."""
+        """Sync the record of a shard."""
         versions = self._versions.setdefault(shard, [None])
         del versions[:-1]
 
     def remove(self, shard: str) -> None:
-        """Forget a shard's mark, durably; there need not be one."""
+        """Remove the record of a shard durably, if it is there."""
         self._versions.pop(shard, None)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
     def lose_power(self, rng: Random) -> None:
-        """Each mark falls back to any that was written since it was synced, or is torn."""
+        """Crash: each record reverts to the synced or a later value, or is torn."""
         for versions in self._versions.values():
             if len(versions) > 1:
                 versions[:] = [rng.choice([*versions, None])]

@@ -1,4 +1,4 @@
-"""The log of a node: one database, in which each of its shards has a journal."""
+"""The log of a node: a database with a journal per shard."""
 
 from typing import Final
 
@@ -11,9 +11,9 @@ __all__ = ["FAMILY", "NodeLog"]
 
 
 class NodeLog:
-    """Writes in order and unsynced; one sync makes durable what all shards wrote before it.
+    """Writes in order and unsynced; one sync makes the earlier writes of all shards durable.
 
-    Whoever syncs calls `begin_sync`, then `sync`, in whatever thread, then `synced` with the
+    To sync, call `begin_sync`, then `sync` in any thread, then `synced` with the
     number that `begin_sync` gave. After a failed write or sync nothing is written any more:
     what the files hold is in doubt, and a second attempt may succeed without them.
     """
@@ -33,15 +33,15 @@ class NodeLog:
 
     @property
     def stalled(self) -> bool:
-        """Tell whether writes wait right now until flushes or compactions have caught up."""
+        """Whether writes wait now for flushes or compactions."""
         return self._engine.stalled
 
     def memory(self) -> MemoryUse:
-        """Return what the database takes of memory, the node's block cache left aside."""
+        """Return the memory of the database, without the node's block cache."""
         return self._engine.memory()
 
     def files(self) -> FileUse:
-        """Return what the database takes of the disk."""
+        """Return the disk space of the database."""
         return self._engine.files()
 
     def journal(self, shard: str, applied: int = 0) -> ShardJournal:
@@ -51,17 +51,14 @@ class NodeLog:
         its state machine has applied, or holds anything that was not written.
         """
         if shard in self._journals:
-            raise ValueError(f"the journal of shard {shard} is open already")
+            raise ValueError(f"the journal of shard {shard} is already open")
         opened = ShardJournal(shard, self._engine, self._witnesses, self._write, applied)
         self._journals[shard] = opened
         return opened
 
     def remove(self, shard: str) -> None:
-        """Remove the journal of a shard whose replica is gone for good, open or not, unsynced.
-
-        Whoever still holds the journal may not use it.
-        """
-        # First: a log that ends below its witness passes for a damaged one.
+        """Remove the journal of a deleted replica, unsynced; an open one must not be used again."""
+        # First: a log that ends before its witness counts as damaged.
         self._witnesses.remove(shard)
         records, batch = Records(shard), Batch()
         batch.delete_range(FAMILY, records.start, records.end)
@@ -70,11 +67,11 @@ class NodeLog:
         self._unsynced.pop(shard, None)
 
     def begin_sync(self) -> int:
-        """Return the number of the newest write: the sync that begins now covers it."""
+        """Return the number of the newest write, which a sync that begins now covers."""
         return self._written
 
     def sync(self) -> None:
-        """Make durable what was written before; blocks, off the GIL."""
+        """Make earlier writes durable; blocks without the GIL."""
         self._refuse_after_failure()
         try:
             self._engine.flush_wal()
@@ -83,7 +80,7 @@ class NodeLog:
             raise
 
     def synced(self, sequence: int) -> None:
-        """Record that every write up to this number is durable, and tell the witnesses."""
+        """Record that writes up to `sequence` are durable, also with the witnesses."""
         for shard, journal in list(self._unsynced.items()):
             if journal.synced(sequence):
                 del self._unsynced[shard]
@@ -113,5 +110,5 @@ class NodeLog:
         if self._failure is not None:
             raise EngineError(
                 "The node's log takes no writes after one that failed: restart the node, which"
-                f" checks the log, when the cause is gone: {self._failure}"
+                f" checks the log, after the cause is fixed: {self._failure}"
             )

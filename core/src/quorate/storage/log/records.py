@@ -1,4 +1,4 @@
-"""The bytes of the log on disk: a promise, whose old bytes stand under tests/compat.
+"""The format of the log on disk, a promise that tests/compat checks.
 
 A shard's records lie together: its name, a zero byte, then what the record is. Every value begins
 with a checksum over the key and the rest of the value, so that no record passes for another.
@@ -24,7 +24,7 @@ _ENTRY_TAG: Final = b"\x03"
 
 
 class SavedState(NamedTuple):
-    """A hard state, and how many were saved up to it: a lost one shows in the number."""
+    """A hard state, and how many were saved so far: the number reveals a lost one."""
 
     number: int
     state: HardState
@@ -38,9 +38,9 @@ class Records:
     def __init__(self, shard: str) -> None:
         name = shard.encode()
         if b"\x00" in name:
-            raise ValueError(f"the name of shard {shard!r} holds a zero byte")
+            raise ValueError(f"the name of shard {shard!r} has a zero byte")
         self.shard: Final = shard
-        #: Every key of the shard lies from `start` up to, not including, `end`.
+        #: Every key of the shard is in `start <= key < end`.
         self.start: Final = name + b"\x00"
         self.end: Final = name + b"\x01"
         self.hard_state_key: Final = self.start + _HARD_STATE_TAG
@@ -55,7 +55,7 @@ class Records:
         """Return the index in an entry's key."""
         index = key[len(self._entries) :]
         if not key.startswith(self._entries) or len(index) != _INDEX.size:
-            raise self.damaged(f"holds a record that is unknown to this version, {key.hex()}")
+            raise self.damaged(f"has a record that is unknown to this version, {key.hex()}")
         return int(_INDEX.unpack(index)[0])
 
     def encode_entry(self, key: bytes, entry: Entry) -> bytes:
@@ -104,10 +104,10 @@ class Records:
         return SavedState(number, HardState(term, Peer(node, replica) if voted else None))
 
     def damaged(self, what: str) -> JournalDamagedError:
-        """Return the error that says what is wrong with this shard's log, and what to do."""
+        """Return the error for a damaged log of this shard."""
         return JournalDamagedError(
             f"The log of shard {self.shard} {what}: it is not what was written. This replica must"
-            " not go on with it: replace it with `quorate member replace`."
+            " not continue with it: replace it with `quorate member replace`."
         )
 
     def _check(self, key: bytes, value: bytes, what: str) -> bytes:

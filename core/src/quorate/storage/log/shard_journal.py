@@ -10,14 +10,14 @@ from quorate.consensus.journal import HardState, Position
 from quorate.consensus.messages import Entry, weight
 from quorate.storage.engine.port import Batch, DamagedError, Engine
 from quorate.storage.log.records import Records, SavedState
-from quorate.storage.log.witness import Mark, Witnesses
+from quorate.storage.log.witness import Durable, Witnesses
 
-#: All shards share one family: an idle one would hold back the deletion of old files.
+#: All shards share one family: an idle family would retain old files.
 FAMILY: Final = "log"
 
 
 class _Run(NamedTuple):
-    """Entries from `first` on, up to the next run, are of one term."""
+    """The entries from `first` to the next run are of one term."""
 
     first: int
     term: int
@@ -42,16 +42,16 @@ class ShardJournal:
         self._sentinel = Position(0, 0)
         self._last_index = 0
         self._runs: list[_Run] = []
-        #: What each entry weighs, from the first to the last.
+        #: The weight of each entry, in order.
         self._weights: Final[deque[int]] = deque()
-        #: What they weigh together.
+        #: The weight of all entries.
         self.weight = 0
         self._saved = SavedState(0, HardState(0, None))
         self._written = 0
-        #: Writes that may not be durable: (sequence, what a witness may say once it is).
-        self._unsynced: Final[deque[tuple[int, Mark]]] = deque()
+        #: Writes that may not be durable: (sequence, the state to record once it is).
+        self._unsynced: Final[deque[tuple[int, Durable]]] = deque()
         self._load()
-        self._mark = witnesses.read(shard) or Mark(0, 0)
+        self._durable = witnesses.read(shard) or Durable(0, 0)
         self._check_end(applied)
 
     @property
@@ -85,7 +85,7 @@ class ShardJournal:
         return self._runs[bisect_right(self._runs, index, key=_first_of) - 1].term
 
     def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
-        """Return entries from `first` to `last`, at least one, as many as weigh `max_bytes`."""
+        """Return entries from `first` to `last`: at least one, at most `max_bytes` of them."""
         if not self._sentinel.index < first <= last <= self._last_index:
             raise ValueError(
                 f"shard {self.shard} was asked for entries {first} to {last} and holds"
@@ -104,15 +104,13 @@ class ShardJournal:
                     return taken
                 taken.append(entry)
         except DamagedError as error:
-            raise records.damaged(
-                f"cannot be read behind index {first + len(taken) - 1}"
-            ) from error
+            raise records.damaged(f"cannot be read after index {first + len(taken) - 1}") from error
         if len(taken) <= last - first:
             raise records.damaged(f"lacks entry {first + len(taken)}")
         return taken
 
     def tail_from(self, max_entries: int, max_bytes: int) -> int:
-        """Return the index to cut at for the entries behind it to be within both bounds."""
+        """Return the index to compact to, so that the entries after it are within both bounds."""
         kept = 0
         for size in islice(reversed(self._weights), max_entries):
             max_bytes -= size
@@ -138,7 +136,7 @@ class ShardJournal:
         self._last_index = last.index
         for entry in entries:
             self._weigh(entry)
-        self._note()
+        self._record_write()
 
     def truncate_from(self, index: int) -> None:
         """Drop the entries at and above an index."""
@@ -153,7 +151,7 @@ class ShardJournal:
         self._last_index = index - 1
         while self._runs and self._runs[-1].first >= index:
             self._runs.pop()
-        self._note()
+        self._record_write()
 
     def compact_to(self, index: int) -> None:
         """Drop the entries at and below an index, which becomes the sentinel."""
@@ -171,7 +169,7 @@ class ShardJournal:
         self._sentinel = sentinel
         # The run of the sentinel stays, so that the last one is always that of the last position.
         del self._runs[: bisect_right(self._runs, index, key=_first_of) - 1]
-        self._note()
+        self._record_write()
 
     def reset(self, position: Position) -> None:
         """Drop every entry; the position becomes the sentinel."""
@@ -185,7 +183,7 @@ class ShardJournal:
         self._runs.clear()
         self._weights.clear()
         self.weight = 0
-        self._note()
+        self._record_write()
 
     def save_hard_state(self, state: HardState) -> None:
         """Write the hard state."""
@@ -193,16 +191,16 @@ class ShardJournal:
         batch.put(FAMILY, self._records.hard_state_key, self._records.encode_hard_state(saved))
         self._change(batch)
         self._saved = saved
-        self._note()
+        self._record_write()
 
     def synced(self, sequence: int) -> bool:
-        """Tell the witness that writes up to this number are durable; True if that was all."""
-        mark = None
+        """Record at the witness that writes up to `sequence` are durable; True if all are."""
+        durable = None
         while self._unsynced and self._unsynced[0][0] <= sequence:
-            mark = self._unsynced.popleft()[1]
-        if mark is not None and mark != self._mark:
-            self._witnesses.write(self.shard, mark)
-            self._mark = mark
+            durable = self._unsynced.popleft()[1]
+        if durable is not None and durable != self._durable:
+            self._witnesses.write(self.shard, durable)
+            self._durable = durable
         return not self._unsynced
 
     def _weigh(self, entry: Entry) -> None:
@@ -212,8 +210,8 @@ class ShardJournal:
     def _change(self, batch: Batch) -> None:
         self._written = self._write(self, batch)
 
-    def _note(self) -> None:
-        self._unsynced.append((self._written, Mark(self._last_index, self._saved.number)))
+    def _record_write(self) -> None:
+        self._unsynced.append((self._written, Durable(self._last_index, self._saved.number)))
 
     def _drop(self, batch: Batch, first: int, last: int) -> None:
         batch.delete_range(
@@ -221,19 +219,19 @@ class ShardJournal:
         )
 
     def _lower_to(self, index: int) -> None:
-        """Let no witness, now or after a sync that is under way, ask for more than `index`.
+        """Lower the witness to `index`, now and after a running sync.
 
         The log may lose its end as soon as that is written, synced or not; the witness must be
         lower before, for good.
         """
-        for place, (sequence, mark) in enumerate(self._unsynced):
+        for place, (sequence, durable) in enumerate(self._unsynced):
             self._unsynced[place] = (
                 sequence,
-                mark._replace(last_index=min(mark.last_index, index)),
+                durable._replace(last_index=min(durable.last_index, index)),
             )
-        if self._mark.last_index > index:
-            self._mark = self._mark._replace(last_index=index)
-            self._witnesses.write(self.shard, self._mark)
+        if self._durable.last_index > index:
+            self._durable = self._durable._replace(last_index=index)
+            self._witnesses.write(self.shard, self._durable)
             self._witnesses.sync(self.shard)
 
     def _load(self) -> None:
@@ -248,7 +246,7 @@ class ShardJournal:
                 else:
                     self._take(records.decode_entry(key, value))
         except DamagedError as error:
-            raise records.damaged(f"cannot be read behind index {self._last_index}") from error
+            raise records.damaged(f"cannot be read after index {self._last_index}") from error
 
     def _take(self, entry: Entry) -> None:
         last = self.last
@@ -262,15 +260,15 @@ class ShardJournal:
         self._weigh(entry)
 
     def _check_end(self, applied: int) -> None:
-        needed = max(self._mark.last_index, applied)
+        needed = max(self._durable.last_index, applied)
         if self._last_index < needed:
             raise self._records.damaged(
                 f"ends at index {self._last_index} and was durable up to index {needed}"
             )
-        if self._saved.number < self._mark.states:
+        if self._saved.number < self._durable.states:
             raise self._records.damaged(
                 f"holds term and vote number {self._saved.number} (its last index is"
-                f" {self._last_index}) and number {self._mark.states} was durable"
+                f" {self._last_index}) and number {self._durable.states} was durable"
             )
 
 

@@ -1,4 +1,4 @@
-"""Syncs the node's log off the event loop, for all shards that wait, one sync at a time."""
+"""Syncs the node's log off the event loop, one sync at a time for all waiting shards."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class SyncLoop:
         on_synced: Callable[[int], None],
         on_failed: Callable[[Exception], None],
     ) -> None:
-        #: How long each sync took that did not fail.
+        #: The durations of successful syncs.
         self.durations: Final = Histogram(SECONDS)
         self._log: Final = log
         self._loop: Final = loop
@@ -39,13 +39,13 @@ class SyncLoop:
         self._stopped = False
 
     def request(self) -> None:
-        """See to it that what was written becomes durable; all of this turn's writes go along."""
+        """Schedule a sync, which covers all writes of this turn of the loop."""
         if not self._begun and not self._stopped:
             self._begun = True
             self._loop.call_soon(self._begin)
 
     async def close(self) -> None:
-        """Begin no more syncs and wait for the one that runs; its outcome is still told."""
+        """Start no more syncs, and wait for the running one; its outcome is still reported."""
         self._stopped = True
         if self._running is not None:
             await asyncio.wait([self._running])
@@ -74,5 +74,5 @@ class SyncLoop:
             return
         self._synced = sequence
         self._on_synced(sequence)
-        # What was written meanwhile may have been asked for while this one ran.
+        # A sync for writes made meanwhile may have been requested during this one.
         self._begin()

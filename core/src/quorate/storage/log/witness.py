@@ -1,7 +1,7 @@
-"""What a shard's log is known to have held, kept outside the database.
+"""How far each shard's log was durable, recorded outside the database.
 
-A database that lost its end to damage looks as sound as one that lost a tail that was never
-synced; only somebody outside can tell them apart.
+A database that lost its end to damage looks as valid as one that lost an unsynced tail; only a
+record outside can distinguish them.
 """
 
 import os
@@ -13,75 +13,75 @@ from zlib import crc32
 
 from quorate.storage import durably
 
-_MARK: Final = Struct(">QI")
+_DURABLE: Final = Struct(">QI")
 _CHECKSUM: Final = Struct(">I")
 
 
-class Mark(NamedTuple):
-    """How far a log was durable: its last index, and how many hard states were saved."""
+class Durable(NamedTuple):
+    """How far a log is durable: its last index, and the number of saved hard states."""
 
     last_index: int
     states: int
 
 
 class Witnesses(Protocol):
-    """One mark per shard. A power loss may lose or tear what was only written."""
+    """A record per shard. A power loss may lose or tear unsynced writes."""
 
-    def read(self, shard: str) -> Mark | None:
-        """Return a shard's mark; None when it is missing or torn: that says nothing."""
+    def read(self, shard: str) -> Durable | None:
+        """Return the durable state of a shard's log; None, if missing or torn, proves nothing."""
 
-    def write(self, shard: str, mark: Mark) -> None:
-        """Set a shard's mark, unsynced."""
+    def write(self, shard: str, durable: Durable) -> None:
+        """Write the durable state of a shard's log, unsynced."""
 
     def sync(self, shard: str) -> None:
-        """Make a shard's mark durable."""
+        """Sync the record of a shard."""
 
     def remove(self, shard: str) -> None:
-        """Forget a shard's mark, durably; there need not be one."""
+        """Remove the record of a shard durably, if it is there."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close open files."""
 
 
-def encode(mark: Mark) -> bytes:
-    """Return the bytes of a mark."""
-    body = _MARK.pack(*mark)
+def encode(durable: Durable) -> bytes:
+    """Return the bytes of a record."""
+    body = _DURABLE.pack(*durable)
     return body + _CHECKSUM.pack(crc32(body))
 
 
-def decode(content: bytes) -> Mark | None:
-    """Return the mark; None when the bytes are torn."""
-    body, checksum = content[: _MARK.size], content[_MARK.size :]
+def decode(content: bytes) -> Durable | None:
+    """Parse a record; None if the bytes are torn."""
+    body, checksum = content[: _DURABLE.size], content[_DURABLE.size :]
     if checksum != _CHECKSUM.pack(crc32(body)):
         return None
-    return Mark(*_MARK.unpack(body))
+    return Durable(*_DURABLE.unpack(body))
 
 
 class FileWitnesses:
-    """One file of 16 bytes per shard in a directory, rewritten in place."""
+    """A file of 16 bytes per shard, rewritten in place."""
 
     def __init__(self, directory: Path) -> None:
         self._directory: Final = directory
         self._files: Final[dict[str, int]] = {}
         directory.mkdir(parents=True, exist_ok=True)
 
-    def read(self, shard: str) -> Mark | None:
-        """Return a shard's mark; None when it is missing or torn."""
+    def read(self, shard: str) -> Durable | None:
+        """Return the durable state of a shard's log; None if it is missing or torn."""
         try:
             return decode(self._path(shard).read_bytes())
         except FileNotFoundError:
             return None
 
-    def write(self, shard: str, mark: Mark) -> None:
-        """Set a shard's mark, unsynced."""
-        os.pwrite(self._file(shard), encode(mark), 0)
+    def write(self, shard: str, durable: Durable) -> None:
+        """Write the durable state of a shard's log, unsynced."""
+        os.pwrite(self._file(shard), encode(durable), 0)
 
     def sync(self, shard: str) -> None:
-        """Make a shard's mark durable."""
+        """Sync the record of a shard."""
         os.fsync(self._file(shard))
 
     def remove(self, shard: str) -> None:
-        """Forget a shard's mark, durably; there need not be one."""
+        """Remove the record of a shard durably, if it is there."""
         if shard in self._files:
             os.close(self._files.pop(shard))
         self._path(shard).unlink(missing_ok=True)

@@ -206,7 +206,7 @@ class Process:
     def _introduced(self, other: Introduction) -> None:
         if self._formation is not None:
             try:
-                self._settle(self._formation.heard(other))
+                self._settle(self._formation.receive(other))
             except FormationRefusedError:
                 self.disk.waits = True
                 self._formation = None

@@ -1,4 +1,4 @@
-"""Spreads leaders over the nodes, slowly enough that nobody notices."""
+"""Balances leaders over the nodes, slowly enough not to disturb clients."""
 
 from __future__ import annotations
 
@@ -20,47 +20,46 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: No leader is moved sooner after the last one changed, for whatever reason.
+#: No leader is moved within this time after any change of leaders.
 QUIET_S: Final = 10.0
-#: For so long a shard stays where an operator has put its leader.
+#: How long a leader stays where an operator placed it.
 PLACED_S: Final = 3_600.0
-#: A shard that carries out more commands and reads a second is under load, and stays where it is
-#: until it was not for `QUIET_S`. A load that lasts longer than `LONGEST_LOAD_S` is no hindrance:
-#: it is what leaders are spread for.
+#: A shard with more commands and reads per second is under load, and its leader stays until
+#: `QUIET_S` after the load. A load longer than `LONGEST_LOAD_S` is no reason to stay: leaders are
+#: balanced because of it.
 BUSY_PER_S: Final = 20.0
 LONGEST_LOAD_S: Final = 600.0
 _TICK_S: Final = 1.0
-#: A follower that was not heard of for so long is not given anything.
+#: A follower without contact for this time gets no leader.
 _SILENT_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """Who leads a shard, as one node knows it."""
+    """The leader of a shard, as known to this node."""
 
     shard: ShardId
     leader: str | None
     voters: frozenset[str]
-    #: The voters that could take over at once; none where another node leads, which alone knows.
+    #: The voters that could take over at once; known only on the leader.
     ready: frozenset[str] = frozenset()
-    #: Commands and reads that the leader has carried out since it was started.
+    #: Commands and reads of this leader since its start.
     done: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A shard, and the node that is to lead it."""
+    """A transfer of a shard's leadership to a node."""
 
     shard: ShardId
     node: str
 
 
 def choose(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
-    """Return which leader this node should give away; None while another node should, or nobody.
+    """Return the transfer that this node should make, or None.
 
-    Only the node with the most leaders gives one away, to a node that has at least two fewer: each
-    transfer evens the numbers out, so there is an end to them. A group that is spread unevenly
-    itself is preferred.
+    Only the node with the most leaders transfers one, to a node with at least two fewer, so that
+    transfers come to an end. A group that is itself unbalanced is preferred.
     """
     counts: Counter[str] = Counter()
     in_group: Counter[tuple[str, str]] = Counter()
@@ -88,10 +87,10 @@ def choose(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
 
 
 def leadership_of(shard: Shard) -> Leadership:
-    """Look at a replica of this node.
+    """Return the leadership of a replica of this node.
 
-    A shard is ready for a transfer while its leader has applied, and the follower holds, all that
-    was agreed upon; and not soon after an operator has handed it to the node that leads it.
+    A shard is ready for a transfer if its leader has applied, and the follower has, all committed
+    entries, and no operator recently handed it to its leader.
     """
     configuration = shard.configuration
     voters = [] if configuration is None else configuration.voters
@@ -109,32 +108,32 @@ def leadership_of(shard: Shard) -> Leadership:
             and follower.peer in voters
             and follower.mode == Mode.REPLICATE.value
             and follower.match >= status.commit
-            and follower.heard_ago_s <= _SILENT_S
+            and follower.silent_s <= _SILENT_S
         )
     return Leadership(
         shard=shard.id,
         leader=None if leader is None else leader.node,
         voters=frozenset(peer.node for peer in voters),
         ready=ready,
-        done=shard.reads + shard.tally.entry_commands.total,
+        done=shard.reads + shard.counters.entry_commands.total,
     )
 
 
 def stays(placed: Placement | None, leader: str, now_ms: int) -> bool:
-    """Whether an operator has handed a shard to its leader not long ago, in its logical time."""
+    """Whether an operator recently handed a shard to its leader, in logical time."""
     return placed is not None and placed.node == leader and now_ms - placed.at_ms < PLACED_S * 1_000
 
 
 class _Loads:
-    """Which shards are under load, from what their leaders have done at each look."""
+    """The shards under load, from the counts of their leaders."""
 
     def __init__(self) -> None:
         self._done: dict[ShardId, float] = {}
-        #: From when until when a shard was under load.
+        #: The start and end of a shard's load.
         self._spans: dict[ShardId, tuple[float, float]] = {}
 
     def look(self, leaderships: Iterable[Leadership], now: float, since: float) -> None:
-        """Take what was done by now; the last look was at `since`."""
+        """Record the counts of now; the last ones were of `since`."""
         done = {each.shard: each.done for each in leaderships}
         for shard, count in done.items():
             if count - self._done.get(shard, count) > BUSY_PER_S * (now - since):
@@ -143,16 +142,16 @@ class _Loads:
         self._done = done
 
     def hinder(self, shard: ShardId, now: float) -> bool:
-        """Whether a shard is to stay where it is for the time of a load."""
+        """Whether a load keeps a leader in place."""
         began, ended = self._spans.get(shard, (float("-inf"), float("-inf")))
         return now - ended < QUIET_S and now - began < LONGEST_LOAD_S
 
 
-class Spreading:
-    """Gives leaders of this node away, one at a time, and none that is under load.
+class LeaderBalance:
+    """Transfers leaders of this node to others, one at a time, and none under load.
 
-    Nodes do not speak about it: each waits until no leader has changed for `QUIET_S`, and all that
-    see the same leaders agree on whose turn it is.
+    Nodes do not coordinate: each waits until no leader has changed for `QUIET_S`, and nodes that
+    see the same leaders choose the same transfer.
     """
 
     def __init__(
@@ -174,11 +173,11 @@ class Spreading:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to spread."""
+        """Start."""
         self._task = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Move no leader any more."""
+        """Stop."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -188,14 +187,14 @@ class Spreading:
             try:
                 self._look()
             except Exception:  # noqa: BLE001 - one look that fails must not be the last one
-                _log.exception("leaders cannot be spread; trying again")
+                _log.exception("cannot balance leaders; trying again")
             await pause(self._loop, _TICK_S)
 
     def _look(self) -> None:
         now = self._loop.time()
         found = list(self._leaderships())
         leaders = {each.shard: each.leader for each in found}
-        # After a stall nothing that is known here is news.
+        # After a stall the known leaders may be out of date.
         if leaders != self._leaders or now - self._looked_at > 2 * _TICK_S:
             self._quiet_since = now
         self._loads.look(found, now, self._looked_at)
@@ -217,4 +216,4 @@ class Spreading:
         except (NotLeaderError, TransferRefusedError) as error:
             _log.info("shard %s stays on %s: %s", chosen.shard, self._me, error)
         else:
-            _log.info("shard %s goes from %s to %s", chosen.shard, self._me, chosen.node)
+            _log.info("shard %s moves from %s to %s", chosen.shard, self._me, chosen.node)

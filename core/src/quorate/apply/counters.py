@@ -1,23 +1,23 @@
-"""What the state machine of a shard has done on this node since it was opened."""
+"""Counters of a shard's state machine on this node since it was opened."""
 
 from typing import Final
 
 from quorate.observe.histogram import SECONDS, Histogram
 
 
-class ApplyTally:
-    """Counts what was applied, and how long the loop stood still for it."""
+class ApplyCounters:
+    """Counts what was applied, and how long that blocked the loop."""
 
     __slots__ = ("commands", "entries", "turns")
 
     def __init__(self) -> None:
         self.entries = 0
         self.commands = 0
-        #: How long each turn took, with the write at its end.
+        #: The duration of each turn, including the write at its end.
         self.turns: Final = Histogram(SECONDS)
 
     def turn(self, entries: int, commands: int, took_s: float) -> None:
-        """Count the entries of a turn, and the commands that they came from."""
+        """Count the entries and commands of a turn."""
         self.entries += entries
         self.commands += commands
         self.turns.observe(took_s)

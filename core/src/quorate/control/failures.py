@@ -1,4 +1,4 @@
-"""How loudly a failure is reported, and in which words."""
+"""Log levels and texts of failures."""
 
 import logging
 from typing import Final
@@ -10,18 +10,18 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 
-#: What each cluster goes through while nodes start, stop and change leaders.
+#: Transient errors while nodes start, stop and change leaders.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, FencedError)
-#: What is met so often in a row does not pass by itself.
+#: After this many failures in a row an error is not transient.
 _LASTS: Final = 4
 
 
-#: How many causes of a group of errors are named.
+#: Maximum number of causes of a group of errors in a text.
 _CAUSES: Final = 3
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return what an error says, and of a group of errors what the first of them say."""
+    """Return the text of an error, for a group with its first causes."""
     if not isinstance(error, BaseExceptionGroup):
         return f"{type(error).__name__}: {error}"
     causes = list(dict.fromkeys(map(sentence_of, error.exceptions)))
@@ -30,10 +30,9 @@ def sentence_of(error: BaseException) -> str:
 
 
 def level_of(error: BaseException, failures: int) -> int:
-    """Return at which level the log is told of an error, which ended that many runs in a row.
+    """Return the log level of an error after `failures` failed runs in a row.
 
-    What passes by itself is no warning before it lasts: a log that warns of each start and of each
-    change of leaders is not read.
+    A transient error becomes a warning only if it lasts.
     """
     passes = isinstance(error, _PASSING) and failures < _LASTS
     return logging.INFO if passes else logging.WARNING

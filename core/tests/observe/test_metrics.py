@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
-from quorate.observe.figures import Figure, Figures
 from quorate.observe.histogram import Histogram
+from quorate.observe.metrics import Metric, MetricCollector
 
 Kept = dict[str, int]
 
 
-def figure(kind: str, name: str) -> Figure[Kept]:
-    return Figure(
+def metric(kind: str, name: str) -> Metric[Kept]:
+    return Metric(
         name=name,
         kind=kind,  # type: ignore[arg-type]
         help="Of a test.",
@@ -17,42 +17,42 @@ def figure(kind: str, name: str) -> Figure[Kept]:
     )
 
 
-def test_figures_are_as_they_are_when_somebody_asks() -> None:
+def test_metrics_are_read_at_the_scrape() -> None:
     kept = {"a": 1}
     registry = CollectorRegistry()
-    figures = [figure("counter", "quorate_a_total"), figure("gauge", "quorate_b_bytes")]
-    registry.register(Figures(figures, lambda: kept))
+    metrics = [metric("counter", "quorate_a_total"), metric("gauge", "quorate_b_bytes")]
+    registry.register(MetricCollector(metrics, lambda: kept))
     kept |= {"a": 2, "b": 3}
 
     assert registry.get_sample_value("quorate_a_total", {"of": "a"}) == 2
     assert registry.get_sample_value("quorate_b_bytes", {"of": "b"}) == 3
 
 
-def test_the_source_is_asked_once_for_all_figures() -> None:
+def test_the_source_is_read_once_per_scrape() -> None:
     asked: list[Kept] = []
 
     def source() -> Kept:
         asked.append({})
         return asked[-1]
 
-    figures = Figures([figure("gauge", "quorate_a"), figure("gauge", "quorate_b")], source)
+    metrics = MetricCollector([metric("gauge", "quorate_a"), metric("gauge", "quorate_b")], source)
 
-    assert [metric.name for metric in figures.collect()] == ["quorate_a", "quorate_b"]
+    assert [metric.name for metric in metrics.collect()] == ["quorate_a", "quorate_b"]
     assert len(asked) == 1
 
 
-def test_a_histogram_is_told_with_its_buckets_sum_and_count() -> None:
+def test_a_histogram_has_its_buckets_sum_and_count() -> None:
     histogram = Histogram((0.5, 1.0))
     for value in (0.1, 0.7, 3.0):
         histogram.observe(value)
-    spread: Figure[Histogram] = Figure(
+    metric: Metric[Histogram] = Metric(
         name="quorate_c_seconds",
         kind="histogram",
         help="Of a test.",
         read=lambda source: [((), source)],
     )
     registry = CollectorRegistry()
-    registry.register(Figures([spread], lambda: histogram))
+    registry.register(MetricCollector([metric], lambda: histogram))
 
     lines = generate_latest(registry).decode().splitlines()
     assert lines == [

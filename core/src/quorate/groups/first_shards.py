@@ -1,4 +1,4 @@
-"""Which shards a cluster is to have: what all its voters declare, and does not exist yet."""
+"""The first shards of groups: those that all voters declare and that do not exist yet."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,10 +13,10 @@ Groups = Mapping[str, int]
 def declared_alike(
     declarations: Mapping[Peer, NodeDeclaration | None],
 ) -> tuple[Groups, str | None]:
-    """Return the shards of each group that all voters declare, and what stands in the way.
+    """Return the shards of each group that all voters declare, and how declarations differ.
 
-    Until every one of them has said the same, there are no groups; None: nothing is in the way,
-    or somebody has just not said anything yet.
+    There are none until all declare the same; the difference is None while declarations are
+    missing.
     """
     first: NodeDeclaration | None = None
     for peer, declaration in declarations.items():
@@ -34,7 +34,7 @@ def declared_alike(
 def missing_shards(
     groups: Groups, existing: Collection[ShardId], voters: Sequence[Peer]
 ) -> list[ShardRow]:
-    """Return the rows of the shards of groups that have none yet."""
+    """Return the rows of shards for groups without any."""
     founded = {shard.group for shard in existing}
     members = [ShardMember(node=peer.node, replica=peer.replica) for peer in voters]
     return [
@@ -46,7 +46,7 @@ def missing_shards(
 
 
 def difference_of(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
-    """Return in what two nodes differ that must be alike; None: in nothing."""
+    """Return how two declarations differ, or None."""
     ours, theirs = _groups(one), _groups(other)
     for group in sorted({*ours, *theirs}):
         if ours.get(group) != theirs.get(group):

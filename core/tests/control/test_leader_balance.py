@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 from quorate.apply.placement import Placement
 from quorate.consensus.refusals import TransferRefusedError
-from quorate.control import spreading
-from quorate.control.spreading import Leadership, Spreading, Transfer, choose
+from quorate.control import leader_balance
+from quorate.control.leader_balance import LeaderBalance, Leadership, Transfer, choose
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class Cluster:
             self._done[each.shard] = now, done + (now - at) * self.per_s(each.shard, now)
         return [replace(each, done=self._done[each.shard][1]) for each in self.leaderships]
 
-    def start(self, me: str) -> Spreading:
-        made = Spreading(
+    def start(self, me: str) -> LeaderBalance:
+        made = LeaderBalance(
             me, lambda: seen_by(me, self.worked()), self.transfer, loop=self.stage.loop
         )
         self.stage.run(made.start)
@@ -236,21 +236,21 @@ def test_a_load_that_never_ends_is_spread(stage: Stage, new_cluster: Callable[[]
     cluster.per_s = lambda *_: 1_000.0
     for node in NODES:
         cluster.start(node)
-    stage.pass_time(spreading.LONGEST_LOAD_S - 5.0)
+    stage.pass_time(leader_balance.LONGEST_LOAD_S - 5.0)
     assert cluster.moved == []
 
-    stage.pass_time(2 * spreading.LONGEST_LOAD_S)
+    stage.pass_time(2 * leader_balance.LONGEST_LOAD_S)
     assert Counter(each.leader for each in cluster.leaderships) == {"a": 2, "b": 2, "c": 2}
 
 
 def test_a_shard_stays_for_an_hour_where_an_operator_has_put_it() -> None:
     placed = Placement("a", 1_000)
 
-    assert spreading.stays(placed, "a", 1_000 + 3_599_999)
-    assert not spreading.stays(placed, "a", 1_000 + 3_600_000)
+    assert leader_balance.stays(placed, "a", 1_000 + 3_599_999)
+    assert not leader_balance.stays(placed, "a", 1_000 + 3_600_000)
     # It has gone elsewhere by itself since.
-    assert not spreading.stays(placed, "b", 1_000)
-    assert not spreading.stays(None, "a", 1_000)
+    assert not leader_balance.stays(placed, "b", 1_000)
+    assert not leader_balance.stays(None, "a", 1_000)
 
 
 def test_a_look_that_fails_is_not_the_last_one(
@@ -263,14 +263,14 @@ def test_a_look_that_fails_is_not_the_last_one(
     cluster.leaderships = kept
     stage.pass_time(15.0)
 
-    assert "leaders cannot be spread; trying again" in caplog.text
+    assert "cannot balance leaders; trying again" in caplog.text
     assert len(cluster.moved) == 1
 
 
 def test_nothing_moves_after_the_stop(stage: Stage, new_cluster: Callable[[], Cluster]) -> None:
     cluster = new_cluster()
-    spreading = cluster.start("a")
-    stage.finish(spreading.stop())
+    balance = cluster.start("a")
+    stage.finish(balance.stop())
     stage.pass_time(60.0)
 
     assert cluster.moved == []

@@ -1,0 +1,65 @@
+"""The metrics that Prometheus scrapes; each is read from its source at the scrape."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, Literal, TypeVar
+
+from prometheus_client import core
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+
+from quorate.observe.histogram import Histogram
+
+S = TypeVar("S")
+
+#: The label values of a sample, in the order of the labels, and its value.
+Reading = tuple[tuple[str, ...], float | Histogram]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(Generic[S]):
+    """A metric, and how to read it from its source."""
+
+    #: As exposed: with the unit, and with `_total` for a counter.
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+    read: Callable[[S], Iterable[Reading]]
+
+
+class MetricCollector(Generic[S]):
+    """Implements Prometheus' `Collector`; reads the source once per scrape."""
+
+    def __init__(self, metrics: Sequence[Metric[S]], source: Callable[[], S]) -> None:
+        self._metrics: Final = metrics
+        self._source: Final = source
+
+    def collect(self) -> Iterator[core.Metric]:
+        """Yield the current value of each metric."""
+        source = self._source()
+        for metric in self._metrics:
+            yield _family(metric, metric.read(source))
+
+
+def _family(metric: Metric[S], readings: Iterable[Reading]) -> core.Metric:
+    if metric.kind == "histogram":
+        histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, value in readings:
+            if isinstance(value, Histogram):
+                buckets = [(_end(bound), count) for bound, count in value.buckets()]
+                histogram.add_metric(labels, buckets, value.total)
+        return histogram
+    make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    family = make(metric.name, metric.help, labels=metric.labels)
+    for labels, value in readings:
+        if not isinstance(value, Histogram):
+            family.add_metric(labels, value)
+    return family
+
+
+def _end(bound: float) -> str:
+    return "+Inf" if bound == float("inf") else str(bound)
