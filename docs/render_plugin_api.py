@@ -47,7 +47,7 @@ PARTS: Final = (
     ("What handlers and queries hold", ("transaction",)),
     ("What servicers and controllers hold", ("node",)),
     ("How to refuse", ("outcomes",)),
-    ("Helpers for batches and updates", ("batches", "sifting", "updates")),
+    ("Helpers for batches and updates", ("batches", "invalid_items", "updates")),
     ("How services are bound and called", ("services",)),
     ("What commands of the command line hold", ("console",)),
 )

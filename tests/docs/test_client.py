@@ -20,13 +20,13 @@ from quorate.client.brokers import Brokers
 from quorate.client.coordinators import Coordinators
 from quorate.client.endpoints import DEFAULT, VARIABLE
 from quorate.client.kv import Kv
-from quorate.client.lanes import CALLS, MOST_BYTES, MOST_COMMANDS
+from quorate.client.node_queues import CALLS, MOST_BYTES, MOST_COMMANDS
 from quorate.client.sessions import TTL_MS, WINDOW
 from quorate.testing.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "client.md"
-HOW_TO = ROOT / "docs" / "how-to" / "write-without-doubt.md"
+HOW_TO = ROOT / "docs" / "how-to" / "exactly-once-writes.md"
 SCRIPT = ROOT / "examples" / "ten_lines.py"
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -145,6 +145,6 @@ def test_the_numbers_are_those_that_are_told() -> None:
     assert f"no more than {WINDOW:,} commands" in TEXT
     assert TTL_MS == 60_000
     assert "(after a minute without any use)" in TEXT
-    assert f"`{VARIABLE}` counts, and then `{DEFAULT}`" in TEXT
+    assert f"`{VARIABLE}`, else `{DEFAULT}`" in TEXT
     timeout_s = inspect.signature(connect).parameters["timeout_s"].default
     assert f"timeout_s={timeout_s}" in TEXT

@@ -68,6 +68,6 @@ def test_the_limits_are_those_that_are_told() -> None:
     assert f"1 to {LONGEST_KEY:,} bytes" in TEXT
     assert f"at most {MOST_KEYS:,} keys" in TEXT
     assert f"Both together are {MOST_STEPS} at most" in TEXT
-    assert f"ends behind {LARGEST_PAGE:,} pairs or about {PAGE_BYTES >> 20} MiB" in TEXT
+    assert f"ends after {LARGEST_PAGE:,} pairs or about {PAGE_BYTES >> 20} MiB" in TEXT
     assert "longer than ten years" in TEXT
     assert LONGEST_TTL_MS // (366 * 24 * 3_600 * 1_000) == 10

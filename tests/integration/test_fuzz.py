@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 import pytest
 from google.protobuf import message_factory
-from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.message import DecodeError, Message
 from quorate.apply.applier import Applier
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.evaluator import Evaluator
 from quorate.apply.program import families_of
 from quorate.plugin import Command
+from quorate.plugin.singles import Singles, batch_of
 from quorate.storage.data.memory_home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.v1.command_pb2 import (
@@ -34,6 +35,7 @@ from quorate.v1.command_pb2 import (
 )
 from quorate.v1.coordinator_pb2 import AssignCoordinators, ReleaseCoordinators
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, PutPair
+from quorate.v1.schema_pb2 import DeleteSchemas, UnbindSchemas
 from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants
 
 if TYPE_CHECKING:
@@ -211,8 +213,9 @@ class Accepted:
     Of a batch any part may be there: what is wrong in it is refused in its place.
     """
 
-    def __init__(self, commands: dict[str, Command[Any]]) -> None:
+    def __init__(self, commands: dict[str, Command[Any]], singles: Singles) -> None:
         self._commands: Final = commands
+        self._singles: Final = singles
         self._seen: Final[set[tuple[str, bytes]]] = set()
         self.count = 0
 
@@ -236,11 +239,13 @@ class Accepted:
                 self._note_each(
                     [sent[each.number] for each in told], [each.answer for each in told]
                 )
-        elif method.input_type.full_name in self._commands and (
-            answer.code is not grpc.StatusCode.INVALID_ARGUMENT
-        ):
+        elif answer.code is not grpc.StatusCode.INVALID_ARGUMENT:
+            kind = method.input_type.full_name
             for content in heard:
-                self._add(method.input_type.full_name, content)
+                if kind in self._commands:
+                    self._add(kind, content)
+                elif kind in self._singles:
+                    self._add_single(method.input_type, content)
 
     def _note_each(self, sent: Sequence[Any], answers: Sequence[CommandAnswer]) -> None:
         for command, answer in zip(sent, answers, strict=True):
@@ -251,6 +256,14 @@ class Accepted:
         # What it is when read: that is what is logged.
         for message in readable(self._commands[name].message, [content]):
             self.add(message)
+
+    def _add_single(self, kind: Descriptor, content: bytes) -> None:
+        # A single call is a batch of one.
+        for message in readable(message_factory.GetMessageClass(kind), [content]):
+            batch = batch_of(self._singles, message)
+            assert batch is not None
+            if batch.DESCRIPTOR.full_name in self._commands:
+                self.add(batch)
 
     def add(self, command: Message) -> None:
         """Note a command that was sent, and not refused."""
@@ -284,27 +297,15 @@ def readable(kind: type[Any], contents: Sequence[bytes]) -> list[Any]:
 
 #: What core's services make of a request, or what is proposed beside it.
 COMPOSED: Final = {
-    *(each.DESCRIPTOR.full_name for each in (PutPair, AssignCoordinators, ReleaseCoordinators)),
-    # A single call of a resource is a batch of one, and what is wrong in a batch is left out.
-    *(
-        f"quorate.v1.{name}"
-        for name in (
-            "CreateTenants",
-            "UpdateTenants",
-            "PutTenants",
-            "PutResources",
-            "DeleteResources",
-            "CreateSchemas",
-            "UpdateSchemas",
-            "PutSchemas",
-            "DeleteSchemas",
-            "BindSchemas",
-            "UnbindSchemas",
-            "RegisterBrokers",
-            "SendHeartbeats",
-            "UnregisterBrokers",
-        )
-    ),
+    each.DESCRIPTOR.full_name
+    for each in (
+        PutPair,
+        AssignCoordinators,
+        ReleaseCoordinators,
+        # With a tenant its schemas go, and their bindings.
+        DeleteSchemas,
+        UnbindSchemas,
+    )
 }
 
 
@@ -353,7 +354,7 @@ async def throw(served: Served, seed: int, calls: int) -> Counter[str]:
     examples = [example for command in commands for example in command.examples]
     thrower = Thrower(rng, [public[name].message for name in sorted(public)], examples)
     methods = await served.methods()
-    accepted = Accepted(public)
+    accepted = Accepted(public, served.catalog.singles)
     # Services of plugins make commands of what they are asked; those of core are asked for them.
     requested = {name for name in public if name.startswith("quorate.v1.")} - COMPOSED
     codes: Counter[str] = Counter()

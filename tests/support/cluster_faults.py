@@ -49,7 +49,7 @@ def partitioned(cluster: Cluster, rng: random.Random) -> Iterator[None]:
 def deafened(cluster: Cluster, rng: random.Random) -> Iterator[None]:
     """Cut what one node opened to one other; heal it."""
     source, target = rng.sample(sorted(cluster.nodes), 2)
-    cluster.way(source, target).cut()
+    cluster.proxy(source, target).cut()
     try:
         yield
     finally:

@@ -62,7 +62,7 @@ def test_a_directory_that_is_not_empty_is_left_alone(
     ran = run("backup", str(tmp_path))
 
     assert ran.code == 1
-    assert ran.err == f"error: {tmp_path} is not empty; name a directory that is, or a new one\n"
+    assert ran.err == f"error: {tmp_path} is not empty; name an empty directory, or a new one\n"
     assert not (tmp_path / "backup.json").exists()
 
 

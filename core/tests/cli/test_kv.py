@@ -122,7 +122,7 @@ def test_a_list_goes_on_page_by_page_to_its_limit(run: Run, node: FakeNode) -> N
     ran = run("kv", "list", "--limit", "5", "--output", "json")
 
     assert [row["key"] for row in json.loads(ran.out)] == ["a", "b", "c", "d", "e"]
-    assert ran.err == "warning: there are more than 5; go on with --after e\n"
+    assert ran.err == "warning: there are more than 5; continue with --after e\n"
     rest = run("kv", "list", "--after", "e", "--output", "json")
     assert [row["key"] for row in json.loads(rest.out)] == ["x"]
     assert rest.err == ""

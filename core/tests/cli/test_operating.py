@@ -143,7 +143,7 @@ def test_a_controller_is_paused_and_resumed_on_every_node(run: Run, node: FakeNo
     assert node.asked[2:] == [ResumeControllerRequest(name="a.b")] * 2
 
 
-def test_a_node_that_was_not_told_is_named_when_the_others_were(
+def test_a_node_that_was_not_reached_is_named_when_the_others_were(
     run: Run, node: FakeNode, nowhere: str
 ) -> None:
     node.know("node1", node2=nowhere)
@@ -151,8 +151,8 @@ def test_a_node_that_was_not_told_is_named_when_the_others_were(
     ran = run("controller", "pause", "a.b")
 
     assert (ran.code, ran.out) == (5, "")
-    assert ran.err.startswith("error: node2 was not told: ")
-    assert "call it again when that node runs" in ran.err
+    assert ran.err.startswith("error: node2 was not reached: ")
+    assert "run this again when that node is up" in ran.err
     assert node.asked == [PauseControllerRequest(name="a.b")]
 
 
@@ -244,8 +244,8 @@ def test_a_shard_is_recovered_from_a_replica(run: Run, node: FakeNode, nowhere: 
     ran = run("shard", "recover", "metadata/0", "--from", "node1", "--confirm", "metadata/0")
 
     assert ran.err == (
-        "warning: metadata/0 begins anew with what node1 holds, up to index 9; whatever was written"
-        " after that is lost, also what was acknowledged; not known is how much node3 has\n"
+        "warning: metadata/0 is recovered from node1, up to index 9; everything written"
+        " after that is lost, acknowledged or not; unknown: how much node3 has\n"
     )
     assert ran.out.startswith("metadata/0 is back, led by node1; ")
     [asked] = [each for each in node.asked if isinstance(each, RecoverShardRequest)]
@@ -256,7 +256,7 @@ def test_a_shard_is_dropped(run: Run, node: FakeNode, nowhere: str) -> None:
     stopped(node, nowhere)
     ran = run("shard", "recover", "metadata/0", "--drop", "--confirm", "metadata/0")
 
-    assert "warning: every row of metadata/0 is given up, on all nodes" in ran.err
+    assert "warning: every row of metadata/0 is discarded on all nodes" in ran.err
     [asked] = [each for each in node.asked if isinstance(each, RecoverShardRequest)]
     assert (asked.node, asked.empty) == ("node1", True)
 
@@ -264,7 +264,7 @@ def test_a_shard_is_dropped(run: Run, node: FakeNode, nowhere: str) -> None:
 def test_nothing_is_recovered_that_is_not_confirmed(run: Run, node: FakeNode, nowhere: str) -> None:
     stopped(node, nowhere)
     for options, told in (
-        (("--from", "node1"), "nothing was changed; say --confirm metadata/0"),
+        (("--from", "node1"), "nothing was changed; repeat it with --confirm metadata/0"),
         (("--drop",), "nothing was changed"),
         (("--drop", "--confirm", "toy/0"), "--confirm names toy/0, not metadata/0"),
         (("--drop", "--from", "node1"), "name a node with --from NODE"),

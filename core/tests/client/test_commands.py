@@ -14,7 +14,7 @@ from quorate.client import (
     RejectedError,
     UnansweredError,
 )
-from quorate.client.lanes import CALLS
+from quorate.client.node_queues import CALLS
 from quorate.consensus.messages import Peer
 from quorate.groups import refusals
 from quorate.plugin import Invalid, Rejected

@@ -322,7 +322,9 @@ async def test_a_controller_is_paused_and_resumed(nodes: Nodes) -> None:
         await until(lambda: len(runs) >= 2)
         await stub.PauseController(admin_pb2.PauseControllerRequest(name="toy.counting"))
         assert list((await status(path)).paused) == ["toy.counting"]
-        await until(lambda: all(each.state == "paused" for each in node.duties.runner.status()))
+        await until(
+            lambda: all(each.state == "paused" for each in node.leader_tasks.runner.status())
+        )
         seen = len(runs)
         await nodes.say(node.api, "a=1")
 
@@ -344,7 +346,7 @@ async def test_a_controller_that_keeps_failing_is_an_alarm(
     serving = replace(nodes.catalog(), controllers={controller.name: controller})
     [path] = nodes.files(1)
     async with nodes.started(path, serving=serving) as [node]:
-        await until(lambda: any(each.failures > 2 for each in node.duties.runner.status()))
+        await until(lambda: any(each.failures > 2 for each in node.leader_tasks.runner.status()))
         [alarm] = (await status(path)).alarms
         assert alarm.startswith("controller toy.failing of shard toy/0 keeps failing: OSError: ")
 

@@ -25,7 +25,7 @@ class Network:
             raise IntroductionRefusedError(self.refusals[node])
         if node not in self.nodes:
             raise IntroductionRefusedError("nobody listens")
-        return self.nodes[node].heard(own)
+        return self.nodes[node].receive(own)
 
     def new(self, name: str, members: str = "abc", entry: bytes = b"") -> Forming:
         self.nodes[name] = Forming(PEERS[name], members, entry)

@@ -187,7 +187,7 @@ async def test_a_node_is_added_under_load_and_has_all(nodes: Nodes) -> None:
         assert (told[-1].shards_done, told[-1].shards_total) == (3, 3)
         for node in [*members, newcomer]:
             await until(partial(have, node, "n1", "n2", "n3", "n4"))
-            assert node.neighbours.addresses.known["n4"] == address_of(newcomer)
+            assert node.peers.addresses.known["n4"] == address_of(newcomer)
         found = await nodes.values(newcomer.api)
         assert set(writer.promised) <= set(found)
 
@@ -337,7 +337,7 @@ async def test_restarted_nodes_know_the_nodes_that_came_later(nodes: Nodes) -> N
     async with nodes.started(*there, path) as [first, second]:
         assert await nodes.say(first.api, "a=1") == "a is 1"
         assert await nodes.say(second.api, "b=2") == "b is 2"
-        await until(lambda: first.neighbours.clocks("n2") is not None)
+        await until(lambda: first.peers.clocks("n2") is not None)
 
 
 @pytest.mark.ci
@@ -551,8 +551,8 @@ async def test_what_operators_said_of_an_address_counts_first(nodes: Nodes) -> N
     paths[1].write_text(text.replace(f'n2 = "127.0.0.1:{port}"', f'n2 = "localhost:{port}"'))
     async with nodes.started(*paths) as [first, second]:
         await until(lambda: len(list(first.shards.declarations())) == 2)
-        assert second.neighbours.addresses.known["n2"] == f"localhost:{port}"
+        assert second.peers.addresses.known["n2"] == f"localhost:{port}"
         assert first.network.address("n2") == f"127.0.0.1:{port}"
         await add(first, "n2", f"localhost:{port}")
         assert first.network.address("n2") == f"localhost:{port}"
-        await until(lambda: second.neighbours.addresses.known["n2"] == f"localhost:{port}")
+        await until(lambda: second.peers.addresses.known["n2"] == f"localhost:{port}")

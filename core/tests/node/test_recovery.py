@@ -259,8 +259,8 @@ async def test_what_comes_from_the_old_history_is_refused(nodes: Nodes) -> None:
             for epoch in (0, 1)
         )
         with pytest.raises(SnapshotRefusedError, match="it is of another history"):
-            follower.neighbours._receiver.begin(old)
-        follower.neighbours._receiver.begin(new).abandon()
+            follower.peers._receiver.begin(old)
+        follower.peers._receiver.begin(new).abandon()
 
 
 def frame(offer: Offer) -> bytes:

@@ -185,4 +185,4 @@ def test_the_format_stays_as_it_is_on_disk(sequence: tuple[Part, ...], packed: b
 
 
 def test_nothing_lies_between_a_key_and_what_is_behind_it() -> None:
-    assert b"a" < keys.behind(b"a") <= b"a\x00"
+    assert b"a" < keys.successor(b"a") <= b"a\x00"

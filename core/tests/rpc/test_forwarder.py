@@ -81,14 +81,14 @@ async def settled() -> None:
 async def test_what_comes_in_one_turn_shares_a_message_and_all_share_a_stream(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
 ) -> None:
-    streams = nodes["b"].channels.way
+    streams = nodes["b"].channels.route
     asked: list[str] = []
 
     async def counted(node: str, timeout_s: float) -> Any:
         asked.append(node)
         return await streams(node, timeout_s)
 
-    nodes["b"].channels.way = counted  # type: ignore[method-assign]
+    nodes["b"].channels.route = counted  # type: ignore[method-assign]
     leader.waits = asyncio.Event()
     first = [begin(nodes, forwarded(f"first{number}")) for number in range(3)]
     await until(lambda: calls == [3])
@@ -189,13 +189,13 @@ async def test_a_deadline_passes_while_others_of_the_call_go_on(
 @pytest.fixture
 def held(nodes: dict[str, Node], monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Keeps the stream to node a from being made until it is set."""
-    way, opened = nodes["b"].channels.way, asyncio.Event()
+    route, opened = nodes["b"].channels.route, asyncio.Event()
 
     async def late(node: str, timeout_s: float) -> Any:
         await opened.wait()
-        return await way(node, timeout_s)
+        return await route(node, timeout_s)
 
-    monkeypatch.setattr(nodes["b"].channels, "way", late)
+    monkeypatch.setattr(nodes["b"].channels, "route", late)
     return opened
 
 

@@ -37,8 +37,15 @@ def test_a_large_request_gives_way_for_as_long_as_small_ones_come() -> None:
     assert large.gives_way(LARGE_BYTES)
 
 
+def busy(clock: Clock, **bounds: int) -> LargeRequests:
+    """A node that is asked for little as long as the clock stands still."""
+    large = LargeRequests(clock, **bounds)
+    large.gives_way(1)
+    return large
+
+
 async def test_one_has_its_turn_at_a_time_in_their_order(patience: None) -> None:
-    large = LargeRequests(Clock())
+    large = busy(Clock())
     went: list[int] = []
     over = [asyncio.Event() for _ in range(3)]
 
@@ -59,7 +66,7 @@ async def test_one_has_its_turn_at_a_time_in_their_order(patience: None) -> None
 
 async def test_a_small_request_meets_an_idle_node_between_two_large_ones() -> None:
     clock = Clock()
-    large = LargeRequests(clock)
+    large = busy(clock)
     async with large.turn(LARGE_BYTES):
         clock.now += 0.02
     began = asyncio.get_running_loop().time()
@@ -69,7 +76,7 @@ async def test_a_small_request_meets_an_idle_node_between_two_large_ones() -> No
 
 
 async def test_a_request_that_waits_itself_does_not_hold_up_the_others_for_long() -> None:
-    large = LargeRequests(Clock())
+    large = busy(Clock())
     async with asyncio.timeout(20), AsyncExitStack() as stack:
         for _ in range(3):
             await stack.enter_async_context(large.turn(LARGE_BYTES))
@@ -77,8 +84,8 @@ async def test_a_request_that_waits_itself_does_not_hold_up_the_others_for_long(
         pass
 
 
-async def test_whoever_goes_away_leaves_its_place_to_the_next(patience: None) -> None:
-    large = LargeRequests(Clock(), waiting_bytes=LARGE_BYTES)
+async def test_one_that_is_cancelled_leaves_its_place_to_the_next(patience: None) -> None:
+    large = busy(Clock(), waiting_bytes=LARGE_BYTES)
     has = asyncio.Event()
 
     async def ask() -> None:
@@ -98,3 +105,24 @@ async def test_whoever_goes_away_leaves_its_place_to_the_next(patience: None) ->
             assert not has.is_set()
         await waiting
     assert has.is_set()
+
+
+async def test_nothing_waits_once_no_small_requests_come(patience: None) -> None:
+    clock = Clock()
+    large = busy(clock)
+    has = asyncio.Event()
+
+    async def ask() -> None:
+        async with large.turn(LARGE_BYTES):
+            has.set()
+
+    async with asyncio.timeout(20), large.turn(LARGE_BYTES):
+        waiting = asyncio.create_task(ask())
+        await asyncio.sleep(0)
+        assert not has.is_set()
+        clock.now += 1.0
+        await waiting
+    # It took nobody's turn: the next one has it as soon as the first is over.
+    large.gives_way(1)
+    async with asyncio.timeout(20), large.turn(LARGE_BYTES):
+        pass

@@ -204,13 +204,13 @@ async def test_commands_of_one_turn_share_a_call_and_fail_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = []
-    way = nodes["b"].channels.way
+    route = nodes["b"].channels.route
 
     async def counted(node: str, timeout_s: float) -> Any:
         calls.append(node)
-        return await way(node, timeout_s)
+        return await route(node, timeout_s)
 
-    monkeypatch.setattr(nodes["b"].channels, "way", counted)
+    monkeypatch.setattr(nodes["b"].channels, "route", counted)
     leader.errors = {forwarded("x").command.payload: OutcomeUnknownError("lost")}
 
     found = await asyncio.gather(
@@ -259,11 +259,11 @@ async def test_a_node_that_is_not_there_was_sent_nothing(
 async def test_a_channel_is_reused_until_the_address_is_another(nodes: dict[str, Node]) -> None:
     channels = nodes["b"].channels
 
-    first = (await channels.way("a", 5)).channel
-    assert (await channels.way("a", 5)).channel is first
+    first = (await channels.route("a", 5)).channel
+    assert (await channels.route("a", 5)).channel is first
 
     nodes["b"].network.know({"a": nodes["b"].address})
-    assert (await channels.way("a", 5)).channel is not first
+    assert (await channels.route("a", 5)).channel is not first
 
 
 async def test_a_node_that_dies_under_a_command_may_have_logged_it(

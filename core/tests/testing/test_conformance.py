@@ -604,7 +604,7 @@ class Ordered(MemoryShard):
         (Forgetful, "test_rows_outlast_their_plugin", "rows of sample in sample were lost"),
         (Silent, "test_rows_outlast_their_plugin", "reports [] as stored and not declared"),
         (Lenient, "test_an_unknown_command_is_refused_alone", "an unknown command wrote to"),
-        (Curt, "test_an_unknown_command_is_refused_alone", "is missing in what a caller is told"),
+        (Curt, "test_an_unknown_command_is_refused_alone", "is missing in the error of the caller"),
         (Ordered, "test_equal_rows_have_equal_digests", "depends on the order in which its"),
     ],
 )

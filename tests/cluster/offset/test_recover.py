@@ -129,7 +129,7 @@ def test_a_shard_that_cannot_be_opened_stops_no_node_and_is_recovered(
 
     done = recover(cluster, "node2")
     assert done.returncode == 0, done.stderr
-    assert f"{SHARD} begins anew with what node2 holds" in done.stderr
+    assert f"{SHARD} is recovered from node2" in done.stderr
     with Client(cluster.endpoints) as client:
         assert fetched(client) == [2]
         assert not commit(client, 4).refusals

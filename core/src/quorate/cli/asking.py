@@ -34,7 +34,7 @@ def ask(ctx: click.Context, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
     try:
         return asyncio.run(asked())
     except asyncio.CancelledError:
-        # Behind a group of tasks that has failed `asyncio.run` does not know Ctrl-C any more.
+        # After a group of tasks that has failed `asyncio.run` does not know Ctrl-C any more.
         raise KeyboardInterrupt from None
 
 

@@ -25,7 +25,7 @@ _MANIFEST: Final = "backup.json"
 
 @click.command("backup")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--node", help="Copy this node's shards; any node's without it.")
+@click.option("--node", help="Node to copy shards from; default: any node.")
 @click.pass_context
 def command(ctx: click.Context, directory: Path, node: str | None) -> None:
     """Copy every shard of a node into DIR, which must be empty, while the cluster goes on.
@@ -37,12 +37,12 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
 
     if directory.exists() and any(directory.iterdir()):
         raise failure(
-            ExitCode.FAILED, f"{directory} is not empty", "name a directory that is, or a new one"
+            ExitCode.FAILED, f"{directory} is not empty", "name an empty directory, or a new one"
         )
     terminal = terminal_of(ctx)
     with bytes_copied(str(directory)) as copied:
         files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
-    terminal.tell(
+    terminal.report(
         f"{files} files, {size} bytes in {directory}",
         {"dir": str(directory), "files": files, "bytes": size},
     )

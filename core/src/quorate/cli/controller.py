@@ -48,7 +48,7 @@ def pause(ctx: click.Context, name: str) -> None:
     """Keep the controller NAME from running, on every node until it is started anew."""
     request = PauseControllerRequest(name=name)
     _on_every_node(ctx, "PauseController", request, PauseControllerResponse)
-    terminal_of(ctx).tell(f"{name} is paused", {"controller": name, "paused": True})
+    terminal_of(ctx).report(f"{name} is paused", {"controller": name, "paused": True})
 
 
 @command.command("resume")
@@ -58,7 +58,7 @@ def resume(ctx: click.Context, name: str) -> None:
     """Let the controller NAME run again, on every node."""
     request = ResumeControllerRequest(name=name)
     _on_every_node(ctx, "ResumeController", request, ResumeControllerResponse)
-    terminal_of(ctx).tell(f"{name} may run", {"controller": name, "paused": False})
+    terminal_of(ctx).report(f"{name} may run", {"controller": name, "paused": False})
 
 
 async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
@@ -100,7 +100,7 @@ def _on_every_node(
         raise Failure(
             ExitCode.UNAVAILABLE,
             [
-                problem(f"{node} was not told: {error}", "call it again when that node runs")
+                problem(f"{node} was not reached: {error}", "run this again when that node is up")
                 for node, error in missed.items()
             ],
         )
@@ -112,7 +112,7 @@ async def _missed(
     """Ask every node, and return why it could not be asked for each where that is so."""
     missed: dict[str, UnavailableError] = {}
 
-    async def tell(node: str) -> None:
+    async def send(node: str) -> None:
         try:
             await client.at(node).call(
                 f"{ADMIN}/{method}", request, response, timeout_s=_PATIENCE_S
@@ -121,5 +121,5 @@ async def _missed(
             missed[node] = error
 
     topology = await client.topology()
-    await asyncio.gather(*(tell(each.node) for each in topology.nodes))
+    await asyncio.gather(*(send(each.node) for each in topology.nodes))
     return missed

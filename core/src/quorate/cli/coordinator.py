@@ -40,7 +40,7 @@ def get(ctx: click.Context, role: str, key: str, cluster_name: str, labels: Sequ
 
 @command.command("list")
 @click.argument("role", default="")
-@click.option("--broker", default="", help="Only what this broker coordinates.")
+@click.option("--broker", default="", help="Only keys that this broker coordinates.")
 @click.pass_context
 def list_coordinators(ctx: click.Context, role: str, broker: str) -> None:
     """List the keys that have a coordinator, of ROLE or of all roles."""
@@ -60,7 +60,7 @@ def list_coordinators(ctx: click.Context, role: str, broker: str) -> None:
 def release(ctx: click.Context, role: str, key: str, epoch: int) -> None:
     """Forget KEY of ROLE: it has no coordinator until somebody asks for one."""
     ask(ctx, lambda client: client.coordinators.release(role, key, epoch=epoch))
-    terminal_of(ctx).tell(f"{key} is released", {"role": role, "key": key, "released": True})
+    terminal_of(ctx).report(f"{key} is released", {"role": role, "key": key, "released": True})
 
 
 def _label(text: str) -> tuple[str, str]:

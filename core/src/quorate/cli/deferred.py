@@ -58,7 +58,7 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
             callback=_choose_output,
             expose_value=False,
             is_eager=True,
-            help="The form of the answer and of errors; a table is the default.",
+            help="Output format, also of errors; default: table.",
         ),
     )
     if asks:
@@ -70,7 +70,7 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
                 callback=_choose_endpoints,
                 expose_value=False,
                 is_eager=True,
-                help="Nodes of the cluster to ask first; the default is QUORATE_ENDPOINTS, or else "
+                help="Addresses of nodes of the cluster; default: QUORATE_ENDPOINTS, else "
                 "the three ports of `quorate dev`.",
             ),
         )

@@ -34,15 +34,17 @@ _PAGE: Final = 1_000
 _LONGEST_S: Final = 100 * 365 * 86_400
 
 _hex = click.option(
-    "--hex", "in_hex", is_flag=True, help="Keys and values are given and shown in hex digits."
+    "--hex", "in_hex", is_flag=True, help="Read and print keys and values as hex digits."
 )
 _stale = click.option(
-    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
+    "--stale",
+    is_flag=True,
+    help="Read from any replica, possibly old data, even without a majority.",
 )
 _file = click.option(
     "--file",
     type=click.File("rb"),
-    help="Take the value from a file as it is; - is standard input.",
+    help="Read the value from a file; - is standard input.",
 )
 _ttl = click.option(
     "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
@@ -84,7 +86,7 @@ def put(
     )
     reply = _ask(ctx, "Put", pair, PutPairReply)
     how = "created" if reply.created else "written"
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         f"{how} at revision {reply.revision}",
         {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
     )
@@ -118,7 +120,7 @@ def cas(
         expected_revision=revision,
     )
     reply = _ask(ctx, "Put", pair, PutPairReply)
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         f"written at revision {reply.revision}",
         {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
     )
@@ -157,7 +159,7 @@ def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
     wanted = _read(key, "KEY", in_hex)
     found = ask(ctx, lambda client: client.kv.exists(wanted, stale=stale))
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         "yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found}
     )
     if not found:
@@ -173,7 +175,7 @@ def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> 
     """Delete the pair with KEY; that there is none is no failure."""
     pair = DeletePair(key=_read(key, "KEY", in_hex), expected_revision=revision)
     deleted = _ask(ctx, "Delete", pair, DeletePairReply).deleted
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         "deleted" if deleted else "there was none",
         {"key": _shown(pair.key, in_hex), "deleted": deleted},
     )
@@ -188,7 +190,7 @@ def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> N
     """Start the time to live of the pair with KEY anew."""
     pair = TouchPair(key=_read(key, "KEY", in_hex), expected_revision=revision)
     expires_at_ms = _ask(ctx, "Touch", pair, TouchPairReply).expires_at_ms
-    terminal_of(ctx).tell(
+    terminal_of(ctx).report(
         f"expires at {expires_at_ms} ms of the shard's time",
         {"key": _shown(pair.key, in_hex), "expires_at_ms": expires_at_ms},
     )
@@ -196,15 +198,15 @@ def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> N
 
 @command.command("list")
 @click.argument("prefix", default="")
-@click.option("--after", help="Begin behind this key.")
+@click.option("--after", help="Start after this key.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
     default=_PAGE,
     show_default=True,
-    help="Show at most so many pairs.",
+    help="Maximum number of pairs.",
 )
-@click.option("--keys-only", is_flag=True, help="Leave the values out.")
+@click.option("--keys-only", is_flag=True, help="Print keys only.")
 @_stale
 @_hex
 @click.pass_context
@@ -223,7 +225,7 @@ def list_pairs(
     start = b"" if after is None else _read(after, "--after", in_hex) + b"\0"
 
     async def listed(client: AsyncClient) -> tuple[list[KeyValue], bool]:
-        """Read page by page; also tell whether there is more than was asked for."""
+        """Read page by page; also return whether there is more than was asked for."""
         pages = client.kv.scan(
             wanted, start=start, keys_only=keys_only, page_size=min(_PAGE, limit), stale=stale
         )
@@ -239,8 +241,8 @@ def list_pairs(
     terminal.print(_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
     if more:
         last = pairs[-1].key
-        told = last.hex() if in_hex else last.decode(errors="replace")
-        terminal.warn(f"there are more than {limit}; go on with --after {told}")
+        last_key = last.hex() if in_hex else last.decode(errors="replace")
+        terminal.warn(f"there are more than {limit}; continue with --after {last_key}")
 
 
 def _ask(ctx: click.Context, method: str, request: Message, response: type[M]) -> M:

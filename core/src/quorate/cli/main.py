@@ -41,18 +41,18 @@ HOST_COMMANDS: Final = (
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
     DeferredCommand(
-        "coordinator", "See which broker coordinates which key.", _own("coordinator"), asks=True
+        "coordinator", "Show which broker coordinates which key.", _own("coordinator"), asks=True
     ),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
     DeferredCommand("protos", "Export the gRPC services.", _own("protos_commands")),
-    DeferredCommand("restore", "Begin a cluster with a backup.", _own("restore")),
+    DeferredCommand("restore", "Start a cluster from a backup.", _own("restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
-    DeferredCommand("tenant", "See, write and delete tenants.", _own("tenant"), asks=True),
+    DeferredCommand("tenant", "Show, write and delete tenants.", _own("tenant"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 
@@ -157,7 +157,7 @@ def main(args: Sequence[str] | None = None, terminal: Terminal | None = None) ->
 
     A test gives a terminal of its own.
     """
-    # What the library under gRPC tells of connections that end is not for whoever calls this.
+    # What the library under gRPC logs of closed connections is not for users.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     given = list(sys.argv[1:] if args is None else args)
     terminal = Terminal() if terminal is None else terminal
@@ -167,9 +167,9 @@ def main(args: Sequence[str] | None = None, terminal: Terminal | None = None) ->
         )
     except Exception as error:  # noqa: BLE001 - a user gets a message, whatever was raised
         terminal.json = terminal.json or _asks_for_json(given)
-        told = _as_failure(error)
-        terminal.fail(told)
-        return told.exit_code
+        failed = _as_failure(error)
+        terminal.fail(failed)
+        return failed.exit_code
     return int(exit_code or ExitCode.OK)
 
 
@@ -179,9 +179,9 @@ def _as_failure(error: Exception) -> Failure:
         error = error.exceptions[0]
     if isinstance(error, Failure):
         return error
-    told = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
-    told.__cause__ = error
-    return told
+    failed = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
+    failed.__cause__ = error
+    return failed
 
 
 def _of_client(error: Exception) -> Failure | None:
@@ -226,5 +226,5 @@ def _of_mistake(error: Exception) -> Failure:
 
 
 def _asks_for_json(args: Sequence[str]) -> bool:
-    """Tell whether JSON was asked for on a command line that could not be read to its end."""
+    """Return whether JSON was asked for on a command line that could not be read to its end."""
     return "--output=json" in args or ("--output", "json") in pairwise(args)

@@ -57,7 +57,7 @@ def add(ctx: click.Context, name: str, address: str) -> None:
     ask(ctx, lambda client: _add(client, terminal, name, address))
 
 
-FORCE = click.option("--force", is_flag=True, help="Remove it also when fewer than two nodes stay.")
+FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than two nodes remain.")
 
 
 @command.command("remove")
@@ -103,25 +103,25 @@ def transfer(ctx: click.Context, shard: str, node: str) -> None:
         ctx,
         lambda client: client.call(f"{ADMIN}/TransferLeader", request, TransferLeaderResponse),
     )
-    terminal_of(ctx).tell(f"{node} leads {shard}", {"shard": shard, "leader": node})
+    terminal_of(ctx).report(f"{node} leads {shard}", {"shard": shard, "leader": node})
 
 
 async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str) -> None:
     request = AddMemberRequest(node=name, address=address)
     async for progress in client.stream(f"{ADMIN}/AddMember", request, MemberProgress):
-        _tell(terminal, progress)
-    terminal.tell(f"{name} is a member", {"node": name, "member": True})
+        _report(terminal, progress)
+    terminal.report(f"{name} is a member", {"node": name, "member": True})
 
 
 async def _remove(client: AsyncClient, terminal: Terminal, name: str, *, force: bool) -> None:
     request = RemoveMemberRequest(node=name, force=force)
     async for progress in client.stream(f"{ADMIN}/RemoveMember", request, MemberProgress):
-        _tell(terminal, progress)
-    terminal.tell(f"{name} is no member", {"node": name, "member": False})
+        _report(terminal, progress)
+    terminal.report(f"{name} is no member", {"node": name, "member": False})
 
 
-def _tell(terminal: Terminal, progress: MemberProgress) -> None:
-    terminal.tell(
+def _report(terminal: Terminal, progress: MemberProgress) -> None:
+    terminal.report(
         f"{progress.shards_done} of {progress.shards_total} shards done; "
         f"{progress.shard}: {progress.step}",
         {

@@ -193,8 +193,10 @@ def new(ctx: click.Context, name: str, folder: Path) -> None:
 
 @command.command("protos")
 @click.argument("folder", type=FOLDER, metavar="DIR")
-@click.option("--check", is_flag=True, help="Write nothing; fail on a difference or a break.")
-@click.option("--accept", is_flag=True, help="Make what the files say now the golden set.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; fail if anything would change or break."
+)
+@click.option("--accept", is_flag=True, help="Accept the current files as the golden set.")
 @click.pass_context
 def protos(ctx: click.Context, folder: Path, check: bool, accept: bool) -> None:
     """Generate the protobuf code of the distribution in DIR, beside its .proto files.

@@ -182,7 +182,7 @@ def _run_protoc(source: Source, outputs: Iterable[str], protos: Iterable[str]) -
         raise Failure(
             ExitCode.FAILED,
             [problem(line, f"mend the file under {source.root}") for line in complaints]
-            or [problem("the compiler failed without a word", "look at the sources")],
+            or [problem("the compiler failed without a message", "look at the sources")],
         )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def purge_plugin(ctx: click.Context, name: str, *, asks: bool) -> None:
-    """Show what a plugin has, delete it, and tell how much that was."""
+    """Show the rows of a plugin, delete them, and report their number."""
     terminal = terminal_of(ctx)
 
     async def rows_of(client: AsyncClient, *, count_only: bool) -> Counter[tuple[str, str]]:
@@ -41,7 +41,7 @@ def purge_plugin(ctx: click.Context, name: str, *, asks: bool) -> None:
     # Without rows, too: an interrupted purge may have left deadlines.
     deleted = ask(ctx, lambda client: rows_of(client, count_only=False))
     families = sorted({family for _, family in deleted})
-    terminal.tell(
+    terminal.report(
         f"deleted {deleted.total()} rows of {name} in {len(families)} families; nothing is left",
         {"plugin": name, "rows": deleted.total(), "families": families},
     )
@@ -50,4 +50,4 @@ def purge_plugin(ctx: click.Context, name: str, *, asks: bool) -> None:
 def _confirm(name: str, rows: int) -> None:
     asked = sys.stdin.isatty()
     if not asked or not click.confirm(f"Delete these {rows} rows of {name} for ever?", err=True):
-        raise failure(ExitCode.FAILED, "nothing was deleted", "say --yes if it is meant")
+        raise failure(ExitCode.FAILED, "nothing was deleted", "confirm it with --yes")

@@ -48,7 +48,7 @@ def group_of(
     What a plugin brings itself stays, and is completed where it is the group of a resource. The
     commands of a resource that is named like its plugin stand in the plugin's group, too.
     """
-    group = click.Group(plugin, help=f"See and change what {plugin} keeps.")
+    group = click.Group(plugin, help=f"Show and change the data of {plugin}.")
     if into is not None:
         if not isinstance(into, click.Group):
             return into
@@ -88,7 +88,7 @@ def _commands(binding: Binding) -> Iterator[click.Command]:
 
 
 def _says_more(write: Write) -> bool:
-    """Tell whether a command says more than its items: options could not."""
+    """Return whether a command says more than its items: options could not."""
     names = {each.name for each in write.command.DESCRIPTOR.fields}
     return bool(names - {write.field, UPDATE_MASK, MISSING_OK})
 
@@ -108,7 +108,7 @@ def _list(binding: Binding) -> click.Command:
         type=click.IntRange(1),
         default=1_000,
         show_default=True,
-        help="Show at most as many.",
+        help="Maximum number of rows.",
     )
 
     def run(limit: int, **given: Any) -> None:
@@ -160,16 +160,16 @@ def _watch(binding: Binding) -> click.Command:
             names.append(given[name])
         try:
             for change in _records(binding).watch(*names, changes_only=changes_only):
-                terminal.tell(*_seen(binding, change))
+                terminal.report(*_seen(change))
         except KeyboardInterrupt:
             return
 
-    only = click.Option(["--changes-only"], is_flag=True, help="Leave out the current rows.")
+    only = click.Option(["--changes-only"], is_flag=True, help="Skip the current rows.")
     return click.Command(
         "watch",
         callback=run,
         params=[*(click.Argument([name], default="") for name in leading), only],
-        help=f"Show {binding.noun}s and every change of them until Ctrl-C, a line each.",
+        help=f"Show {binding.noun}s and every change to them, one per line, until Ctrl-C.",
     )
 
 
@@ -179,7 +179,7 @@ def _delete(binding: Binding) -> click.Command:
         if left is not None:
             _show(binding, [left])
 
-    help = f"A {binding.noun} that is not there is no failure."
+    help = f"A {binding.noun} that does not exist is not an error."
     flag = click.Option(["--missing-ok"], is_flag=True, help=help)
     return click.Command(
         "delete",
@@ -200,7 +200,7 @@ def _change(binding: Binding, write: Write) -> click.Command:
         more.append(click.Option(["--replace"], is_flag=True, help=help))
     if updates:
         names = [each.path for each in given]
-        help = "Empty a field; given any number of times."
+        help = "Clear a field; may be repeated."
         more.append(click.Option(["--clear"], multiple=True, type=click.Choice(names), help=help))
     item_type: type[Any] = write.item
 
@@ -260,7 +260,7 @@ class _Given:
             multiple=self._many,
             metavar=metavar,
             callback=self._check,
-            help="Given any number of times." if self._many else None,
+            help="May be repeated." if self._many else None,
         )
 
     def write(self, item: Any, value: Any) -> None:
@@ -392,7 +392,7 @@ def columns_of(message: Message) -> Iterator[tuple[str, object]]:
             yield field.name, value
 
 
-def _seen(binding: Binding, change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
+def _seen(change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
     """Return a change as a line, and by its parts."""
     kind = str(change.kind)
     key = " ".join(str(each) for each in change.key)

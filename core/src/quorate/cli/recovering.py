@@ -29,9 +29,11 @@ _LOOK_S: Final = 0.2
 
 @click.command("recover")
 @click.argument("shard")
-@click.option("--from", "node", metavar="NODE", help="Begin with what NODE holds of the shard.")
-@click.option("--drop", is_flag=True, help="Begin without rows: what every node holds is given up.")
-@click.option("--confirm", metavar="SHARD", help="The shard again: what is lost is accepted.")
+@click.option("--from", "node", metavar="NODE", help="Recover the shard from NODE's replica.")
+@click.option(
+    "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
+)
+@click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
 @click.pass_context
 def recover(
     ctx: click.Context, shard: str, node: str | None, drop: bool, confirm: str | None
@@ -45,8 +47,8 @@ def recover(
     if (node is None) is not drop:
         raise failure(
             ExitCode.USAGE,
-            "it is not said what the shard is to begin with",
-            "name a node with --from NODE, or give up the data of the shard with --drop",
+            "no source for the shard is given",
+            "name a node with --from NODE, or discard the shard's data with --drop",
         )
     terminal = terminal_of(ctx)
     if confirm not in (None, shard):
@@ -98,7 +100,7 @@ def _source(replicas: Sequence[Replica], node: str | None) -> Replica:
 def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: bool) -> str:
     if drop:
         return (
-            f"every row of {shard} is given up, on all nodes; what was ever written to it is lost"
+            f"every row of {shard} is discarded on all nodes; everything ever written to it is lost"
         )
     ahead = [
         f"{each.node} goes up to {each.applied}"
@@ -106,24 +108,21 @@ def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: boo
         if (each.applied or 0) > (source.applied or 0)
     ]
     unknown = [each.node for each in replicas if each.applied is None]
-    told = [
-        f"{shard} begins anew with what {source.node} holds, up to index"
-        f" {source.applied or 'unknown'}",
-        "whatever was written after that is lost, also what was acknowledged",
+    sentences = [
+        f"{shard} is recovered from {source.node}, up to index {source.applied or 'unknown'}",
+        "everything written after that is lost, acknowledged or not",
     ]
     if ahead:
-        told.append(f"other replicas have more: {', '.join(ahead)}")
+        sentences.append(f"other replicas have more: {', '.join(ahead)}")
     if unknown:
-        told.append(f"not known is how much {', '.join(unknown)} has")
-    return "; ".join(told)
+        sentences.append(f"unknown: how much {', '.join(unknown)} has")
+    return "; ".join(sentences)
 
 
 def _confirmed(shard: str) -> None:
     asked = sys.stdin.isatty()
-    if not asked or click.prompt(f"Type {shard} to go on", err=True) != shard:
-        raise failure(
-            ExitCode.FAILED, "nothing was changed", f"say --confirm {shard} if it is meant"
-        )
+    if not asked or click.prompt(f"Type {shard} to continue", err=True) != shard:
+        raise failure(ExitCode.FAILED, "nothing was changed", f"repeat it with --confirm {shard}")
 
 
 def _generations(statuses: Mapping[str, Status]) -> list[int]:
@@ -144,8 +143,8 @@ async def _recover(client: AsyncClient, terminal: Terminal, request: RecoverShar
             f"see that {request.node} runs, and what `quorate status` says of it; if its data"
             " cannot be read, recover from another node",
         )
-    terminal.tell(
-        f"{request.shard} is back, led by {leader}; `quorate status` tells when the others have"
+    terminal.report(
+        f"{request.shard} is back, led by {leader}; `quorate status` shows when the others have"
         " caught up",
         {"shard": request.shard, "leader": leader, "epoch": answer.epoch},
     )

@@ -45,7 +45,7 @@ def command(ctx: click.Context, directory: Path, config_file: Path | None) -> No
         problem = Problem(sentence, {"what": sentence, "fix": ""})
         raise Failure(ExitCode.FAILED, [problem]) from error
     shards = sorted(str(shard) for shard in restored.shards)
-    terminal.tell(
+    terminal.report(
         f"{settings.node.name} has {', '.join(shards)} in {settings.node.dir}; start it with "
         "`quorate serve`",
         {"node": settings.node.name, "dir": str(settings.node.dir), "shards": shards},

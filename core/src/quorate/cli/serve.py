@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     type=click.Choice(get_args(Form)),
     default="text",
     show_default=True,
-    help="The form of a logged line.",
+    help="Format of a log line.",
 )
 @click.option(
     "--log-level",
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     type=click.Choice(get_args(Level)),
     default="info",
     show_default=True,
-    help="What is logged: this, and what weighs more.",
+    help="Lowest level to log.",
 )
 @click.pass_context
 def command(
     ctx: click.Context, config_file: Path | None, log_format: Form, log_level: Level
 ) -> None:
-    """Run a node until it is told to stop by SIGTERM or Ctrl-C.
+    """Run a node until SIGTERM or Ctrl-C.
 
-    Its steps are told on standard error, the last of them when it is ready.
+    It logs each step to standard error, the last one when it is ready.
     """
     terminal = terminal_of(ctx)
     if config_file is not None:

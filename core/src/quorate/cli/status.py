@@ -25,7 +25,7 @@ _EVERY_S: Final = 1.0
 
 
 @click.command("status")
-@click.option("--watch", is_flag=True, help="Show it anew every second, with rates, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Refresh every second, with rates, until Ctrl-C.")
 @click.pass_context
 def command(ctx: click.Context, watch: bool) -> None:
     """Show the nodes of the cluster, its shards with leaders and lag, controllers and alarms.
@@ -35,7 +35,7 @@ def command(ctx: click.Context, watch: bool) -> None:
     """
     terminal = terminal_of(ctx)
     if watch and terminal.json:
-        follow(ctx, lambda client: _watch(client, lambda view: terminal.tell("", view.parts())))
+        follow(ctx, lambda client: _watch(client, lambda view: terminal.report("", view.parts())))
         return
     if watch:
         with Live(auto_refresh=False) as live:

@@ -15,7 +15,7 @@ from quorate.plugin import Stub
 from quorate.v1 import admin_pb2
 from quorate.v1.admin_pb2 import NodeStatusRequest, NodeStatusResponse
 
-#: How long a node may take to answer before it is told as silent.
+#: How long a node may take to answer before it counts as silent.
 PATIENCE_S: Final = 2.0
 
 _OPTIONS: Final = [
@@ -70,7 +70,7 @@ class Statuses:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 return Silent(f"no answer within {PATIENCE_S:g} s")
             if error.code() is grpc.StatusCode.UNAVAILABLE:
-                # What gRPC tells of it is about sockets, and long.
+                # What gRPC says of it is about sockets, and long.
                 return Silent("it cannot be reached")
             return Silent(error.details() or error.code().name)
         return answer

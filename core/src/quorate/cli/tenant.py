@@ -35,13 +35,13 @@ _limits = click.option(
     multiple=True,
     metavar="NAME=NUMBER",
     callback=_limits_of,
-    help="A limit; given any number of times.",
+    help="A limit; may be repeated.",
 )
 
 
 @click.group("tenant")
 def command() -> None:
-    """See, write and delete tenants."""
+    """Show, write and delete tenants."""
 
 
 @command.command("list")
@@ -69,9 +69,9 @@ def put(ctx: click.Context, name: str, description: str, limits: dict[str, int])
 
 @command.command("update")
 @_name
-@click.option("--description", help="Default: as it is.")
+@click.option("--description", help="Default: unchanged.")
 @_limits
-@click.option("--no-limits", is_flag=True, help="Take all limits away.")
+@click.option("--no-limits", is_flag=True, help="Remove all limits.")
 @click.pass_context
 def update(
     ctx: click.Context,
@@ -90,8 +90,8 @@ def update(
 
 @command.command("delete")
 @_name
-@click.option("--cascade", is_flag=True, help="Delete what the tenant holds with it.")
-@click.option("--missing-ok", is_flag=True, help="A tenant that is not there is no failure.")
+@click.option("--cascade", is_flag=True, help="Also delete everything the tenant holds.")
+@click.option("--missing-ok", is_flag=True, help="Succeed if the tenant does not exist.")
 @click.pass_context
 def delete(ctx: click.Context, name: str, cascade: bool, missing_ok: bool) -> None:
     """Mark the tenant NAME for deletion; `waits_for` says whose parts are still to be done."""

@@ -92,7 +92,7 @@ class Terminal:
         else:
             _print_table(list(rows))
 
-    def tell(self, sentence: str, parts: Mapping[str, object]) -> None:
+    def report(self, sentence: str, parts: Mapping[str, object]) -> None:
         """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
         click.echo(json.dumps(parts, default=_plain, ensure_ascii=False) if self.json else sentence)
 
@@ -101,7 +101,7 @@ class Terminal:
         click.echo(_encoded(value))
 
     def warn(self, sentence: str) -> None:
-        """Tell the user something that does not stop the command."""
+        """Warn the user."""
         click.echo(f"warning: {sentence}", err=True)
 
     def warn_of_broken(self) -> None:
@@ -114,7 +114,7 @@ class Terminal:
             )
 
     def fail(self, failure: Failure) -> None:
-        """Tell the user why the command failed; only in debug mode also from where."""
+        """Show why the command failed; in debug mode with a traceback."""
         if self.debug:
             click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
         if self.json:

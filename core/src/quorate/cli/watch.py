@@ -32,21 +32,21 @@ Kinds = Mapping[str, type[Message]]
 @click.command("watch")
 @click.argument("family")
 @click.option("--prefix", default="", help="Only keys that begin with this text.")
-@click.option("--hex", "in_hex", is_flag=True, help="The prefix is given in hex digits.")
-@click.option("--token", default="", help="Go on behind an event that was shown in JSON.")
-@click.option("--changes-only", is_flag=True, help="Leave out the rows that are there.")
+@click.option("--hex", "in_hex", is_flag=True, help="Read the prefix as hex digits.")
+@click.option("--token", default="", help="Resume after an event that was printed as JSON.")
+@click.option("--changes-only", is_flag=True, help="Skip the current rows.")
 @click.pass_context
 def command(
     ctx: click.Context, family: str, prefix: str, in_hex: bool, token: str, changes_only: bool
 ) -> None:
-    """Show the rows of FAMILY and every change of them until Ctrl-C, a line each.
+    """Show the rows of FAMILY and every change to them, one per line, until Ctrl-C.
 
     kv stands for the pairs. Rows are shown as the installed plugins declare them. In JSON each
     line is an object, with a token from which a later watch goes on.
     """
     terminal = terminal_of(ctx)
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
-    # What stands behind an alias is shown by the client as what its users put there.
+    # The target of an alias is shown by the client as what its users put there.
     shown = _Shown(terminal, {} if family in ALIASES else _kinds(terminal.plugins))
     start = _bytes_of(prefix, in_hex)
     resumed = _token(token)
@@ -55,23 +55,23 @@ def command(
         async for change in client.watch(
             family, prefix=start, token=resumed, changes_only=changes_only
         ):
-            shown.tell(change)
+            shown.show(change)
 
     follow(ctx, watch)
 
 
 class _Shown:
-    """How changes are told."""
+    """How changes are printed."""
 
     def __init__(self, terminal: Terminal, kinds: Kinds) -> None:
         self._terminal: Final = terminal
         self._kinds: Final = kinds
 
-    def tell(self, change: WatchedChange) -> None:
+    def show(self, change: WatchedChange) -> None:
         """Write one line."""
         kind = str(change.kind)
         if change.kind is ChangeKind.RESYNC:
-            self._terminal.tell(
+            self._terminal.report(
                 f"{kind}: {change.reason}; all rows follow",
                 {"kind": kind, "reason": change.reason},
             )
@@ -85,17 +85,17 @@ class _Shown:
             "shard": change.shard,
             "token": base64.urlsafe_b64encode(change.token).decode(),
         }
-        told = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
+        line = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
         if change.kind is not ChangeKind.DELETED:
             parts["value"] = self._value(change.family, change.value)
-            told = f"{told} = {_line(parts['value'])}"
+            line = f"{line} = {_line(parts['value'])}"
         if change.previous:
             parts["previous"] = self._value(change.family, change.previous)
-            told = f"{told} (was {_line(parts['previous'])})"
-        self._terminal.tell(told, parts)
+            line = f"{line} (was {_line(parts['previous'])})"
+        self._terminal.report(line, parts)
 
     def _value(self, family: str, value: bytes) -> object:
-        """Return a row by the names of its fields, or as the bytes of which no plugin tells."""
+        """Return a row by the names of its fields, or as the bytes that no plugin describes."""
         kind = self._kinds.get(family)
         if kind is None:
             return value

@@ -18,8 +18,8 @@ from quorate.client.endpoints import endpoints_of
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.kv import Kv
-from quorate.client.lanes import Lanes
 from quorate.client.named_sessions import NamedSessions
+from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
 from quorate.client.resources import Resources
 from quorate.client.schemas import Schemas
@@ -60,11 +60,11 @@ class AsyncClient:
         self._topology: Final = Topology(endpoints_of(endpoints), self._connections)
         self._calls: Final = Calls(self._topology, self._connections)
         self._sessions: Final = Sessions(self._calls) if exactly_once else None
-        self._lanes: Final = Lanes(self._connections)
+        self._queues: Final = NodeQueues(self._connections)
         self._commands: Final = Commands(
             installed_commands() if vocabulary is None else vocabulary,
             self._topology,
-            self._lanes,
+            self._queues,
             self._sessions,
         )
         self._watching: Final = Watching(self._topology, self._connections)
@@ -181,9 +181,9 @@ class AsyncClient:
         """Yield the current rows of families of one group, and then every change of them.
 
         It goes on by itself when connections or nodes are lost. What was missed all the same is
-        told by a change of kind `RESYNC`, behind which the rows are given again. With a `token` it
-        goes on behind an earlier change; with `changes_only` the current rows are left out; with
-        `marks` it also tells when all rows were given, and when only the token has moved.
+        reported as a change of kind `RESYNC`, and the rows are given again. With a `token` it
+        continues after an earlier change; with `changes_only` the current rows are left out; with
+        `marks` it also reports when all rows were given, and when only the token has moved.
         """
         names = [family] if isinstance(family, str) else list(family)
         start = prefix.encode() if isinstance(prefix, str) else prefix
@@ -197,12 +197,12 @@ class AsyncClient:
         attempts = Attempts(self._topology, deadline, "read")
         while True:
             try:
-                told = await self._topology.fresh(deadline - asyncio.get_running_loop().time())
+                topology = await self._topology.fresh(deadline - asyncio.get_running_loop().time())
             except AttemptError as failure:
                 await attempts.after(failure)
             else:
                 self._began = True
-                return told
+                return topology
 
     async def shard_of(
         self, group: str, shard_key: bytes, *, timeout_s: float | None = None
@@ -230,7 +230,7 @@ class AsyncClient:
         self._closed = True
         if self._sessions is not None:
             await self._sessions.close()
-        await self._lanes.close()
+        await self._queues.close()
         await self._topology.close()
         await self._connections.close()
 

@@ -31,13 +31,13 @@ class Attempts:
         self._deadline: Final = deadline
         self._kind: Final = kind
         self._count = 0
-        #: The last thing that a node said: it tells more than that another one is silent.
+        #: The last thing that a node said: it says more than another one's silence.
         self._said = ""
         #: An attempt may have been carried out.
         self.lost = False
 
     async def after(self, failure: AttemptError, address: str = "") -> None:
-        """Return when it may be tried again; raises what its caller is to be told if it may not."""
+        """Return when it may be tried again; otherwise raises the error for its caller."""
         moved = self._learn(failure, address)
         if not failure.unreachable:
             self._said = failure.why

@@ -39,7 +39,7 @@ class Registration:
     """A broker that is registered, and whose heartbeats are sent."""
 
     def __init__(self, broker: Broker) -> None:
-        #: As the cluster knows it; its `epoch` tells this process from others of that name.
+        #: As the cluster knows it; its `epoch` distinguishes this process from others of that name.
         self.broker: Final = broker
         self._lost: Final[asyncio.Future[RejectedError]] = (
             asyncio.get_running_loop().create_future()
@@ -55,7 +55,7 @@ class Registration:
         return await asyncio.shield(self._lost)
 
     def end(self, error: RejectedError) -> None:
-        """Tell whoever waits that it is over."""
+        """Notify waiters that it is over."""
         if not self._lost.done():
             self._lost.set_result(error)
 

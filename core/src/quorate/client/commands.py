@@ -17,7 +17,7 @@ from quorate.client.errors import (
     UnavailableError,
 )
 from quorate.client.failures import AttemptError
-from quorate.client.lanes import Lanes
+from quorate.client.node_queues import NodeQueues
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
 from quorate.client.vocabulary import (
@@ -49,13 +49,13 @@ class Commands:
         self,
         vocabulary: Vocabulary,
         topology: Topology,
-        lanes: Lanes,
+        queues: NodeQueues,
         sessions: Sessions | None,
     ) -> None:
         self._vocabulary: Final = vocabulary
         self._singles: Final = singles_of(vocabulary.values())
         self._topology: Final = topology
-        self._lanes: Final = lanes
+        self._queues: Final = queues
         #: None: an operation whose outcome is unknown is not tried again.
         self._sessions: Final = sessions
 
@@ -104,7 +104,7 @@ class Commands:
             place = self._topology.place(group, slot_of(shard_key))
             address = (place.address if place is not None else "") or self._topology.any_address()
             try:
-                return await self._lanes.to(address).send(name, payload, stamp, deadline)
+                return await self._queues.to(address).send(name, payload, stamp, deadline)
             except AttemptError as failure:
                 await attempts.after(failure, address)
 
@@ -170,7 +170,7 @@ class Commands:
             place = self._topology.place(group, slot_of(shard_key))
             address = (place.address if place is not None else "") or self._topology.any_address()
             try:
-                return await self._lanes.to(address).send(name, payload, None, deadline)
+                return await self._queues.to(address).send(name, payload, None, deadline)
             except AttemptError as failure:
                 attempts = attempts or Attempts(self._topology, deadline, "write")
                 await attempts.after(failure, address)
@@ -211,8 +211,8 @@ class Commands:
                     operation = await sessions.begin(shard, group, shard_key, deadline)
                 address = place.address or self._topology.any_address()
                 try:
-                    lane = self._lanes.to(address)
-                    return await lane.send(name, payload, operation.stamp(), deadline)
+                    queue = self._queues.to(address)
+                    return await queue.send(name, payload, operation.stamp(), deadline)
                 except AttemptError as failure:
                     if failure.expired_session:
                         sessions.forget(shard, operation.session)

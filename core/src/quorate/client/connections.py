@@ -28,7 +28,7 @@ _OPTIONS: Final = [
     ("grpc.keepalive_timeout_ms", 3_000),
     ("grpc.http2.max_pings_without_data", 0),
 ]
-#: So long a node may take to accept a connection.
+#: How long a node may take to accept a connection.
 CONNECT_S: Final = 1.0
 
 _READY: Final = grpc.ChannelConnectivity.READY
@@ -116,7 +116,7 @@ class Connection:
         return timeout_s - (loop.time() - begun)
 
     def _end(self) -> BaseException:
-        """Tell a caller that was cancelled from a channel that was closed beneath it."""
+        """Distinguish a cancelled caller from a channel that was closed."""
         task = asyncio.current_task()
         if self._closed and not (task is not None and task.cancelling()):
             return ClosedError()

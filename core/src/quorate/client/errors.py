@@ -1,4 +1,4 @@
-"""How a call ends when it does not succeed, told apart by what its caller may do."""
+"""The errors of calls, by what the caller may do next."""
 
 from typing import Final
 

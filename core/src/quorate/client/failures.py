@@ -96,11 +96,11 @@ def unreachable(address: str, why: str) -> AttemptError:
 
 def of_status(status: status_pb2.Status) -> AttemptError:
     """Read what a node says about a call, or about one command of it."""
-    told = _detail(status, error_details_pb2.ErrorInfo)
-    advice = told.metadata.get("retry", "")
+    info = _detail(status, error_details_pb2.ErrorInfo)
+    advice = info.metadata.get("retry", "")
     if not advice:
-        admission = told.metadata.get("stage") == "admission"
-        return AttemptError("never", _refusal(status, told.reason), unlogged=admission)
+        admission = info.metadata.get("stage") == "admission"
+        return AttemptError("never", _refusal(status, info.reason), unlogged=admission)
     timed_out = status.code == _TIMED_OUT
     if advice != "safe":
         unknown = UnansweredError if timed_out else OutcomeUnknownError
@@ -110,10 +110,10 @@ def of_status(status: status_pb2.Status) -> AttemptError:
     return AttemptError(
         "safe",
         (DeadlineError if timed_out else UnavailableError)(status.message),
-        leader=told.metadata.get("leader", ""),
+        leader=info.metadata.get("leader", ""),
         shard=shard.resource_name if shard.resource_type == "shard" else "",
         delay_s=delay.ToMilliseconds() / 1_000,
-        unreachable=told.reason == _NOT_SERVING,
+        unreachable=info.reason == _NOT_SERVING,
     )
 
 

@@ -106,7 +106,7 @@ class Kv:
     async def delete(
         self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
     ) -> bool:
-        """Delete a pair; tell whether there was one."""
+        """Delete a pair; return whether there was one."""
         command = DeletePair(key=_bytes(key), expected_revision=expected_revision)
         return (await self._q.execute(command, DeletePairReply, timeout_s=timeout_s)).deleted
 
@@ -188,7 +188,7 @@ class Kv:
         min_revision: int = 0,
         timeout_s: float | None = None,
     ) -> bool:
-        """Tell whether there is a pair."""
+        """Return whether there is a pair."""
         request = GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
         response = await self._read("Exists", request, ExistsPairResponse, request.key, timeout_s)
         return response.exists

@@ -1,4 +1,4 @@
-"""Exactly-once sessions under a name: whoever opens the name goes on with its operations."""
+"""Exactly-once sessions under a name: any client that opens the name continues its operations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SERVICE: Final = "/quorate.v1.CommandService"
 
 
 class NamedSession:
-    """A session of one shard, whose operations are numbered by whoever has them."""
+    """A session of one shard, whose operations are numbered by the caller."""
 
     def __init__(
         self, commands: Commands, number: int, group: str, shard_key: bytes, timeout_s: float

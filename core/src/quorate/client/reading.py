@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Message)
 P = TypeVar("P", bound=Message)
 
-#: The fields with which a request goes on behind a page, and those of the page that say where.
+#: The fields with which a request continues after a page, and those of the page that say where.
 _POSITIONS = (("page_token", "next_page_token"), ("after", "next_after"))
 
 

@@ -16,7 +16,7 @@ from quorate.v1.command_pb2 import (
 )
 from quorate.v1.entry_pb2 import Stamp
 
-#: A session that is not used for so long is forgotten by its shard.
+#: A shard forgets a session after this time without use.
 TTL_MS: Final = 60_000
 #: So far above its lowest unanswered operation a session may run.
 WINDOW: Final = 1_024

@@ -17,9 +17,9 @@ from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
 
 #: What is older is asked for again beside the next call.
 _FRESH_S: Final = 2.0
-#: So long one node may take to tell.
+#: How long one node may take to answer.
 _ANSWER_S: Final = 1.0
-#: A node that did not answer is asked last for so long.
+#: How long a node that did not answer is asked last.
 _AVOID_S: Final = 1.0
 
 _METHOD: Final = "/quorate.v1.AdminService/Topology"
@@ -30,11 +30,11 @@ class Place:
 
     __slots__ = ("address", "hinted", "leader", "shard", "term", "version")
 
-    def __init__(self, told: ShardPlace) -> None:
-        self.shard: Final = ShardId(told.group, told.number)
-        self.version: Final = told.version
-        self.leader = told.leader
-        self.term = told.term
+    def __init__(self, place: ShardPlace) -> None:
+        self.shard: Final = ShardId(place.group, place.number)
+        self.version: Final = place.version
+        self.leader = place.leader
+        self.term = place.term
         #: Of the leader; empty while none is known.
         self.address = ""
         #: The leader is what a node said that does not lead: newer than what is being asked.
@@ -88,7 +88,7 @@ class Topology:
     # What is known.
 
     async def fresh(self, timeout_s: float) -> TopologyResponse:
-        """Ask, and return what is told; raises `AttemptError` when no node answers in time."""
+        """Ask a node for the topology; raises `AttemptError` when no node answers in time."""
         asking = self._ask()
         try:
             async with asyncio.timeout(timeout_s):
@@ -113,13 +113,13 @@ class Topology:
         self.doubt()
 
     def follow(self, shard: str, leader: str) -> bool:
-        """Take a hint to the leader of a shard; tell whether that is news."""
+        """Take a hint to the leader of a shard; return whether it changed anything."""
         for place in self._places.values():
             if str(place.shard) == shard and leader in self._addresses:
                 address = self._addresses[leader]
-                news = place.address != address
+                changed = place.address != address
                 place.leader, place.address, place.hinted = leader, address, True
-                return news
+                return changed
         return False
 
     async def close(self) -> None:
@@ -149,7 +149,7 @@ class Topology:
             if leaderless is not None and self._avoided.get(address, 0.0) > loop.time():
                 break
             try:
-                told = await self._connections.to(address).call(
+                answer = await self._connections.to(address).call(
                     _METHOD, TopologyRequest(), TopologyResponse, _ANSWER_S
                 )
             except AttemptError as error:
@@ -157,27 +157,27 @@ class Topology:
                 if error.unreachable:
                     self._avoided[address] = loop.time() + _AVOID_S
             else:
-                if all(each.leader for each in told.shards):
-                    self._learn(told)
-                    return told
-                # It may have been left behind; another one may know more.
-                leaderless = leaderless or told
+                if all(each.leader for each in answer.shards):
+                    self._learn(answer)
+                    return answer
+                # It may lag; another one may know more.
+                leaderless = leaderless or answer
         self._fresh_until = loop.time() + _FRESH_S
         if leaderless is not None:
             self._learn(leaderless)
             return leaderless
         raise failed or AttemptError("safe", _silent(self._endpoints))
 
-    def _learn(self, told: TopologyResponse) -> None:
-        earlier = self._places if told.cluster_id == self._cluster_id else {}
-        self._cluster_id = told.cluster_id
-        self._addresses = {each.node: each.address for each in told.nodes}
+    def _learn(self, answer: TopologyResponse) -> None:
+        earlier = self._places if answer.cluster_id == self._cluster_id else {}
+        self._cluster_id = answer.cluster_id
+        self._addresses = {each.node: each.address for each in answer.nodes}
         self._places = {}
         self._owners = {}
-        for each in told.shards:
+        for each in answer.shards:
             place = Place(each)
             known = earlier.get(place.shard)
-            # A node that was left behind does not know the leader of a later term.
+            # A node that lags does not know the leader of a later term.
             if known is not None and (
                 known.term > place.term or (known.hinted and known.term == place.term)
             ):
@@ -207,6 +207,6 @@ def _silent(endpoints: Iterable[str]) -> UnavailableError:
 
 
 def _look_at(asking: asyncio.Task[TopologyResponse]) -> None:
-    """Record a failure: whoever waits is told, and nobody need wait."""
+    """Mark the exception as retrieved: waiters get it, if any."""
     if not asking.cancelled():
         asking.exception()

@@ -52,7 +52,7 @@ class WatchedChange:
     previous: bytes = b""
     revision: int = 0
     shard: int = 0
-    #: Resumes a watch behind this change, or a little before it: what one command changed may come
+    #: Resumes a watch after this change, or a little before it: what one command changed may come
     #: again. Empty while the current rows are being given.
     token: bytes = b""
     #: Of a `RESYNC`: what was missed.
@@ -78,7 +78,7 @@ class Alias:
 
 
 def _as_pair(change: WatchedChange) -> WatchedChange:
-    """Show the value of a pair in place of its row, and tell a new pair from a changed one."""
+    """Show the value of a pair in place of its row, and whether the pair is new."""
     pair = Pair.FromString(change.value)
     kind = change.kind
     if kind is ChangeKind.PUT:
@@ -161,7 +161,7 @@ class _Course:
         self._listed = bool(token)
 
     def changes(self, response: WatchResponse) -> list[WatchedChange]:
-        """Return what a response says, and move on behind it."""
+        """Return what a response says, and advance the token."""
         changes = [_change(event, self.token) for event in response.events]
         if changes and not self.token:
             self._listing = True
@@ -179,7 +179,7 @@ class _Course:
         return changes
 
     def interrupted(self) -> WatchedChange | None:
-        """Return what a lost connection means for whoever was being given rows."""
+        """Return what a lost connection means for a reader of rows."""
         if not self._listing:
             return None
         return self._restart("the connection was lost while the rows were being given")

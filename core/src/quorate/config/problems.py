@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, told so that its reader can mend it."""
+"""What is wrong with a configuration, and how to fix it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

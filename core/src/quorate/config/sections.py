@@ -59,7 +59,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a listener on `host`; names are not resolved."""
+    """Return whether only this machine can reach a listener on `host`; names are not resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -293,7 +293,7 @@ class TimingSection(Section):
         ge=0,
         description=(
             "Longest time that a write waits for others to share its entry when none is in flight, "
-            "a read for others to share its question, and news of a commit for an entry to carry "
+            "a read for others to share its question, and a commit index for an entry to carry "
             "them, in ms."
         ),
     )

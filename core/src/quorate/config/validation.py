@@ -31,7 +31,7 @@ class Origins:
     variables: Mapping[Path, str]
 
     def knows(self, path: Path) -> bool:
-        """Tell whether the user has set this very key."""
+        """Return whether the user has set this very key."""
         return path in self.lines or self._variable(path) is not None
 
     def problem(self, path: Path, what: str, fix: str) -> ConfigProblem:
@@ -197,7 +197,7 @@ def _models(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def holds_secret(annotation: object) -> bool:
-    """Tell whether values of this type are not to be shown."""
+    """Return whether values of this type are not to be shown."""
     if isinstance(annotation, type) and get_origin(annotation) is None:
         if issubclass(annotation, SecretStr | SecretBytes):
             return True

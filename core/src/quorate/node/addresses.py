@@ -20,12 +20,12 @@ class Addresses:
     """The addresses of all nodes, this one's too.
 
     What an operator gave when a node was added counts first, then what this node's own file says,
-    then what each node reports of itself, then what was heard of others before metadata/0 came.
+    then what each node reports of itself, then what others reported before metadata/0 came.
     """
 
     def __init__(self, own: Mapping[str, str]) -> None:
         self._own: Final = dict(own)
-        self._told: Final[list[Callable[[Mapping[str, str]], None]]] = []
+        self._followers: Final[list[Callable[[Mapping[str, str]], None]]] = []
         self._heard: dict[str, str] = {}
         self._reported: dict[str, str] = {}
         self._given: dict[str, str] = {}
@@ -37,9 +37,9 @@ class Addresses:
         """Where each node is found."""
         return self._known
 
-    def tell(self, know: Callable[[Mapping[str, str]], None]) -> None:
-        """Let someone know them, now, and again whenever they change."""
-        self._told.append(know)
+    def share(self, know: Callable[[Mapping[str, str]], None]) -> None:
+        """Pass them on, now and whenever they change."""
+        self._followers.append(know)
         know(self._known)
 
     def hear(self, nodes: Mapping[str, str]) -> None:
@@ -67,7 +67,7 @@ class Addresses:
         known = self._heard | self._reported | self._own | self._given
         if known != self._known:
             self._known = known
-            for know in self._told:
+            for know in self._followers:
                 know(known)
 
 

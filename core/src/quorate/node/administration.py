@@ -7,10 +7,10 @@ from quorate.config import Settings
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.node.backups import Backups
-from quorate.node.duties import Duties
+from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.life import Life
 from quorate.node.members import Members
-from quorate.node.neighbours import Neighbours
+from quorate.node.peers import Peers
 from quorate.node.purging import Purging
 from quorate.node.recovery import Recovery
 from quorate.node.replicas import Replicas
@@ -28,27 +28,27 @@ class Administration:
         settings: Settings,
         catalog: Catalog,
         replicas: Replicas,
-        neighbours: Neighbours,
+        peers: Peers,
         groups: Groups,
-        duties: Duties,
+        leader_tasks: LeaderTasks,
         life: Life,
         *,
         version: str,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        shards, runner = replicas.shards, duties.runner
+        shards, runner = replicas.shards, leader_tasks.runner
         self.backups: Final = Backups(replicas, loop)
         #: Takes the steps of changes of members on the shards that are led here.
         self.steps: Final = MemberSteps(shards.get, groups.propose_control)
-        elsewhere = NodeMemberSteps(neighbours.channels)
+        elsewhere = NodeMemberSteps(peers.channels)
         self.service: Final = AdminService(
             NodeReports(
-                settings, catalog, replicas, neighbours.addresses, runner, life, version=version
+                settings, catalog, replicas, peers.addresses, runner, life, version=version
             ),
             runner,
-            duties.leading.transfer,
+            leader_tasks.leading.transfer,
             self.backups.back_up,
-            Members(shards, groups, self.steps, elsewhere, neighbours, loop),
+            Members(shards, groups, self.steps, elsewhere, peers, loop),
             Recovery(shards, groups),
-            Purging(catalog, shards, groups, neighbours.channels),
+            Purging(catalog, shards, groups, peers.channels),
         )

@@ -12,7 +12,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.watches import Watch
-from quorate.node.metrics import PluginMetrics
+from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
     Answers,
     CacheView,
@@ -37,7 +37,7 @@ T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
 
-#: Opens a watch of a family under a prefix, behind a token or from its rows on.
+#: Opens a watch of a family under a prefix, after a token or from its rows on.
 OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 
 

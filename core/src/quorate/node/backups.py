@@ -1,4 +1,4 @@
-"""Backups of this node's shards, for whoever takes them part by part."""
+"""Backups of this node's shards, streamed part by part."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -21,7 +21,7 @@ class Backups:
         self._stopped = False
 
     async def back_up(self) -> AsyncGenerator[Part, None]:
-        """Yield a backup; it has to be closed by whoever does not take all of it.
+        """Yield a backup; a caller that does not read all of it has to close it.
 
         Raises `BackupError`, `EngineError` and `OSError`, and `UnreadableError` at the node's end.
         """

@@ -35,7 +35,7 @@ async def _hand_over(shard: Shard, loop: asyncio.AbstractEventLoop, deadline: fl
 
 
 def _heir(shard: Shard) -> str | None:
-    """Return the voter that needs the least to lead; None when none was heard of lately."""
+    """Return the voter that needs the least to lead; None if none has been in touch lately."""
     status = shard.replica.status()
     if status.configuration is None:
         return None

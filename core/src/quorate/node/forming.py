@@ -40,7 +40,7 @@ class Forming:
         found = self._found.result() if formed else b""
         return Introduction(self._me, self._members, found)
 
-    def heard(self, other: Introduction) -> Introduction:
+    def receive(self, other: Introduction) -> Introduction:
         """Take what another node says of itself, and answer it.
 
         Raises `FormationRefusedError`.
@@ -81,7 +81,7 @@ class Forming:
     async def _ask(self, introduce: Introduce, other: str) -> None:
         while not self._found.done():
             try:
-                self.heard(await introduce(other, self.introduction))
+                self.receive(await introduce(other, self.introduction))
             except IntroductionRefusedError as refused:
                 if OTHER_TOKEN in str(refused):
                     raise FormationRefusedError(

@@ -40,7 +40,7 @@ class Gate:
         self._closed = None
 
     def close(self, why: str) -> None:
-        """Let no call in any more; clients are told why, with UNAVAILABLE."""
+        """Refuse further calls with UNAVAILABLE and the reason."""
         self._closed = why
         self._refused_at = asyncio.get_running_loop().time()
 

@@ -26,13 +26,13 @@ class Introductions:
 
     def answer(self, other: Introduction) -> Introduction:
         """Take what another node says of itself; raises `FormationRefusedError`."""
-        self._forming.heard(other)
+        self._forming.receive(other)
         metadata = self._shards.replica(METADATA)
         if other.first_entry and (metadata is None or metadata.configuration is None):
             self._joining.hear(other)
-        return self.told()
+        return self.own()
 
-    def told(self) -> Introduction:
+    def own(self) -> Introduction:
         """Say who this node is, what it serves, and where the others are."""
         known = sorted(self._addresses.known.items())
         about = NodeIntroduction(

@@ -42,7 +42,7 @@ class Joining:
         self._addresses.hear({each.node: each.address for each in about.nodes})
 
     async def admitted(self, metadata: Shard, introduce: Introduce) -> None:
-        """Return once this node's replica of metadata/0 has heard who its members are."""
+        """Return once this node's replica of metadata/0 knows its members."""
         if metadata.configuration is not None:
             return
         come = asyncio.Event()

@@ -45,7 +45,7 @@ class Life:
         """Record that the node cannot go on; the first reason counts."""
         if not self._ended.done():
             self._ended.set_exception(error)
-            # Whoever waits for it is told; when nobody does, the node's stop is on its way.
+            # Waiters get the exception; if there are none, the node's stop is on its way.
             self._ended.exception()
 
     async def ended(self) -> None:

@@ -34,7 +34,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnreadableError,
 )
-from quorate.node.neighbours import Neighbours
+from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.families import MEMBERS
@@ -73,7 +73,7 @@ class Members:
         groups: Groups,
         steps: MemberSteps,
         elsewhere: StepPort,
-        neighbours: Neighbours,
+        peers: Peers,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._me: Final = shards.me
@@ -81,7 +81,7 @@ class Members:
         self._groups: Final = groups
         self._steps: Final = steps
         self._elsewhere: Final = elsewhere
-        self._neighbours: Final = neighbours
+        self._peers: Final = peers
         self._loop: Final = loop
 
     async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
@@ -130,7 +130,7 @@ class Members:
         why = ""
         while True:
             try:
-                answer = await self._neighbours.meet(node, address)
+                answer = await self._peers.meet(node, address)
             except IntroductionRefusedError as error:
                 why = str(error)
             else:
@@ -143,7 +143,7 @@ class Members:
                     f"{node} cannot be added ({why}); start it with [cluster] join and the token of"
                     f" this cluster, see that {address} reaches it from every node, and call again",
                 )
-        if answer.first_entry != self._neighbours.first_entry():
+        if answer.first_entry != self._peers.first_entry():
             raise Rejected(
                 "OTHER_CLUSTER",
                 f"{node} at {address} belongs to another cluster; give it an empty node.dir, and"
@@ -214,15 +214,15 @@ class Members:
             # Looked at again each time: shards may have been created meanwhile.
             while left := self._left(goal, done):
                 shard, total = left[0], len(done) + len(left)
-                told = ""
+                step = ""
                 while True:
                     taken = await self._carry(shard, goal, number)
                     if taken.done:
                         done |= {shard}
-                    if taken.told != told:
-                        told = taken.told
+                    if taken.told != step:
+                        step = taken.told
                         yield MemberProgress(
-                            shard=str(shard), step=told, shards_done=len(done), shards_total=total
+                            shard=str(shard), step=step, shards_done=len(done), shards_total=total
                         )
                     if taken.done:
                         break

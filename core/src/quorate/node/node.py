@@ -17,13 +17,13 @@ from quorate.node.administration import Administration
 from quorate.node.api import PluginNode
 from quorate.node.directory import directory_of
 from quorate.node.drain import hand_over
-from quorate.node.duties import Duties
-from quorate.node.figures import expose
-from quorate.node.figures.work import Work
 from quorate.node.forming import Forming, initial_members
+from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.life import STOPPING, Life
-from quorate.node.metrics import PluginMetrics
-from quorate.node.neighbours import Neighbours
+from quorate.node.metrics import expose
+from quorate.node.metrics.work import Work
+from quorate.node.peers import Peers
+from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import Readiness, ended
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 #: How long the parts of an orderly end may take.
 HAND_OVER_S: Final = 5.0
 FINISH_S: Final = 10.0
-#: A call that was on its way when its client heard of the end has come by then, and is refused.
+#: A call in flight when its client learned of the end has arrived by then, and is refused.
 SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
@@ -55,7 +55,7 @@ class Node:
     """Hosts the shards of a node and serves the plugins of a catalog.
 
     It begins with `start`, is good for all of its shards after `ready`, and ends with `stop`,
-    whatever became of it before.
+    whatever happened to it before.
     """
 
     def __init__(self, settings: Settings, catalog: Catalog) -> None:
@@ -79,9 +79,9 @@ class Node:
         )
         self.shards: Final = self._replicas.shards
         self.me: Final = self.shards.me
-        self.neighbours: Final = Neighbours(settings, self.shards, forming, self._loop)
-        self.network: Final = self.neighbours.network
-        channels = self.neighbours.channels
+        self.peers: Final = Peers(settings, self.shards, forming, self._loop)
+        self.network: Final = self.peers.network
+        channels = self.peers.channels
         self._readiness: Final = Readiness(self.shards, self._loop)
         self.groups: Final = Groups(
             self.me.node,
@@ -114,7 +114,7 @@ class Node:
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
-        self.duties: Final = Duties(
+        self.leader_tasks: Final = LeaderTasks(
             catalog,
             self.shards,
             self.groups,
@@ -128,9 +128,9 @@ class Node:
             settings,
             catalog,
             self._replicas,
-            self.neighbours,
+            self.peers,
             self.groups,
-            self.duties,
+            self.leader_tasks,
             self._life,
             version=self._version,
             loop=self._loop,
@@ -142,7 +142,7 @@ class Node:
             self.api,
             WatchService(fresh, lambda group: self.shards.slot_map.shards(group), catalog),
             [
-                self.neighbours,
+                self.peers,
                 NodeService(
                     self.network,
                     self.groups,
@@ -163,12 +163,12 @@ class Node:
         )
         expose(self.metrics, self.shards.all, self._replicas.stored, self._worked)
         join = settings.cluster.join
-        told = f"those of the cluster of {_listed(join)}" if join else ""
+        members = f"those of the cluster of {_listed(join)}" if join else ""
         _log.info(
             "1/5 configured: node %s at %s, members %s, plugins %s",
             self.me.node,
             settings.node.address,
-            told or _listed(founders),
+            members or _listed(founders),
             ", ".join(catalog.declared) or "none",
         )
 
@@ -188,18 +188,18 @@ class Node:
             node.http_address,
             node.dir.absolute(),
         )
-        founders = self._replicas.join(await self.neighbours.find_cluster())
+        founders = self._replicas.join(await self.peers.find_cluster())
         cluster = self._replicas.cluster
         names = _listed(peer.node for peer in founders.voters)
         _log.info("3/5 in cluster %s, founded by %s", cluster.hex(), names)
-        self._replicas.open(founders, self.groups.propose_control, self.neighbours)
+        self._replicas.open(founders, self.groups.propose_control, self.peers)
         self._watching.join(cluster)
-        self.neighbours.join(cluster)
+        self.peers.join(cluster)
         for declared in self._catalog.declared.values():
             if declared.lifespan is not None:
                 await self._lifespans.enter_async_context(declared.lifespan(self.api))
         metadata = self._replicas.metadata()
-        self.neighbours.addresses.follow(metadata)
+        self.peers.addresses.follow(metadata)
         if metadata.configuration is None:
             self._serving.gate.close(_NOT_ADDED)
         else:
@@ -224,7 +224,7 @@ class Node:
         self.administration.backups.stop()
         await self._serving.refuse(STOPPING)
         await self._life.stop_settling()
-        await self.duties.stop()
+        await self.leader_tasks.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
@@ -233,23 +233,23 @@ class Node:
         if not await self._serving.gate.emptied(FINISH_S):
             inside = +self._serving.gate.inside
             left = ", ".join(f"{count} of {method}" for method, count in inside.items())
-            _log.warning("calls that did not end in %g s are broken off: %s", FINISH_S, left)
+            _log.warning("cancelling calls still running after %g s: %s", FINISH_S, left)
         await self._serving.gate.silent(SILENT_S, within_s=FAREWELL_S)
         await self._lifespans.aclose()
         await self._watching.stop()
-        await self.neighbours.stop()
+        await self.peers.stop()
         await self._serving.stop()
         await self._replicas.close()
         _log.info("stopped")
 
     async def _settle(self) -> None:
         """Come to be ready, as soon as the shards do."""
-        await self.neighbours.admitted(self._replicas.metadata())
+        await self.peers.admitted(self._replicas.metadata())
         self._serving.gate.open()
         hosted = await self._readiness.hosted()
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()
-        self.duties.start()
+        self.leader_tasks.start()
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()
@@ -266,8 +266,8 @@ class Node:
                 **{str(shard): True for shard, _ in ended(self.shards)},
             },
             calls=self._serving.calls,
-            controllers=self.duties.runner.tallies,
-            posts=self.duties.runner.status(),
+            controllers=self.leader_tasks.runner.tallies,
+            posts=self.leader_tasks.runner.status(),
             caches=self._watching.caches,
             watches=self._watching.open_now,
             lag=self._serving.lag,

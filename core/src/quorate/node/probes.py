@@ -13,10 +13,10 @@ from quorate.observe.http import Answer, HttpServer
 
 T = TypeVar("T")
 
-#: A loop that does not turn for so long is not alive.
+#: A loop that has not turned for this long is not alive.
 LIVE_WITHIN_S: Final = 2.0
 _METRICS_WITHIN_S: Final = 5.0
-#: So long metrics are read at a time, before others get their turn.
+#: How long metrics are read before others get their turn.
 _TURN_S: Final = 0.001
 
 

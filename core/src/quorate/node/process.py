@@ -66,11 +66,11 @@ def run(settings: Settings, catalog: Catalog) -> None:
 async def _live(settings: Settings, catalog: Catalog) -> None:
     node = Node(settings, catalog)
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, told.set)
+        loop.add_signal_handler(each, stop.set)
     serving = loop.create_task(_serve(node))
-    waiting = loop.create_task(told.wait())
+    waiting = loop.create_task(stop.wait())
     try:
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():

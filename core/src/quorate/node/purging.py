@@ -18,7 +18,7 @@ from quorate.plugin import Rejected, Stub
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.admin_service import SERVICE
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import admin_pb2, control_pb2
 
 #: A node that does not answer within this time is not running.
@@ -77,11 +77,11 @@ class Purging:
 
     async def _serves(self, plugin: str, node: str) -> bool:
         try:
-            way = await self._channels.way(node, _ANSWER_S)
-            status = await Stub(way.channel, SERVICE).Status(
+            route = await self._channels.route(node, _ANSWER_S)
+            status = await Stub(route.channel, SERVICE).Status(
                 admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S
             )
-        except (NoWayError, grpc.aio.AioRpcError):
+        except (UnreachableError, grpc.aio.AioRpcError):
             return False
         return any(each.name == plugin for each in status.plugins)
 

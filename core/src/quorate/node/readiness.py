@@ -17,7 +17,7 @@ _TELL_S: Final = 10.0
 
 
 def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
-    """Return the shards whose replica here does not go on, each with what became of it."""
+    """Return the shards whose replica here does not go on, each with the reason."""
     stopped = {
         shard.id: f"has stopped on {shards.me.node}: {shard.stopped}"
         for shard in shards.all()
@@ -80,13 +80,13 @@ class Readiness:
 
     def missing(self) -> list[str]:
         """Say what the node still waits for, in a sentence each."""
-        behind = [
+        lagging = [
             shard.id
             for shard in self._shards.all()
             if shard.stopped is None and shard.id not in self._caught_up
         ]
         return self.lacking() + [
-            f"{shard} has not caught up with its leader yet" for shard in behind
+            f"{shard} has not caught up with its leader yet" for shard in lagging
         ]
 
     def lacking(self) -> list[str]:

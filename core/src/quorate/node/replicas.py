@@ -21,8 +21,8 @@ from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.addresses import addresses_of
 from quorate.node.directory import NodeDirectory
-from quorate.node.figures.storage import Storage
-from quorate.node.neighbours import Neighbours
+from quorate.node.metrics.storage import Storage
+from quorate.node.peers import Peers
 from quorate.node.wall_clock import wall_ms
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -40,7 +40,7 @@ class UnclaimedDataError(Exception):
 class Replicas:
     """Opens the shards of a node in its directory, and lets go of them.
 
-    `failed` is told what the node cannot go on with.
+    `failed` is called with an error that the node cannot survive.
     """
 
     def __init__(
@@ -91,14 +91,14 @@ class Replicas:
         self.cluster = cluster_id(self._token, entry)
         return Configuration.decode(entry)
 
-    def open(self, founders: Configuration, submit: Submit, neighbours: Neighbours) -> None:
+    def open(self, founders: Configuration, submit: Submit, peers: Peers) -> None:
         """Open metadata/0 and whatever else is known.
 
         Raises `GroupsDifferError`, `UnclaimedDataError`, and what says that metadata/0 cannot be
         opened.
         """
         first = founders if self.shards.me in founders.voters else None
-        self.shards.open(first, submit, partial(self._new_shard, neighbours))
+        self.shards.open(first, submit, partial(self._new_shard, peers))
         self._check_claimed()
 
     def metadata(self) -> Shard:
@@ -133,7 +133,7 @@ class Replicas:
 
     def _new_shard(
         self,
-        neighbours: Neighbours,
+        peers: Peers,
         shard: ShardId,
         epoch: int,
         data: ShardData,
@@ -145,9 +145,9 @@ class Replicas:
             self._catalog,
             data,
             journal,
-            peers=neighbours.peers(epoch),
+            peers=peers.network_peers(epoch),
             syncs=self._syncs,
-            snapshots=neighbours.snapshots,
+            snapshots=peers.snapshots,
             loop=self._loop,
             clock=self._loop.time,
             wall_ms=wall_ms,
@@ -156,8 +156,8 @@ class Replicas:
             epoch=epoch,
             space=self._space,
             rests=self._rests,
-            membership=neighbours.membership,
-            node_clock=neighbours.clocks,
+            membership=peers.membership,
+            node_clock=peers.clocks,
             alarms=self._alarms,
             on_stopped=self._stopped,
         )

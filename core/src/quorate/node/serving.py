@@ -109,11 +109,11 @@ class Serving:
         return self.gate.within(_FORWARD)
 
     async def welcome(self) -> None:
-        """Tell health's callers that the node is good for its shards."""
+        """Report SERVING to the health service."""
         await self._server.set_serving(True)
 
     async def refuse(self, why: str) -> None:
-        """Let no call in, tell health's callers, and end the watches: their clients go on."""
+        """Refuse calls, report NOT_SERVING, and end the watches: their clients move on."""
         self.gate.close(why)
         await self._server.set_serving(False)
         await self._watch_service.stop(why)

@@ -53,7 +53,7 @@ class NodeReports:
         """Return where the shards of the cluster are, as far as this node knows.
 
         Raises `UnreadableError` on a node that has a cluster and does not belong to it, not yet or
-        no more: what it has heard of the members is too old to go by.
+        no more: its knowledge of the members is too old.
         """
         if self._replicas.cluster and self._shards.get(METADATA) is None:
             raise UnreadableError(
@@ -114,8 +114,8 @@ class NodeReports:
             yield f"shard {each} {why}"
         for status in self._runner.status():
             if status.failures >= _FAILURES:
-                told = f"controller {status.name} of shard {status.shard} keeps failing"
-                yield f"{told}: {status.error}"
+                text = f"controller {status.name} of shard {status.shard} keeps failing"
+                yield f"{text}: {status.error}"
         for shard in _in_order(self._shards):
             if shard.shortage is not None:
                 yield shard.shortage

@@ -102,7 +102,7 @@ class Watching:
             watch.close()
 
     async def rows(self, family: str, prefix: bytes, token: bytes) -> Watch:
-        """Watch behind a token, or from rows on that hold all that was written before."""
+        """Watch after a token, or from rows on that hold all that was written before."""
         return await self.fresh().open({family: prefix}, self._shards_of(family), token)
 
     def _open(self, group: str, families: dict[str, bytes], token: bytes = b"") -> Watch:

@@ -37,6 +37,7 @@ from quorate.plugin.declarations import (
     Timer,
     constant_key,
 )
+from quorate.plugin.invalid_items import CheckedItems, propose_valid, split_invalid
 from quorate.plugin.markers import hookimpl
 from quorate.plugin.node import (
     Answers,
@@ -51,9 +52,9 @@ from quorate.plugin.node import (
 )
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.resource import (
-    Holding,
     Resource,
     TenantCascade,
+    TenantRows,
     Verb,
     find_row,
     get_row,
@@ -61,7 +62,6 @@ from quorate.plugin.resource import (
     write_row,
 )
 from quorate.plugin.services import Stub, generic_handler
-from quorate.plugin.sifting import Sifted, propose_fitting, sift
 from quorate.plugin.transaction import (
     EmittedEvent,
     Event,
@@ -82,6 +82,7 @@ __all__ = [
     "Cache",
     "CacheView",
     "Caller",
+    "CheckedItems",
     "CliCommand",
     "Column",
     "ColumnFamily",
@@ -96,7 +97,6 @@ __all__ = [
     "Extension",
     "ExtensionPoint",
     "GrpcService",
-    "Holding",
     "Invalid",
     "Items",
     "Metric",
@@ -112,11 +112,11 @@ __all__ = [
     "SessionRef",
     "ShardAnswers",
     "ShardRef",
-    "Sifted",
     "Splice",
     "Stub",
     "Table",
     "TenantCascade",
+    "TenantRows",
     "Timer",
     "Txn",
     "UndeclaredFamilyError",
@@ -130,13 +130,13 @@ __all__ = [
     "get_row",
     "hookimpl",
     "keys",
-    "propose_fitting",
+    "propose_valid",
     "read_each",
     "read_range",
     "read_spliced",
     "read_values",
     "remove_row",
-    "sift",
+    "split_invalid",
     "still_due",
     "updated",
     "write_row",

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.plugin.keys import behind
+from quorate.plugin.keys import successor
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Reader, Row, Splice, Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -74,7 +74,7 @@ def read_range(reader: Reader, family: str, start: bytes, end: bytes) -> Iterato
         yield from rows
         if len(rows) < _AT_A_TIME:
             return
-        start = behind(rows[-1].key)
+        start = successor(rows[-1].key)
 
 
 def read_each(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[Row | None]:

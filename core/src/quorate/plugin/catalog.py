@@ -37,7 +37,7 @@ D = TypeVar("D")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """How a logged command is applied: all that dispatch needs, behind one lookup."""
+    """How a logged command is applied: all that dispatch needs, in one lookup."""
 
     group: str
     parse: Callable[[bytes], Message]

@@ -88,5 +88,5 @@ def check_page_size(field: str, size: int) -> None:
 
 @lru_cache(maxsize=1_024)
 def _is_name(name: str) -> bool:
-    """Tell whether short text is a name; thousands of rows name few tenants."""
+    """Return whether short text is a name; thousands of rows name few tenants."""
     return _NAME.fullmatch(name) is not None

@@ -53,7 +53,7 @@ Problems = Iterator[PluginProblem]
 def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
     """Return everything that is wrong with these plugins, plugin by plugin.
 
-    One mistake is told once: what is missing because a hook failed is no problem of its own.
+    One mistake is reported once: what is missing because a hook failed is no problem of its own.
     """
     world = _World(declared)
     found: list[PluginProblem] = []
@@ -280,7 +280,7 @@ def _reads(
 
 
 def _rows(plugin: Declared, world: _World) -> Problems:
-    """Whoever follows the rows of a family needs one that exists and has rows to follow."""
+    """A follower of a family needs one that exists and has rows to follow."""
     followers: list[tuple[str, Sequence[str]]] = [
         *((f"cache {cache.name}", cache.families) for cache in plugin.caches),
         *((f"controller {each.name}", each.wake_on) for each in plugin.controllers),

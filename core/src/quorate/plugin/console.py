@@ -20,7 +20,7 @@ class Console(Protocol):
         """Return a client of the cluster that the user means with `--endpoints`.
 
         It is the same one for the whole command, and closed with it. What it raises may be left to
-        the command line, which tells it to the user.
+        the command line, which shows it to the user.
         """
 
     def print(self, rows: Iterable[Mapping[str, object]]) -> None:

@@ -162,7 +162,7 @@ class Timer:
     group: str
     #: Builds the command for keys that are due; its handler re-checks each one's deadline.
     due: Callable[[Sequence[bytes]], Message]
-    #: At most so many keys come into one command.
+    #: Maximum number of keys in one command.
     batch: int = 1_000
     #: A heartbeat: a leader that is new or was stalled first waits one full TTL.
     liveness: bool = False
@@ -241,7 +241,7 @@ class GrpcService:
 class CliCommand:
     """A command, mostly a group of them, below `quorate`; loaded only when it is called."""
 
-    #: What stands behind `quorate`.
+    #: What follows `quorate`.
     name: str
     #: A sentence for `quorate --help`.
     help: str

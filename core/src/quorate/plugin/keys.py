@@ -68,7 +68,7 @@ def opening(*parts: Part) -> tuple[bytes, bytes]:
     return unended, after(unended)
 
 
-def behind(key: bytes) -> bytes:
+def successor(key: bytes) -> bytes:
     """Return the smallest key that is larger than a key."""
     return key + b"\x00"
 

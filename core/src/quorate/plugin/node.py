@@ -58,7 +58,7 @@ class SessionRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedEvent:
-    """An event as a watcher gets it; `token` resumes the watch right behind it.
+    """An event as a watcher gets it; `token` resumes the watch right after it.
 
     `event` is None for a bookmark (the token alone moves on) and when `resync` is set: history was
     lost to this watcher, which must list again.
@@ -68,7 +68,7 @@ class WatchedEvent:
     event: Event | None
     #: That of the command which made the event.
     revision: int
-    #: Resumes a watch behind this event.
+    #: Resumes a watch after this event.
     token: bytes
     #: Whether history was lost: list again.
     resync: bool = False

@@ -61,6 +61,6 @@ def of_item(invalid: Invalid) -> Invalid:
 
 
 def is_repeated(field: Any) -> bool:
-    """Tell whether a field holds many values; older releases of protobuf call that a label."""
+    """Return whether a field holds many values; older releases of protobuf call that a label."""
     found: bool | None = getattr(field, "is_repeated", None)
     return bool(field.label == field.LABEL_REPEATED) if found is None else found

@@ -98,13 +98,13 @@ class AdminService:
     async def Topology(
         self, request: admin_pb2.TopologyRequest, context: object
     ) -> admin_pb2.TopologyResponse:
-        """Tell where the shards are, as far as this node knows."""
+        """Return where the shards are, as far as this node knows."""
         return self._reports.topology()
 
     async def Status(
         self, request: admin_pb2.NodeStatusRequest, context: object
     ) -> admin_pb2.NodeStatusResponse:
-        """Tell what this node is doing."""
+        """Return what this node is doing."""
         return self._reports.status()
 
     async def TransferLeader(
@@ -121,7 +121,7 @@ class AdminService:
     async def AddMember(
         self, request: admin_pb2.AddMemberRequest, context: object
     ) -> AsyncIterator[admin_pb2.MemberProgress]:
-        """Add a node, and tell of each step."""
+        """Add a node, and report each step."""
         _demand("node", request.node)
         _demand("address", request.address)
         async for progress in self._members.add(request.node, request.address):
@@ -130,7 +130,7 @@ class AdminService:
     async def RemoveMember(
         self, request: admin_pb2.RemoveMemberRequest, context: object
     ) -> AsyncIterator[admin_pb2.MemberProgress]:
-        """Remove a node, and tell of each step."""
+        """Remove a node, and report each step."""
         _demand("node", request.node)
         async for progress in self._members.remove(request.node, force=request.force):
             yield progress
@@ -146,7 +146,7 @@ class AdminService:
     async def PurgePlugin(
         self, request: admin_pb2.PurgePluginRequest, context: object
     ) -> AsyncIterator[admin_pb2.PurgedRows]:
-        """Delete the rows of a plugin that is not served, or count them, and tell how many."""
+        """Delete the rows of a plugin that is not served, or count them, and return how many."""
         _demand("plugin", request.plugin)
         async for rows in self._purge(request.plugin, count_only=request.count_only):
             yield rows

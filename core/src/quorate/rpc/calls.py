@@ -23,7 +23,7 @@ class CallTally:
     """Counts what it is put around, from farthest out.
 
     A stream is a call from its beginning to its end. Methods that nobody serves are not counted:
-    whoever calls would choose the names.
+    callers would choose the names.
     """
 
     def __init__(self) -> None:

@@ -18,11 +18,11 @@ SERVICE: Final = node_pb2.DESCRIPTOR.services_by_name["NodeService"]
 #: The metadata in which a call says which node makes it.
 PEER_KEY: Final = "quorate-peer-bin"
 
-#: The header by which a stream tells the asking node that it was let in.
+#: The header that confirms to the asking node that its stream was admitted.
 ADMITTED_KEY: Final = "quorate-admitted"
 
 _OPTIONS: Final = [
-    # A connection of its own: votes and entries never wait behind what clients ask for.
+    # A connection of its own: votes and entries never queue after calls of clients.
     ("grpc.use_local_subchannel_pool", 1),
     # What is too large was refused where it came from.
     ("grpc.max_send_message_length", -1),
@@ -43,11 +43,11 @@ _SETTLED: Final = frozenset(
 )
 
 
-class NoWayError(Exception):
+class UnreachableError(Exception):
     """A node cannot be reached: nothing was sent."""
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """A connection that stands, and what this node says of itself on it."""
 
     channel: grpc.aio.Channel
@@ -71,8 +71,8 @@ class NodeChannels:
         self._known: Final[dict[str, _Known]] = {}
         self._closing: Final[set[asyncio.Task[None]]] = set()
 
-    async def way(self, node: str, timeout_s: float) -> Way:
-        """Return a connection to a node once it stands; raises `NoWayError`."""
+    async def route(self, node: str, timeout_s: float) -> Route:
+        """Return a connection to a node once it stands; raises `UnreachableError`."""
         known = self._known_as(node)
         try:
             async with asyncio.timeout(min(timeout_s, self._connect_s)):
@@ -80,9 +80,9 @@ class NodeChannels:
         except TimeoutError:
             stands = False
         if not stands:
-            raise NoWayError(f"{node} does not answer at {self._network.address(node)}")
+            raise UnreachableError(f"{node} does not answer at {self._network.address(node)}")
         shown = encode_handshake(self._network.handshake(node))
-        return Way(known.channel, known.stub, ((PEER_KEY, shown),))
+        return Route(known.channel, known.stub, ((PEER_KEY, shown),))
 
     async def close(self) -> None:
         """End every connection."""
@@ -101,14 +101,14 @@ class NodeChannels:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
         if address is None:
-            raise NoWayError(f"no address of {node} is known")
+            raise UnreachableError(f"no address of {node} is known")
         channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         made = self._known[node] = _Known(address, channel, Stub(channel, SERVICE))
         return made
 
 
 async def _connected(channel: grpc.aio.Channel) -> bool:
-    """Wait until a channel stands, or has failed once: whoever asks tries again."""
+    """Wait until a channel stands, or has failed once: the caller tries again."""
     state = channel.get_state(try_to_connect=True)
     while state not in _SETTLED:
         await channel.wait_for_state_change(state)

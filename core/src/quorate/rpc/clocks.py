@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import grpc.aio
 
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import node_pb2
 
 _EVERY_S: Final = 5.0
 _ANSWER_S: Final = 2.0
-#: What was heard longer ago says nothing any more.
+#: Older readings are ignored.
 _FORGOTTEN_S: Final = 30.0
 
 
@@ -24,7 +24,7 @@ class _Heard(NamedTuple):
 
 
 class NodeClocks:
-    """Asks every node for its clock, again and again, and carries on what it heard."""
+    """Polls the clock of every node, and extrapolates the last reading."""
 
     def __init__(
         self,
@@ -38,16 +38,16 @@ class NodeClocks:
         self._nodes: Final = nodes
         self._loop: Final = loop
         self._every_s: Final = every_s
-        self._heard: Final[dict[str, _Heard]] = {}
+        self._readings: Final[dict[str, _Heard]] = {}
         self._asking: asyncio.Task[None] | None = None
 
     def __call__(self, node: str) -> int | None:
-        """Return what a node's clock shows now; None when it was not heard of late."""
-        heard = self._heard.get(node)
-        if heard is None:
+        """Return what a node's clock shows now; None if there is no recent reading."""
+        reading = self._readings.get(node)
+        if reading is None:
             return None
-        elapsed_s = self._loop.time() - heard.at
-        return None if elapsed_s > _FORGOTTEN_S else heard.wall_ms + round(elapsed_s * 1_000)
+        elapsed_s = self._loop.time() - reading.at
+        return None if elapsed_s > _FORGOTTEN_S else reading.wall_ms + round(elapsed_s * 1_000)
 
     def start(self) -> None:
         """Ask from now on."""
@@ -66,12 +66,12 @@ class NodeClocks:
 
     async def _ask(self, node: str) -> None:
         try:
-            way = await self._channels.way(node, _ANSWER_S)
+            route = await self._channels.route(node, _ANSWER_S)
             asked_at = self._loop.time()
-            answer = await way.stub.Clock(
-                node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=way.metadata
+            answer = await route.stub.Clock(
+                node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=route.metadata
             )
-        except (NoWayError, grpc.aio.AioRpcError):
+        except (UnreachableError, grpc.aio.AioRpcError):
             return
         # It was read about halfway between asking and hearing.
-        self._heard[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
+        self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)

@@ -18,7 +18,7 @@ from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
 from quorate.rpc.command_stream import CommandStream
-from quorate.rpc.methods import told
+from quorate.rpc.methods import failed_status
 from quorate.rpc.server import RpcServer
 from quorate.v1 import command_pb2, entry_pb2
 
@@ -102,14 +102,14 @@ class CommandService:
 
         room = _reply_room(self._limits, 1)
 
-        def tell(
+        def answered(
             command: command_pb2.Command, answer: Answer | Exception
         ) -> command_pb2.CommandAnswer:
             filled = command_pb2.CommandAnswer()
             _fill(filled, command, answer, room)
             return filled
 
-        stream = CommandStream(put, tell, self._limits)
+        stream = CommandStream(put, answered, self._limits)
         reading = asyncio.create_task(stream.read(self._messages(requests)))
         try:
             await stream.write(context.write)
@@ -136,7 +136,7 @@ class CommandService:
     async def SealSession(
         self, request: command_pb2.SealSessionRequest, context: object
     ) -> command_pb2.SealSessionResponse:
-        """Let the session of a name carry out nothing more, and tell what it has carried out."""
+        """Let the session of a name carry out nothing more, and return what it has carried out."""
         self._check_place(request.group, request.shard_key)
         if not request.name:
             raise Invalid("name", "must not be empty")
@@ -255,7 +255,7 @@ def _fill(
     """Fill an answer where it stands, and return how much of the room for replies it takes.
 
     A message that is put into another one is copied. A reply for which there is no room fails
-    alone: its command was carried out, and must not be told to be refused.
+    alone: its command was carried out, and must not be reported as refused.
     """
     if not isinstance(answer, Exception) and max(room, _STATUS_BYTES) < len(answer.reply):
         answer = OutcomeUnknownError(
@@ -263,10 +263,10 @@ def _fill(
             "room in the response; read what it did, and send fewer such commands at once"
         )
     if isinstance(answer, Exception):
-        filled.status.CopyFrom(told(f"command {command.type}", answer))
+        filled.status.CopyFrom(failed_status(f"command {command.type}", answer))
         return 0
     reply = filled.reply
-    # Set also when it is empty: that tells that there is a reply.
+    # Set even if empty: its presence says that there is a reply.
     reply.payload = answer.reply
     if answer.forgotten:
         reply.forgotten = True

@@ -19,7 +19,7 @@ RESPONSE_BYTES: Final = 1 << 20
 #: Hands on the commands of a message, each with what its answer is given to.
 Put = Callable[[Iterable[tuple[Command, Answered]]], None]
 #: Makes the answer to a command, as its client gets it.
-Tell = Callable[[Command, Answer | Exception], CommandAnswer]
+ToAnswer = Callable[[Command, Answer | Exception], CommandAnswer]
 Write = Callable[[StreamResponse], Awaitable[None]]
 
 
@@ -36,9 +36,9 @@ class CommandStream:
     A message counts as a whole: the last one that is read may exceed the bounds.
     """
 
-    def __init__(self, put: Put, tell: Tell, limits: LimitsSection) -> None:
+    def __init__(self, put: Put, to_answer: ToAnswer, limits: LimitsSection) -> None:
         self._put: Final = put
-        self._tell: Final = tell
+        self._to_answer: Final = to_answer
         self._limits: Final = limits
         self._numbered = 0
         #: What was read, and is not written.
@@ -101,10 +101,10 @@ class CommandStream:
         room, size = RESPONSE_BYTES, 0
         while self._ended and room > 0:
             ended = self._ended.popleft()
-            told = NumberedAnswer(
-                number=ended.number, answer=self._tell(ended.command, ended.answer)
+            answer = NumberedAnswer(
+                number=ended.number, answer=self._to_answer(ended.command, ended.answer)
             )
-            answers.append(told)
+            answers.append(answer)
             size += ended.size
-            room -= told.ByteSize()
+            room -= answer.ByteSize()
         return StreamResponse(answers=answers), len(answers), size

@@ -12,7 +12,7 @@ from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import node_pb2
 
-#: How often a reader is told how old the replica's state may be, and how far it has come, while
+#: How often a reader learns how old the replica's state may be, and how far it has come, while
 #: there is nothing for it.
 WORD_S: Final = 1.0
 
@@ -28,7 +28,7 @@ class OpenFeed(Protocol):
         not_before: int,
         wake: Callable[[], None],
     ) -> Feed:
-        """Begin behind `start`, or without one with the rows, at `not_before` or later."""
+        """Start after `start`, or with the rows if there is none, at `not_before` or later."""
 
 
 async def serve(

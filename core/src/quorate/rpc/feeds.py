@@ -15,7 +15,7 @@ from quorate.groups.watching.feeds import Lost, Page, Seen, Selection, Start, em
 from quorate.groups.watching.fresh import Mark
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import node_pb2, watch_pb2
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class NodeFeeds:
         not_before: int,
         wake: Callable[[], None],
     ) -> RemoteFeed:
-        """Begin behind `start`, or without one with the rows, at `not_before` or later."""
+        """Start after `start`, or with the rows if there is none, at `not_before` or later."""
         feed = RemoteFeed(
             self._channels, self._replicas, shard, selection, start, not_before, wake, self._loop
         )
@@ -69,7 +69,7 @@ class NodeFeeds:
                 try:
                     left_s = max(0.0, deadline - self._loop.time())
                     return await self._mark_on(node, shard, left_s)
-                except NoWayError as error:
+                except UnreachableError as error:
                     reason = str(error)
                 except grpc.aio.AioRpcError as error:
                     # That the time is over says less than what came before it.
@@ -90,9 +90,9 @@ class NodeFeeds:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _mark_on(self, node: str, shard: ShardId, timeout_s: float) -> Mark:
-        way = await self._channels.way(node, timeout_s)
+        route = await self._channels.route(node, timeout_s)
         asked = node_pb2.MarkRequest(shard=str(shard), timeout_ms=round(timeout_s * 1_000))
-        answer = await way.stub.Mark(asked, timeout=timeout_s, metadata=way.metadata)
+        answer = await route.stub.Mark(asked, timeout=timeout_s, metadata=route.metadata)
         return Mark(answer.revision, answer.generation)
 
 
@@ -120,7 +120,7 @@ class RemoteFeed:
         self._families: Final = [
             watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
         ]
-        #: Behind what came; None until the list is complete.
+        #: After what came; None until the list is complete.
         self._start = start
         self._listing = False
         self._not_before: Final = not_before
@@ -130,7 +130,7 @@ class RemoteFeed:
         self._lost: Lost | None = None
         #: Set while the page that comes next may be asked for.
         self._wanted: Final = asyncio.Event()
-        #: How old the replica's state was, and when that was heard.
+        #: How old the replica's state was, and when it was reported.
         self._age_ms: int | None = None
         self._heard_at = 0.0
         self.generation = 0
@@ -172,15 +172,15 @@ class RemoteFeed:
         """Go from node to node until nothing more can come."""
         pause = Pause(self._loop)
         while not self._ended():
-            heard_at, told = self._heard_at, "no node is known to have a replica"
+            heard_at, reason = self._heard_at, "no node is known to have a replica"
             for node in self._replicas(self._shard):
-                told = f"{node} ended it"
+                reason = f"{node} ended it"
                 try:
                     await self._read(node)
-                except NoWayError as error:
-                    told = str(error)
+                except UnreachableError as error:
+                    reason = str(error)
                 except grpc.aio.AioRpcError as error:
-                    told = f"{node} ended it: {error.details()}"
+                    reason = f"{node} ended it: {error.details()}"
                 except asyncio.CancelledError:
                     # A connection that is closed cancels its calls, and this goes on.
                     if self.running.cancelling():
@@ -188,19 +188,19 @@ class RemoteFeed:
                 if self._ended():
                     return
                 if self._listing:
-                    self._lose(f"the list of shard {self._shard} broke off: {told}")
+                    self._lose(f"the list of shard {self._shard} broke off: {reason}")
                     return
             if self._heard_at != heard_at:
                 pause = Pause(self._loop)
             if pause.count in (0, _LASTS):
                 level = logging.WARNING if pause.count else logging.INFO
-                _log.log(level, "shard %s cannot be followed for now: %s", self._shard, told)
+                _log.log(level, "shard %s cannot be followed for now: %s", self._shard, reason)
             await pause.until(_FOREVER)
 
     async def _read(self, node: str) -> None:
         """Read on from a node until it ends."""
-        way = await self._channels.way(node, _CONNECT_S)
-        call = way.stub.Feed(metadata=way.metadata)
+        route = await self._channels.route(node, _CONNECT_S)
+        call = route.stub.Feed(metadata=route.metadata)
         try:
             await call.write(node_pb2.FeedRequest(start=self._beginning()))
             while (response := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
@@ -209,7 +209,7 @@ class RemoteFeed:
                     return
                 if self._page is not None:
                     await self._wanted.wait()
-                    # When it has ended meanwhile, reading tells why.
+                    # If it has ended meanwhile, reading raises the reason.
                     if not call.done():
                         await call.write(node_pb2.FeedRequest())
         finally:
@@ -251,10 +251,10 @@ class RemoteFeed:
 
 
 def _seen(event: node_pb2.FeedEvent) -> Seen | None:
-    """Return what is told of an event; None of a message whose plugin is not on this node."""
+    """Return an event as watchers see it; None of a message whose plugin is not on this node."""
     if event.emitted:
-        told = emitted(event.name, event.value)
-        return None if told is None else Seen(event.revision, told)
+        seen = emitted(event.name, event.value)
+        return None if seen is None else Seen(event.revision, seen)
     row = RowEvent(
         family=event.name,
         key=event.key,

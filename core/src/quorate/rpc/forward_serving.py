@@ -14,7 +14,7 @@ from quorate.groups.routing.forwarding import ForwardedCommand
 from quorate.groups.routing.proposing import Result
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.methods import told
+from quorate.rpc.methods import failed_status
 from quorate.v1 import node_pb2
 
 Write = Callable[[node_pb2.ForwardResponse], Awaitable[None]]
@@ -144,7 +144,7 @@ def _forwarded(shard: ShardId, asked: node_pb2.ForwardedCommand) -> ForwardedCom
 
 def _fill(answer: node_pb2.ForwardAnswer, command: str, result: Result) -> None:
     if isinstance(result, Exception):
-        answer.status.CopyFrom(told(f"command {command}", result))
+        answer.status.CopyFrom(failed_status(f"command {command}", result))
         return
     outcome = answer.outcome
     outcome.SetInParent()

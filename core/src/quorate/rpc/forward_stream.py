@@ -17,7 +17,7 @@ from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, NoWayError
+from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, UnreachableError
 from quorate.rpc.parts import Part
 from quorate.rpc.status import error_of
 from quorate.v1 import entry_pb2, node_pb2
@@ -63,15 +63,15 @@ class ForwardStream:
         broken = OutcomeUnknownError(f"the stream to {self._node} ended under a command")
         again = False
         try:
-            way = await self._channels.way(self._node, _ADMISSION_S)
-            call: Any = way.stub.Forward(metadata=way.metadata)
+            route = await self._channels.route(self._node, _ADMISSION_S)
+            call: Any = route.stub.Forward(metadata=route.metadata)
             try:
                 async with asyncio.timeout(_ADMISSION_S):
                     # Who is refused learns it here, before anything is sent.
                     if ADMITTED_KEY not in dict(await call.initial_metadata()):
                         # It ends with why.
                         await call.read()
-                        raise NoWayError(f"{self._node} takes no forwarded commands")
+                        raise UnreachableError(f"{self._node} takes no forwarded commands")
                 again = True
                 await self._converse(call)
             except asyncio.CancelledError:
@@ -80,7 +80,7 @@ class ForwardStream:
                 raise
             finally:
                 call.cancel()
-        except NoWayError as failed:
+        except UnreachableError as failed:
             error = NotProposedError(f"{failed}; nothing was proposed")
         except TimeoutError:
             error = NotProposedError(f"{self._node} let no stream in; nothing was proposed")
@@ -137,7 +137,7 @@ class ForwardStream:
             self._waiting.popleft()
             part.sent = True
             number = next(self._ids)
-            # A command whose time has passed was told not to be proposed, and must not be.
+            # A command whose time has passed was answered "not proposed", and must not be.
             places = [place for place, result in enumerate(part.results) if result is None]
             self._sent[number] = (part, places)
             sent = request.parts.add(id=number, shard=str(part.requests[0].shard))

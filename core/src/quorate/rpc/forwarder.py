@@ -26,7 +26,7 @@ from quorate.groups.routing.forwarding import (
 from quorate.groups.routing.proposing import Result
 from quorate.groups.shard.admission import Admission
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_stream import ForwardStream
 from quorate.rpc.parts import GRACE_S, ROOM_BYTES, ROOM_COMMANDS, Part
 from quorate.rpc.status import DETAILS_KEY, error_of
@@ -34,15 +34,6 @@ from quorate.v1 import node_pb2
 
 #: Calls under way to a node for a shard; what comes meanwhile goes together when one has ended.
 CALLS: Final = 2
-
-#: With these the other node refused the whole call before it looked at any command.
-_BEFORE_ANYTHING: Final = frozenset(
-    {
-        grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.PERMISSION_DENIED,
-        grpc.StatusCode.UNIMPLEMENTED,
-    }
-)
 
 
 class NodeForwarder:
@@ -62,7 +53,7 @@ class NodeForwarder:
         self._patience: Final = Alarm(loop, loop.time, self._expire)
 
     async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
-        """Have the leader propose commands of one shard, and tell what became of each."""
+        """Have the leader propose commands of one shard, and return the outcome of each."""
         room = self._room(node, requests[0].shard)
         part = Part(requests, self._loop.time(), self._loop.create_future())
         room.admit(part.weight, len(requests))
@@ -95,12 +86,12 @@ class NodeForwarder:
         rows: list[bytes] = []
         as_of: AsOf | None = None
         try:
-            way = await self._channels.way(node, request.timeout_s)
+            route = await self._channels.route(node, request.timeout_s)
             timeout_s = request.timeout_s + GRACE_S
-            async for part in way.stub.Query(asked, timeout=timeout_s, metadata=way.metadata):
+            async for part in route.stub.Query(asked, timeout=timeout_s, metadata=route.metadata):
                 as_of = AsOf(part.revision, part.age_ms)
                 rows += part.rows
-        except NoWayError as error:
+        except UnreachableError as error:
             raise UnreadableError(str(error)) from None
         except grpc.aio.AioRpcError as error:
             _raise_unread(node, request.shard, error)

@@ -7,9 +7,9 @@ from typing import Final
 
 from quorate.groups.shard.admission import Admission
 
-#: A request of so many bytes holds hundreds of items, which take milliseconds.
+#: A request of this size holds hundreds of items, which take milliseconds.
 LARGE_BYTES: Final = 96 << 10
-#: For so long after a small request a node counts as asked for little.
+#: How long after a small request a node counts as lightly loaded.
 _RECENT_S: Final = 0.25
 #: Others wait no longer for a request that waits itself, for a leader for example.
 _LONGEST_TURN_S: Final = 0.25
@@ -40,26 +40,28 @@ class LargeRequests:
         self._turn: Final = asyncio.Lock()
 
     def gives_way(self, size: int) -> bool:
-        """Record a request of `size` bytes, and tell whether it needs a turn."""
-        now = self._clock()
+        """Record a request of `size` bytes, and return whether it needs a turn."""
         if size < LARGE_BYTES:
-            self._small_at = now
+            self._small_at = self._clock()
             return False
-        return now - self._small_at < _RECENT_S
+        return self._busy_s() > 0
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
         """Wait for the turn of a large request: the block is worked on while it has it.
 
-        Raises `ExhaustedError` when too much waits.
+        Once no small requests come any more, nothing waits. Raises `ExhaustedError` when too much
+        does.
         """
         self._room.admit(size)
         try:
-            await self._turn.acquire()
+            held = await self._acquired()
         finally:
             self._room.release(size)
+        if not held:
+            yield
+            return
         loop = asyncio.get_running_loop()
-        held = True
 
         def give_back() -> None:
             nonlocal held
@@ -74,3 +76,22 @@ class LargeRequests:
         finally:
             late.cancel()
             loop.call_later((self._clock() - began) * _BREATH, give_back)
+
+    async def _acquired(self) -> bool:
+        """Wait for the turn, and return True; False as soon as no small requests come."""
+        acquiring = asyncio.ensure_future(self._turn.acquire())
+        try:
+            while not acquiring.done() and (left := self._busy_s()) > 0:
+                await asyncio.wait((acquiring,), timeout=left)
+            return acquiring.done()
+        except asyncio.CancelledError:
+            if acquiring.done() and not acquiring.cancelled():
+                self._turn.release()
+            raise
+        finally:
+            if not acquiring.done():
+                acquiring.cancel()
+
+    def _busy_s(self) -> float:
+        """For how long small requests still count as coming."""
+        return self._small_at + _RECENT_S - self._clock()

@@ -10,7 +10,7 @@ from google.rpc import status_pb2
 
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.status import DETAILS_KEY, error_of
 from quorate.v1 import node_pb2
 
@@ -24,8 +24,8 @@ class NodeMemberSteps:
     async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
         """Have the leader of a shard take a step."""
         try:
-            way = await self._channels.way(node, asked.timeout_s)
-            answer = await way.stub.ChangeMember(
+            route = await self._channels.route(node, asked.timeout_s)
+            answer = await route.stub.ChangeMember(
                 node_pb2.ChangeMemberRequest(
                     shard=str(asked.shard),
                     node=asked.goal.node,
@@ -33,9 +33,9 @@ class NodeMemberSteps:
                     number=asked.number,
                 ),
                 timeout=asked.timeout_s,
-                metadata=way.metadata,
+                metadata=route.metadata,
             )
-        except NoWayError as error:
+        except UnreachableError as error:
             raise NotProposedError(f"{error}; nothing was changed") from None
         except grpc.aio.AioRpcError as error:
             raise _raised(node, asked, error) from None

@@ -10,7 +10,7 @@ import grpc.aio
 from quorate.consensus.membership import Configuration
 from quorate.groups.shard.ports import Membership
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.channels import NodeChannels, NoWayError
+from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import node_pb2
 
 _ANSWER_S: Final = 2.0
@@ -40,13 +40,13 @@ class NodeMembership:
 
     async def _ask(self, shard: ShardId, node: str) -> Membership | None:
         try:
-            way = await self._channels.way(node, _ANSWER_S)
-            answer = await way.stub.Membership(
+            route = await self._channels.route(node, _ANSWER_S)
+            answer = await route.stub.Membership(
                 node_pb2.MembershipRequest(shard=str(shard)),
                 timeout=_ANSWER_S,
-                metadata=way.metadata,
+                metadata=route.metadata,
             )
-        except (NoWayError, grpc.aio.AioRpcError):
+        except (UnreachableError, grpc.aio.AioRpcError):
             return None
         try:
             # One that knows of none says so by a configuration without members.

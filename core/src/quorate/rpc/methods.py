@@ -38,7 +38,7 @@ Read = Callable[[bytes], Any]
 
 
 def reading(parse: Read, most: int) -> Read:
-    """Return what reads a request of at most so many bytes; it raises `Invalid`."""
+    """Return a parser of requests up to a size; it raises `Invalid`."""
 
     def read(content: bytes) -> Any:
         if len(content) > most:
@@ -114,9 +114,9 @@ def streaming(path: str, serve: Any, read: Read | None) -> Behaviour:
 async def fail(method: str, error: Exception, context: Context) -> None:
     """End a call with the status of an exception."""
     if context.cancelled() or context.done() or _says_stopped(error):
-        # Nobody is there to be told.
+        # Nobody waits for the answer.
         return
-    status = told(method, error)
+    status = failed_status(method, error)
     details = ((DETAILS_KEY, status.SerializeToString()),)
     await context.abort(_CODES[status.code], status.message, details)
 
@@ -130,8 +130,8 @@ def _says_stopped(error: Exception) -> bool:
     return isinstance(error, grpc.aio.BaseError) and not isinstance(error, blames)
 
 
-def told(what: str, error: Exception) -> status_pb2.Status:
-    """Return what a caller is told of an exception; log one that is a fault of this node's code."""
+def failed_status(what: str, error: Exception) -> status_pb2.Status:
+    """Return the status of an exception; log one that is a bug of this node."""
     status = status_of(error)
     if status.code == code_pb2.INTERNAL and not isinstance(error, Rejected):
         _log.error("%s failed", what, exc_info=error)

@@ -96,7 +96,7 @@ class NodeService:
             )
 
     async def Mark(self, request: node_pb2.MarkRequest, context: Context) -> node_pb2.MarkResponse:
-        """Tell a revision that every write of a shard answered before is within."""
+        """Return a revision of a shard that includes every write answered before."""
         await self._admit(context)
         timeout_s = _timeout_s(request.timeout_ms)
         mark = await self._watching().mark_here(parsed_shard(request.shard), timeout_s)
@@ -112,9 +112,9 @@ class NodeService:
     async def Membership(
         self, request: node_pb2.MembershipRequest, context: Context
     ) -> node_pb2.MembershipResponse:
-        """Tell who belongs to a shard, as far as it is agreed upon here.
+        """Return the committed members of a shard, as far as this node knows.
 
-        Whoever was removed may ask: it is how a node learns of that.
+        A removed node may ask: it learns of its removal here.
         """
         await self._admit(context, of_old=True)
         found = self._membership(parsed_shard(request.shard))
@@ -146,7 +146,7 @@ class NodeService:
     async def Clock(
         self, request: node_pb2.ClockRequest, context: Context
     ) -> node_pb2.ClockResponse:
-        """Tell what the wall clock shows."""
+        """Return the wall clock."""
         await self._admit(context)
         return node_pb2.ClockResponse(wall_ms=self._wall_ms())
 

@@ -36,7 +36,7 @@ _STATUS: Final = health_pb2.HealthCheckResponse
 
 
 class ServingRefusedError(Exception):
-    """The server cannot listen as it is told to; the text says what to do."""
+    """The server cannot listen at its address; the text says what to do."""
 
 
 class RpcServer:
@@ -111,12 +111,12 @@ class RpcServer:
         self.add(_HEALTH, self._health)
         names = [*self._methods.services, _REFLECTION.full_name]
         self.add(_REFLECTION, ReflectionServicer(names))
-        # Behind what other nodes' streams have added.
+        # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
         await self._accepting.start(self._methods.unary())
 
     async def set_serving(self, serving: bool) -> None:
-        """Tell the health service's callers, of the node and of each service."""
+        """Report the status of the node and of each service to the health service."""
         status = _STATUS.SERVING if serving else _STATUS.NOT_SERVING
         for name in ("", *self._methods.services):
             await self._health.set(name, status)

@@ -1,6 +1,6 @@
-"""What a caller is told when a call fails: one table from our exceptions to gRPC's rich errors.
+"""The status of a failed call: one table from our exceptions to gRPC's rich errors.
 
-`reason` tells apart what a client may do next; `retry` in the metadata says it in one word: `safe`,
+`reason` says what a client may do next; `retry` in the metadata says it in one word: `safe`,
 or `session` where only an exactly-once session makes it safe. Without it, trying again is useless.
 `stage` is `admission` when a command was refused before what its session has recorded was read.
 """
@@ -113,7 +113,7 @@ _PLAIN: Final[frozenset[type[Exception]]] = frozenset(
 
 
 def status_of(error: Exception) -> status_pb2.Status:
-    """Return what a caller is told of an exception."""
+    """Return the status of an exception."""
     if isinstance(error, Rejected) and not isinstance(error, FencedError):
         row, text = _rejected(error), error.message or error.code
     else:
@@ -140,37 +140,37 @@ def status_of(error: Exception) -> status_pb2.Status:
     shard = _shard(error)
     if shard is not None:
         details.append(error_details_pb2.ResourceInfo(resource_type="shard", resource_name=shard))
-    told = error_details_pb2.ErrorInfo(reason=row.reason, domain=DOMAIN, metadata=metadata)
+    info = error_details_pb2.ErrorInfo(reason=row.reason, domain=DOMAIN, metadata=metadata)
     status = status_pb2.Status(code=code_pb2.Code.Value(row.code), message=_cut(text))
-    for detail in (told, *details):
+    for detail in (info, *details):
         status.details.add().Pack(detail)
     return status
 
 
 def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
-    """Return the exception that another node told this one of, about a shard.
+    """Return the exception of a status from another node, about a shard.
 
     Whatever a node does not raise for its own reasons comes back as `Rejected`.
     """
-    told = detail(status, error_details_pb2.ErrorInfo)
-    if told.reason == INVALID:
+    info = detail(status, error_details_pb2.ErrorInfo)
+    if info.reason == INVALID:
         for violation in detail(status, error_details_pb2.BadRequest).field_violations:
             return Invalid(violation.field, violation.description)
     # A plugin may refuse with a reason of the table's, and never with a word on trying again.
-    if "retry" in told.metadata:
-        if told.reason == _TABLE[NoLeaderError].reason:
-            return NoLeaderError(shard, _leader(told))
-        if told.reason == _TABLE[LeaderlessError].reason:
+    if "retry" in info.metadata:
+        if info.reason == _TABLE[NoLeaderError].reason:
+            return NoLeaderError(shard, _leader(info))
+        if info.reason == _TABLE[LeaderlessError].reason:
             return LeaderlessError(shard)
-        if told.reason == _TABLE[ExhaustedError].reason:
+        if info.reason == _TABLE[ExhaustedError].reason:
             delay_ms = detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds()
             return ExhaustedError(_without_advice(status.message, delay_ms), delay_ms)
         for kind, row in _TABLE.items():
-            if row.reason == told.reason and kind in _PLAIN:
+            if row.reason == info.reason and kind in _PLAIN:
                 return kind(status.message)
-        safe = told.metadata["retry"] == "safe"
+        safe = info.metadata["retry"] == "safe"
         return (NotProposedError if safe else OutcomeUnknownError)(status.message)
-    return Rejected(told.reason or INTERNAL, status.message)
+    return Rejected(info.reason or INTERNAL, status.message)
 
 
 def detail(status: status_pb2.Status, kind: type[M]) -> M:
@@ -195,8 +195,8 @@ def _shard(error: Exception) -> str | None:
     return None
 
 
-def _leader(told: error_details_pb2.ErrorInfo) -> Peer | None:
-    node, replica = told.metadata.get("leader"), told.metadata.get("leader_replica", "")
+def _leader(info: error_details_pb2.ErrorInfo) -> Peer | None:
+    node, replica = info.metadata.get("leader"), info.metadata.get("leader_replica", "")
     return Peer(node, int(replica)) if node and replica.isdecimal() else None
 
 

@@ -24,7 +24,7 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class ViewService:
-    """Gives rows as fast as whoever reads takes them, and holds a page of them at most."""
+    """Yields rows as fast as they are read, and holds at most a page of them."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ViewService:
     async def Open(
         self, request: view_pb2.OpenViewRequest, context: object
     ) -> view_pb2.OpenViewResponse:
-        """Take a view behind a read barrier."""
+        """Take a view after a read barrier."""
         shard = ShardId(self._group(request.family), request.shard)
         ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
         if ttl_s > LONGEST_TTL_S:

@@ -65,7 +65,7 @@ class WatchService:
             call.cancel()
 
     async def Watch(self, request: watch_pb2.WatchRequest, context: Context) -> None:
-        """Give the rows and then every change, or the changes behind a token."""
+        """Give the rows and then every change, or the changes after a token."""
         watch = await self._opened(request)
         call = asyncio.current_task()
         if call is None:
@@ -76,7 +76,7 @@ class WatchService:
         except asyncio.CancelledError:
             if self._stopping is None:
                 raise
-            # It was `stop`: what the client is told comes behind what it has yet to take.
+            # It was `stop`: the reason comes after what the client has yet to read.
             context.set_code(grpc.StatusCode.UNAVAILABLE)
             context.set_details(self._stopping)
         finally:
@@ -123,7 +123,7 @@ class WatchService:
             if not listing:
                 response.token = watch.token_at(portion.shard, events[-1].revision)
             responses.append(response)
-        # Behind the last command there may be some that are not for this watch.
+        # After the last command there may be some that are not for this watch.
         responses[-1].token = portion.token
         return responses
 
@@ -219,7 +219,7 @@ def _emitting(catalog: Catalog, name: str) -> frozenset[str]:
 
 
 def _check_token(token: bytes, cluster: bytes, group: str) -> None:
-    """Refuse what is no token of a watch of this group; one of another cluster is told later."""
+    """Refuse what is no token of a watch of this group; one of another cluster is refused later."""
     try:
         read = WatchToken.decode(token)
     except InvalidTokenError as error:

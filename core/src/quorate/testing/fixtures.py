@@ -45,7 +45,7 @@ def cli() -> Iterator[Callable[[MemoryNode | MemoryClient | Client], Cli]]:
 def cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     """Start clusters of real nodes, which end with the test: `cluster(plugins=["mqtt"])`.
 
-    The arguments are those of `Cluster` behind its directory; what is returned is ready.
+    The arguments are those of `Cluster` after its directory; the returned cluster is ready.
     """
     with ExitStack() as stack:
         numbers = count(1)

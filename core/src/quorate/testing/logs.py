@@ -87,7 +87,7 @@ def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[E
 
 
 def is_of_a_plugin(catalog: Catalog, entry: Entry) -> bool:
-    """Tell whether handlers of plugins apply what an entry holds; copies are the host's."""
+    """Return whether handlers of plugins apply what an entry holds; copies are the host's."""
     return all(command.type in catalog.commands for command in entry.commands)
 
 

@@ -102,7 +102,7 @@ class MemoryClient:
             yield response.FromString(encoded(each))
 
     async def topology(self, *, timeout_s: float | None = None) -> TopologyResponse:
-        """Tell which shards the node has."""
+        """Return which shards the node has."""
         return self.node.topology()
 
     async def shard_of(

@@ -247,7 +247,7 @@ class MemoryNode:
     async def watch(
         self, family: str, *, prefix: bytes = b"", token: bytes = b""
     ) -> AsyncIterator[WatchedEvent]:
-        """Yield the current rows and a bookmark behind them, then every change as it happens."""
+        """Yield the current rows and a bookmark after them, then every change as it happens."""
         declared = self.catalog.families.get(family)
         if declared is None or declared.row is None:
             raise UndeclaredFamilyError(f"no column family {family} with a row message is declared")
@@ -342,7 +342,7 @@ class MemoryNode:
         return number
 
     def topology(self) -> TopologyResponse:
-        """Return where the shards are, as clients are told."""
+        """Return where the shards are, as clients see it."""
         return TopologyResponse(
             shards=[
                 ShardPlace(group=group, number=number, slots=slots)

@@ -20,7 +20,7 @@ from quorate.testing.shard import Entry, ShardState
 from quorate.testing.simulated import simulate
 from quorate.testing.subject import Subject
 
-#: A log is cut into so many entries, and applied in every division of them into batches.
+#: Number of entries a log is cut into, and applied in every division of them into batches.
 ENTRIES: Final = 5
 #: For how long faults happen in each simulated run, in virtual time.
 SIMULATED_S: Final = 3.0
@@ -92,7 +92,7 @@ class ReplicaChecks(Subject):
             before = shard.digest()
             [outcome] = shard.apply([Entry(index=shard.applied + 1, commands=(unknown,))])
             assert unknown.type in str(outcome.failure), (
-                f"{unknown.type!r} is missing in what a caller is told: {outcome.failure}"
+                f"{unknown.type!r} is missing in the error of the caller: {outcome.failure}"
             )
             assert shard.digest() == before, f"an unknown command wrote to the shard of {group}"
 
@@ -148,7 +148,7 @@ class ReplicaChecks(Subject):
         poison: LoggedCommand,
     ) -> None:
         shard = self._shard(group)
-        # Behind all other commands of the first entry: their revisions stay what they are.
+        # After all other commands of the first entry: their revisions stay what they are.
         first = replace(entries[0], commands=(*entries[0].commands, poison))
         try:
             outcomes = shard.apply([first])

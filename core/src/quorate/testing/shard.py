@@ -75,7 +75,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a command; with a failure there are no events and nothing was written."""
+    """The outcome of a command; with a failure there are no events and nothing was written."""
 
     revision: int
     #: Serialized; b"" of a handler that returned None.
@@ -140,7 +140,7 @@ class MemoryShard:
 
     @property
     def revision(self) -> int:
-        """The revision behind every command that was applied."""
+        """The revision after every command that was applied."""
         return self.applier.revision
 
     @property
@@ -206,7 +206,7 @@ class MemoryShard:
         return deadlines_in(self.data)
 
     def events_after(self, revision: int) -> list[StoredEvent]:
-        """Return what happened behind a revision."""
+        """Return what happened after a revision."""
         log = EventLog(self.data)
         return log.read(revision, max_rows=_EVERYTHING, max_bytes=_EVERYTHING)[0]
 

@@ -42,7 +42,7 @@ from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, CloseSession, Mirror
 
 #: How often leaders look for what is due.
 _LOOK_S: Final = 0.15
-#: Clients wait while so many entries are not committed.
+#: Clients wait while this many entries are uncommitted.
 _BACKLOG: Final = 60
 _STEP_S: Final = 0.05
 _SETTLE_S: Final = 2.5
@@ -60,7 +60,7 @@ def simulate(
     judges: Sequence[Invariant] = (),
     copied: Mapping[str, Mapping[bytes, bytes]] | None = None,
 ) -> Mapping[str, int]:
-    """Propose the commands over and over for so many virtual seconds, while faults happen.
+    """Propose the commands over and over for a number of virtual seconds, while faults happen.
 
     Each group that has commands in the log is a run of its own, whose shards have these rows of the
     mirrored families that they read. Returns how often what happened; raises `AssertionError` when

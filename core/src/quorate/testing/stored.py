@@ -37,7 +37,7 @@ def deadlines_in(rows: Rows) -> dict[tuple[str, bytes], Deadline]:
 
 
 def events_of(stored: Iterable[StoredEvent]) -> Iterator[Event]:
-    """Yield what happened; whoever emitted a message has it imported."""
+    """Yield what happened; the module of an emitted message is imported."""
     for _, _, change in stored:
         if isinstance(change, RowChange):
             yield RowEvent(

@@ -39,5 +39,5 @@ def due_commands(
 def _due_at(timer: Timer, deadline: Deadline, led_since_ms: int) -> int:
     if not timer.liveness:
         return deadline.at_ms
-    # A new leader has heard of no renewal yet: it waits for one whole TTL first.
+    # A new leader has seen no renewal yet: it waits for one whole TTL first.
     return max(deadline.at_ms, led_since_ms + (deadline.ttl_ms or 0))

@@ -1,4 +1,4 @@
-"""What happened in the shards of a group, kept for whoever watches."""
+"""What happened in the shards of a group, kept for watchers."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class History:
         self._arrival = asyncio.Event()
 
     def forget(self) -> None:
-        """Lose all events up to now: whoever has not seen them must list again."""
+        """Lose all events up to now: a watcher that has not seen them must list again."""
         self._forgotten.update((shard.number, shard.revision) for shard in self._shards)
         self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits look for what has happened."""
+        """Wake the watchers."""
         self._arrival.set()
         self._arrival = asyncio.Event()
 
     async def watch(self, family: str, prefix: bytes, token: bytes) -> AsyncIterator[WatchedEvent]:
-        """Yield the current rows and a bookmark, or begin behind the token; then every change."""
+        """Yield the current rows and a bookmark, or start after the token; then every change."""
         seen = self._revisions_of(token)
         if seen is None and token:
             yield self._resync()
@@ -57,7 +57,7 @@ class History:
                     return
                 news = shard.events_after(revision)
                 for at, happened in enumerate(news):
-                    # A token can stand only behind all that a command brought about.
+                    # A token can point only after all events of a command.
                     following = news[at + 1].revision if at + 1 < len(news) else None
                     if following != happened.revision:
                         seen[shard.number] = happened.revision

@@ -173,7 +173,7 @@ def test_a_backup_goes_into_an_empty_directory(
     async def run() -> None:
         await back_up(data, directory, cluster=b"", loop=asyncio.get_running_loop())
 
-    with pytest.raises(BackupError, match="is not empty: name a directory that is, or a new one"):
+    with pytest.raises(BackupError, match="is not empty: name an empty directory, or a new one"):
         asyncio.run(run())
 
 

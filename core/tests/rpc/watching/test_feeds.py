@@ -16,7 +16,7 @@ from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import feed_serving, feeds
-from quorate.rpc.channels import NoWayError
+from quorate.rpc.channels import UnreachableError
 
 if TYPE_CHECKING:
     from core.tests.rpc.watching.conftest import Node, Replica
@@ -211,7 +211,7 @@ async def test_it_goes_on_when_the_node_gets_another_address(
     assert await reader.listed() == []
 
     nodes["b"].network.know({"a": nodes["a"].address.replace("127.0.0.1", "localhost")})
-    await nodes["b"].channels.way("a", 5.0)
+    await nodes["b"].channels.route("a", 5.0)
     await until(lambda: replica.watchers == 1)
     replica.put(b"1")
 
@@ -390,7 +390,7 @@ async def test_that_the_time_is_over_is_the_reason_only_where_there_is_no_other(
     late = grpc.aio.AioRpcError(
         grpc.StatusCode.DEADLINE_EXCEEDED, nothing, nothing, "too late", "too late"
     )
-    failures: list[Exception] = [NoWayError("a is not known")] if before else []
+    failures: list[Exception] = [UnreachableError("a is not known")] if before else []
 
     async def fail(*_: object) -> None:
         raise failures.pop(0) if failures else late

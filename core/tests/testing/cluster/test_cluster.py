@@ -1,4 +1,4 @@
-"""Clusters of real node processes: their files, their ways, and that nothing of them stays."""
+"""Clusters of real node processes: their files, their proxies, and that nothing of them stays."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_node_that_ends_before_it_is_ready_says_why(tmp_path: Path) -> None:
         wrong.ready()
 
 
-def test_ways_can_be_cut_only_where_there_are_some(tmp_path: Path) -> None:
+def test_proxies_can_be_cut_only_where_there_are_some(tmp_path: Path) -> None:
     with Cluster(tmp_path, 1) as cluster, pytest.raises(RuntimeError, match="proxied=True"):
         cluster.partition("node1")
 

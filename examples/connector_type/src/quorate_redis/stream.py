@@ -26,7 +26,7 @@ class RedisStreamConfig(BaseModel):
         description="The server, as HOST:PORT."
     )
     stream: str = Field(min_length=1, max_length=512, description="The key of the stream.")
-    longest: int = Field(0, ge=0, description="So many entries are kept, roughly; 0 keeps all.")
+    longest: int = Field(0, ge=0, description="Approximate number of entries to keep; 0 keeps all.")
     username: str = Field("", description="The user to log in as; empty for the default user.")
     password: SecretRef | None = Field(None, description="Where the worker finds the password.")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from quorate.plugin import Invalid, keys
-from quorate.plugin.resource import holding_of, reading
+from quorate.plugin.resource import reading, tenant_rows_of
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.retained_messages import RETAINED_MESSAGE
@@ -103,7 +103,7 @@ def test_the_keys_of_a_tenant_are_all_found(
     monkeypatch.setattr(reading, "LARGEST_PAGE", 3)
 
     async def read() -> list[bytes]:
-        found = holding_of(RETAINED_MESSAGE).keys_of(full, "acme")
+        found = tenant_rows_of(RETAINED_MESSAGE).keys_of(full, "acme")
         return [key async for page in found for key in page]
 
     own = [key for key in full.rows(RETAINED_MESSAGE.family) if b"acme" in key]

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from google.protobuf.message import Message
-from quorate.plugin import Holding, NodeApi
-from quorate.plugin.resource import Derived, holding_of, tenant_deletion
+from quorate.plugin import NodeApi, TenantRows
+from quorate.plugin.resource import Derived, tenant_deletion, tenant_rows_of
 
 from quorate_offset.families import GROUP, group_key, group_of
 from quorate_offset.resources import SUBSCRIPTION_GROUP
@@ -39,6 +39,6 @@ def _erase(_: NodeApi, keys: Sequence[bytes]) -> Message:
 DELETION: Final[Derived] = tenant_deletion(
     "offset",
     (),
-    (Holding(keys_of=_consumed, erase=_erase), holding_of(SUBSCRIPTION_GROUP)),
+    (TenantRows(keys_of=_consumed, erase=_erase), tenant_rows_of(SUBSCRIPTION_GROUP)),
     group=GROUP,
 )

@@ -23,7 +23,7 @@ def list_loads(reader: Reader, query: ListLoadsQuery) -> Iterator[LoadView]:
     """Yield loads in the order of their ids."""
     start, end = keys.prefix()
     if query.after:
-        start = keys.behind(load_key(query.after))
+        start = keys.successor(load_key(query.after))
     for row in reader.scan(LOADS, start, end, limit=min(query.limit or CHUNK, CHUNK)):
         yield _view(reader, row, with_parts=False)
 

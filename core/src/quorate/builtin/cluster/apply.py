@@ -1,4 +1,4 @@
-"""The verbs of brokers: an epoch tells the processes of a name apart, a deadline ends a life."""
+"""The verbs of brokers: an epoch distinguishes the processes of a name, a deadline ends a life."""
 
 from typing import Final
 

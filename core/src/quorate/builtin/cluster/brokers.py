@@ -20,7 +20,7 @@ from quorate.plugin import (
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.v1 import cluster_pb2 as pb
 
-#: Brokers that a list yields at most: a largest page, and one that tells that there are more.
+#: Brokers that a list yields at most: the largest page, and one that shows that there are more.
 LONGEST_LIST: Final = LARGEST_PAGE + 1
 
 
@@ -29,7 +29,7 @@ def list_brokers(reader: Reader, query: pb.ListBrokers) -> Iterator[pb.Broker]:
     wanted = min(query.limit or LONGEST_LIST, LONGEST_LIST)
     start, end = keys.prefix()
     if query.after_name:
-        start = keys.behind(broker_key(query.after_name))
+        start = keys.successor(broker_key(query.after_name))
     brokers = (pb.Broker.FromString(row.value) for row in read_range(reader, BROKERS, start, end))
     yield from islice((broker for broker in brokers if _fits(broker, query)), wanted)
 

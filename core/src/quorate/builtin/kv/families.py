@@ -12,7 +12,7 @@ TTL: Final = "kv.ttl"
 
 #: No key is longer; lists without an end rely on it.
 LONGEST_KEY: Final = 4_096
-#: Behind every key.
+#: Greater than every key.
 LAST: Final = b"\xff" * (LONGEST_KEY + 1)
 
 

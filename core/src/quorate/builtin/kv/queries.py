@@ -18,7 +18,7 @@ from quorate.v1.kv_pb2 import (
 
 #: The most pairs of a page.
 LARGEST_PAGE: Final = 1_000
-#: A page ends behind the pair that fills it.
+#: A page ends after the pair that fills it.
 PAGE_BYTES: Final = 1 << 20
 #: Where GetPairResponse, ListedPair and ListPairsResponse have a pair: what shards answer is joined
 #: to what the service does.
@@ -79,7 +79,7 @@ def listed_key(listed: bytes) -> bytes:
 def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
     start, end = max(query.start, query.prefix), query.end or LAST
     if query.after:
-        start = max(start, keys.behind(query.after))
+        start = max(start, keys.successor(query.after))
     # Nothing but longer keys of the same bytes is larger than a prefix of 0xff alone.
     if query.prefix.rstrip(b"\xff"):
         end = min(end, keys.after(query.prefix))

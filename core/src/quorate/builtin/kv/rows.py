@@ -11,7 +11,6 @@ from quorate.v1.kv_pb2 import Pair
 
 _CREATED_TAG: Final = b"\x09"
 _TTL_TAG: Final = b"\x10"
-_VALUE_TAG: Final = b"\x1a"
 _REVISION: Final = Struct("<Q")
 _CREATED_BYTES: Final = len(_CREATED_TAG) + _REVISION.size
 _TTL_TAG_END: Final = _CREATED_BYTES + len(_TTL_TAG)

@@ -87,12 +87,12 @@ class KvServicer:
         return _with_age(GetPairsResponse, found)
 
     async def Exists(self, request: GetPairRequest, context: object) -> ExistsPairResponse:
-        """Tell whether there is a pair."""
+        """Return whether there is a pair."""
         found = await self._pair(request, keys_only=True)
         return ExistsPairResponse(exists=bool(found.rows), age_ms=found.age_ms)
 
     async def ExistsBatch(self, request: GetPairsRequest, context: object) -> ExistPairsResponse:
-        """Tell which pairs there are, in the order of the request."""
+        """Return whether each pair exists, in the order of the request."""
         found = await self._pairs(request, keys_only=True)
         return ExistPairsResponse(exist=[row != ABSENT for row in found.rows], age_ms=found.age_ms)
 
@@ -132,7 +132,7 @@ class KvServicer:
         )
 
     async def _page(self, request: ListPairsRequest, after: bytes) -> tuple[bytes, bytes]:
-        """Return a page behind a key, and the token of the next one."""
+        """Return the page after a key, and the token of the next one."""
         limit = min(request.page_size or LARGEST_PAGE, LARGEST_PAGE)
         query = ListPairs(
             prefix=request.prefix,
@@ -156,7 +156,7 @@ class KvServicer:
 def _page_of(found: Sequence[bytes], limit: int) -> tuple[list[bytes], bytes]:
     """Return a page of what all shards gave, and the token of the next one.
 
-    It ends where any shard has more to give: behind that, the others' pairs are not all there are.
+    It ends where any shard has more to give: after that, the others' pairs are not all there are.
     A ListPairsResponse has its pairs where a ListedPair has its one.
     """
     page: list[bytes] = []

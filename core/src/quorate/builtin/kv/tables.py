@@ -1,4 +1,4 @@
-"""Pairs as rows of a table, for whoever loads or reads many of them."""
+"""Pairs as rows of a table, for bulk loads and exports."""
 
 from typing import Final
 

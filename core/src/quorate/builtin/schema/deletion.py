@@ -7,27 +7,27 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.plugin import NodeApi, keys
-from quorate.plugin.resource import Resource, bind, holding_of
+from quorate.plugin.resource import Resource, bind, tenant_rows_of
 from quorate.plugin.resource.reading import Reads
-from quorate.plugin.resource.tenants import Holding
+from quorate.plugin.resource.tenants import TenantRows
 from quorate.v1 import schema_pb2 as pb
 
 #: Schemas of one command: each may have a hundred versions.
 _SCHEMAS: Final = 20
 
 
-def holdings(
+def tenant_rows(
     schemas: Resource[pb.Schema], bindings: Resource[pb.SchemaBinding]
-) -> tuple[Holding, Holding]:
+) -> tuple[TenantRows, TenantRows]:
     """Return how the rows of a tenant are found and deleted."""
-    whole, bound = holding_of(schemas), Reads(bind(bindings))
+    whole, bound = tenant_rows_of(schemas), Reads(bind(bindings))
 
     async def few(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
         async for page in whole.keys_of(node, tenant):
             for first in range(0, len(page), _SCHEMAS):
                 yield page[first : first + _SCHEMAS]
 
-    bound_rows = Holding(keys_of=bound.keys_of, erase=_unbind)
+    bound_rows = TenantRows(keys_of=bound.keys_of, erase=_unbind)
     return bound_rows, replace(whole, keys_of=few)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.builtin.schema import apply, validation
-from quorate.builtin.schema.deletion import holdings
+from quorate.builtin.schema.deletion import tenant_rows
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
 from quorate.plugin import (
@@ -96,7 +96,7 @@ BINDING: Final = Resource(
 )
 
 
-_DELETION: Final = tenant_deletion("schema", [bind(SCHEMA)], holdings(SCHEMA, BINDING), GROUP)
+_DELETION: Final = tenant_deletion("schema", [bind(SCHEMA)], tenant_rows(SCHEMA, BINDING), GROUP)
 
 
 @hookimpl

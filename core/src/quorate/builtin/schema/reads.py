@@ -119,7 +119,7 @@ def _rows(
 ) -> Iterable[Row]:
     """Return the rows of a page that begins after a key, and one more."""
     if after:
-        start = min(end, max(start, keys.behind(after)))
+        start = min(end, max(start, keys.successor(after)))
     return reader.scan(family, start, end, limit=(limit or PAGE) + 1)
 
 

@@ -33,34 +33,34 @@ _OPTIONS: Final = (
         type=click.IntRange(1, 10_000_000),
         default=10_000,
         show_default=True,
-        help="End after so many calls.",
+        help="Number of calls.",
     ),
     click.option(
         "--seconds",
         type=click.FloatRange(0.1, 3_600),
         default=10.0,
         show_default=True,
-        help="End after this time.",
+        help="Duration.",
     ),
     click.option(
         "--size",
         type=click.IntRange(0, 1 << 20),
         default=128,
         show_default=True,
-        help="Bytes of a value.",
+        help="Size of a value in bytes.",
     ),
     click.option(
         "--prefix",
         default="bench/",
         show_default=True,
-        help="Where keys begin; what follows is drawn, and everything below it is removed.",
+        help="Prefix of the keys; the rest is random, and every key with the prefix is removed.",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What every load is told."""
+    """The options of every load."""
 
     bounds: Bounds
     size: int
@@ -91,7 +91,7 @@ def _planned(
         type=click.IntRange(1, 10_000),
         default=at_once,
         show_default=True,
-        help="Calls that wait at the same time.",
+        help="Concurrent calls.",
     )
     for option in reversed((*_OPTIONS, concurrency_option)):
         optioned = option(optioned)
@@ -119,7 +119,7 @@ def writes(plan: Plan) -> None:
     type=click.IntRange(1, 10_000),
     default=1_000,
     show_default=True,
-    help="Pairs in a call.",
+    help="Pairs per call.",
 )
 @partial(_planned, at_once=_BATCHES_AT_ONCE)
 def batch(plan: Plan, items: int) -> None:
@@ -137,7 +137,7 @@ def batch(plan: Plan, items: int) -> None:
     type=click.IntRange(1, 1_000),
     default=1,
     show_default=True,
-    help="Pairs in a call.",
+    help="Pairs per call.",
 )
 @_planned
 def reads(plan: Plan, items: int) -> None:

@@ -12,7 +12,7 @@ from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
 from quorate.client import ChangeKind
 
-#: So long a watch may take to open, and events may come in behind the last write.
+#: How long a watch may take to open, and events may arrive after the last write.
 _PATIENCE_S: Final = 10.0
 
 
@@ -21,7 +21,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Callable[[int], None]
     loop = asyncio.get_running_loop()
     sent: dict[bytes, float] = {}
     latencies: list[float] = []
-    listed, heard = asyncio.Event(), asyncio.Event()
+    listed, received = asyncio.Event(), asyncio.Event()
     written = False
 
     async def listen() -> None:
@@ -31,7 +31,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Callable[[int], None]
             if (at := sent.pop(change.key, None)) is not None:
                 latencies.append(loop.time() - at)
             if written and not sent:
-                heard.set()
+                received.set()
 
     async def put(number: int) -> int:
         sent[pairs.key(number)] = loop.time()
@@ -44,7 +44,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Callable[[int], None]
         await run(put, bounds, done)
         written = True
         if sent:
-            await _before_the_end_of(listener, heard, "not every write was heard of")
+            await _before_the_end_of(listener, received, "not every write was received")
         elapsed_s = loop.time() - begun
     finally:
         listener.cancel()
@@ -65,7 +65,7 @@ async def _before_the_end_of(listener: asyncio.Task[None], event: asyncio.Event,
             raise failure(
                 ExitCode.FAILED,
                 f"{what} within {_PATIENCE_S:g} s",
-                "see `quorate status` for nodes that are behind, or ask for less",
+                "see `quorate status` for nodes that lag, or reduce the load",
             )
     finally:
         waiting.cancel()

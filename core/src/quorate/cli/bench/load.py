@@ -1,4 +1,4 @@
-"""Bounded load on a cluster: so many calls at once, until a count or a time is reached."""
+"""Bounded load on a cluster: a number of concurrent calls, until a count or a time is reached."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _STARTING_S: Final = 0.1
 _RUNNING_S: Final = 0.5
 #: A signal that comes so much later is one more.
 _AGAIN_S: Final = 0.5
-#: How a node ends that was told to; by the signal itself when that came before or after its life.
+#: Exit codes of a node that was stopped; the signal itself if it came before or after its life.
 _IN_ORDER: Final = (0, -signal.SIGTERM, -signal.SIGINT)
 #: How often it is said what a start waits for.
 _TELL_S: Final = 10.0
@@ -44,7 +44,7 @@ _TELL_S: Final = 10.0
 @click.option(
     "--nodes",
     type=click.IntRange(1, MOST_NODES),
-    help=f"How many nodes; {DEFAULT_NODES}, or as many as the directory holds.",
+    help=f"Number of nodes; default: those in the directory, else {DEFAULT_NODES}.",
 )
 @click.option(
     "--dir",
@@ -52,12 +52,12 @@ _TELL_S: Final = 10.0
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("quorate-dev"),
     show_default=True,
-    help="Where files, logs and data of the nodes are kept.",
+    help="Directory for the nodes' files, logs and data.",
 )
 @click.option(
     "--port",
     type=click.IntRange(1, 65_535),
-    help=f"The gRPC port of the first node; {DEFAULT_PORT}, or what the directory holds. The "
+    help=f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
     "next node has the next port, and HTTP is 100 above.",
 )
 @click.pass_context
@@ -79,7 +79,7 @@ def command(ctx: click.Context, nodes: int | None, directory: Path, port: int | 
             directory, nodes=nodes, port=port, enabled=enabled, models=plugins.section_models()
         )
         demand_free_ports(cluster)
-        terminal.tell(
+        terminal.report(
             f"{_counted(len(cluster))} in {directory.absolute()}, with the plugins "
             f"{', '.join(enabled) or 'of the core alone'}",
             {"event": "starting", "dir": str(directory.absolute()), "plugins": enabled},
@@ -94,11 +94,11 @@ class _Development:
         self._nodes: Final = nodes
         self._terminal: Final = terminal
         self._addresses: Final = {node.name: node.address for node in nodes}
-        self._told: Final = asyncio.Event()
+        self._stopping: Final = asyncio.Event()
         self._ended: Final[dict[str, int]] = {}
         self._processes: Final[list[NodeProcess]] = []
         self._watchers: Final[list[asyncio.Task[None]]] = []
-        self._told_at = 0.0
+        self._stopped_at = 0.0
         self._ready = False
 
     async def run(self) -> None:
@@ -112,15 +112,15 @@ class _Development:
                 self._processes.append(process)
                 self._watchers.append(loop.create_task(self._await_end(process)))
             following = loop.create_task(self._follow())
-            told = loop.create_task(self._told.wait())
+            stopping = loop.create_task(self._stopping.wait())
             try:
-                await asyncio.wait([following, told], return_when=asyncio.FIRST_COMPLETED)
-                if following.done() and not self._told.is_set():
+                await asyncio.wait([following, stopping], return_when=asyncio.FIRST_COMPLETED)
+                if following.done() and not self._stopping.is_set():
                     following.result()
             finally:
                 following.cancel()
-                told.cancel()
-                await asyncio.gather(following, told, return_exceptions=True)
+                stopping.cancel()
+                await asyncio.gather(following, stopping, return_exceptions=True)
         finally:
             await self._stop()
 
@@ -128,32 +128,32 @@ class _Development:
         """End in order at the first signal, and at once at a later one."""
         now = asyncio.get_running_loop().time()
         # Whatever passes a signal on may send one Ctrl-C twice.
-        if self._told.is_set() and now > self._told_at + _AGAIN_S:
+        if self._stopping.is_set() and now > self._stopped_at + _AGAIN_S:
             for process in self._processes:
                 process.kill()
-        elif not self._told.is_set():
-            self._told_at = now
-            self._told.set()
-            self._tell(
+        elif not self._stopping.is_set():
+            self._stopped_at = now
+            self._stopping.set()
+            self._report(
                 Event("stopping the nodes; Ctrl-C again ends them at once", {"event": "stopping"})
             )
 
     async def _await_end(self, process: NodeProcess) -> None:
         code = await process.ended()
         self._ended[process.node.name] = code
-        if self._ready and not self._told.is_set():
+        if self._ready and not self._stopping.is_set():
             said = ended(process, code)
-            self._tell(Event(said.sentence, {"event": "ended", **said.parts}))
+            self._report(Event(said.sentence, {"event": "ended", **said.parts}))
 
     async def _follow(self) -> None:
-        """Tell when the cluster is ready, and from then on what happens in it."""
+        """Report when the cluster is ready, and then what happens in it."""
         async with Statuses() as statuses:
             look = await self._first_look(statuses)
             while len(self._ended) < len(self._nodes):
                 await asyncio.sleep(_RUNNING_S)
                 now = carried(look, Look.at(await statuses.of(self._addresses)))
                 for event in changes(look, now):
-                    self._tell(event)
+                    self._report(event)
                 look = now
         raise Failure(
             ExitCode.FAILED,
@@ -194,16 +194,16 @@ class _Development:
         self._ready = True
         if not self._terminal.json:
             self._terminal.print(rows)
-        self._terminal.tell(
-            f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal looks at it",
+        self._terminal.report(
+            f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal shows it",
             {"event": "ready", "nodes": rows},
         )
         for event in alarms(None, look):
-            self._tell(event)
+            self._report(event)
         return look
 
     async def _stop(self) -> None:
-        self._told.set()
+        self._stopping.set()
         running = [each for each in self._processes if each.node.name not in self._ended]
         codes = await asyncio.gather(*(process.stop() for process in self._processes))
         await asyncio.gather(*self._watchers)
@@ -214,7 +214,7 @@ class _Development:
         ]
         if ill:
             raise Failure(ExitCode.FAILED, ill)
-        self._terminal.tell("stopped", {"event": "stopped"})
+        self._terminal.report("stopped", {"event": "stopped"})
 
     def _elsewhere(self) -> str:
         """Return what another terminal asks this cluster with."""
@@ -223,8 +223,8 @@ class _Development:
             return "quorate status"
         return f"quorate status --endpoints {','.join(self._addresses.values())}"
 
-    def _tell(self, event: Event) -> None:
-        self._terminal.tell(event.sentence, event.parts)
+    def _report(self, event: Event) -> None:
+        self._terminal.report(event.sentence, event.parts)
 
 
 def _counted(nodes: int) -> str:

@@ -35,7 +35,7 @@ def cut_short(process: NodeProcess, code: int) -> Problem:
 
 
 def _removed(process: NodeProcess) -> Problem:
-    """Say that a node is out of the cluster, in its own last words: they tell what to do."""
+    """Say that a node is out of the cluster, in its own last words: they say what to do."""
     node, [*_, last] = process.node, ["", *process.last_lines()]
     sentence = f"{node.name} has ended: {last.removeprefix('error: ')}"
     return Problem(

@@ -26,7 +26,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The cluster as its nodes tell it."""
+    """The cluster as its nodes report it."""
 
     leaders: Mapping[str, Leader]
     silent: Mapping[str, str]
@@ -75,13 +75,13 @@ class Look:
 
 
 def alarms(before: Look | None, now: Look) -> Iterator[Event]:
-    """Tell the alarms that are new."""
+    """Report new alarms."""
     for node, alarm in sorted(now.alarms - (frozenset() if before is None else before.alarms)):
         yield Event(f"{node}: {alarm}", {"event": "alarm", "node": node, "alarm": alarm})
 
 
 def changes(before: Look, now: Look) -> Iterator[Event]:
-    """Tell what is new: other leaders, nodes that fell silent or answer again, alarms."""
+    """Report what is new: other leaders, nodes that fell silent or answer again, alarms."""
     for node, reason in now.silent.items():
         if node not in before.silent:
             yield Event(

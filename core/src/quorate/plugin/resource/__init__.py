@@ -2,13 +2,13 @@
 
 from quorate.plugin.resource.binding import Binding, bind
 from quorate.plugin.resource.declaration import Resource, Verb
-from quorate.plugin.resource.deriving import Derived, derive, holding_of, tenant_deletion
+from quorate.plugin.resource.deriving import Derived, derive, tenant_deletion, tenant_rows_of
 from quorate.plugin.resource.reading import read_family, read_rows
 from quorate.plugin.resource.rows import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.tenants import (
     TENANTS,
-    Holding,
     TenantCascade,
+    TenantRows,
     limit_of,
     tenant_known,
     tenant_there,
@@ -19,21 +19,21 @@ __all__ = [
     "TENANTS",
     "Binding",
     "Derived",
-    "Holding",
     "Resource",
     "TenantCascade",
+    "TenantRows",
     "Verb",
     "bind",
     "derive",
     "find_row",
     "get_row",
-    "holding_of",
     "limit_of",
     "read_family",
     "read_rows",
     "remove_row",
     "tenant_deletion",
     "tenant_known",
+    "tenant_rows_of",
     "tenant_there",
     "waiting_tenants",
     "write_row",

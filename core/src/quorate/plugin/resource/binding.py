@@ -81,7 +81,7 @@ class Write:
         return command
 
     def has(self, name: str) -> bool:
-        """Tell whether an item has a field of that name."""
+        """Return whether an item has a field of that name."""
         return self.item is not None and name in self.item.DESCRIPTOR.fields_by_name
 
     @cached_property
@@ -513,7 +513,7 @@ def _holder(request: Descriptor, held: FieldDescriptor) -> str | None:
 
 
 def _holds(field: FieldDescriptor, shown: str) -> bool:
-    """Tell whether a field holds many rows, or many of what holds one."""
+    """Return whether a field holds many rows, or many of what holds one."""
     kind = field.message_type
     if kind is None or not is_repeated(field):
         return False

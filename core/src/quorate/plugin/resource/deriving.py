@@ -38,9 +38,9 @@ from quorate.plugin.resource.tables import table_of
 from quorate.plugin.resource.tenants import (
     CASCADES,
     TENANTS,
-    Holding,
     TenantCascade,
     TenantDeletion,
+    TenantRows,
     tenant_known,
 )
 from quorate.plugin.transaction import Reader
@@ -88,7 +88,7 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
     )
 
 
-def holding_of(resource: Resource[Any]) -> Holding:
+def tenant_rows_of(resource: Resource[Any]) -> TenantRows:
     """Return how the rows of a tenant are found and deleted."""
     binding = bind(resource)
     reads = Reads(binding)
@@ -99,7 +99,7 @@ def holding_of(resource: Resource[Any]) -> Holding:
                 yield page[first : first + resource.deletions]
 
     if callable(resource.cascade):
-        return Holding(keys_of=keys_of, erase=resource.cascade)
+        return TenantRows(keys_of=keys_of, erase=resource.cascade)
     delete = binding.writes["Delete"]
 
     def erase(_: NodeApi, found: Sequence[bytes]) -> Message:
@@ -113,16 +113,16 @@ def holding_of(resource: Resource[Any]) -> Holding:
         parts = (dict(zip(resource.key, keys.unpack(key), strict=True)) for key in found)
         return delete.of([delete.item(**each, **missing_ok) for each in parts], like)
 
-    return Holding(keys_of=keys_of, erase=erase)
+    return TenantRows(keys_of=keys_of, erase=erase)
 
 
 def tenant_deletion(
-    plugin: str, bindings: Sequence[Binding], more: Sequence[Holding] = (), group: str = ""
+    plugin: str, bindings: Sequence[Binding], more: Sequence[TenantRows] = (), group: str = ""
 ) -> Derived:
     """Return a plugin's part in the deletion of tenants, whose rows it has under `bindings`."""
     held = [each for each in bindings if each.resource.tenant and each.resource.cascade]
-    holdings = (*(holding_of(each.resource) for each in held), *more)
-    if not holdings:
+    tenant_rows = (*(tenant_rows_of(each.resource) for each in held), *more)
+    if not tenant_rows:
         return Derived()
     groups = list(dict.fromkeys([*(each.resource.group for each in held), *filter(None, [group])]))
     package = (
@@ -144,7 +144,7 @@ def tenant_deletion(
                     return False
         return True
 
-    deletion = TenantDeletion(cascade=plugin, holdings=holdings, known=is_known)
+    deletion = TenantDeletion(cascade=plugin, tenant_rows=tenant_rows, known=is_known)
     return Derived(
         queries=tuple(
             Query(message=kind, group=each, run=known, order=lambda _: b"", reads=(TENANTS,))

@@ -90,7 +90,7 @@ class Reads:
         room, given, last = PAGE_BYTES, 0, b""
         for looked_at, row in enumerate(read_range(reader, self.family, query.start, query.end)):
             if given == limit or room <= 0 or looked_at == MOST_LOOKED_AT:
-                yield StoredRow(key=keys.behind(last), more=True)
+                yield StoredRow(key=keys.successor(last), more=True)
                 return
             last = row.key
             if keep is None or keep(parse(row.value)):
@@ -120,7 +120,7 @@ class Reads:
         )
 
     def _keep(self, request: bytes) -> Keep | None:
-        """Return what tells whether a row is wanted by a request."""
+        """Return a predicate: whether a request wants a row."""
         assert self._lists is not None
         asked = self._lists.request.FromString(request)
         equal = [(name, getattr(asked, name)) for name in self._asked(asked)]
@@ -198,7 +198,7 @@ class Reads:
         token = request.page_token
         if token:
             _check_token(token)
-            start = max(start, keys.behind(token))
+            start = max(start, keys.successor(token))
         rows, token, age_ms = await self._page(node, request, start, end, shard_key, size or PAGE)
         show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
         page = b"".join(wrap(show(row.key, row.value, row.revision)) for row in rows)
@@ -233,7 +233,7 @@ class Reads:
             if not token:
                 field = read.response.DESCRIPTOR.fields[0].number
                 return number(field, total) if total else b""
-            start = keys.behind(token)
+            start = keys.successor(token)
 
     async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys that begin with these parts, page by page."""
@@ -247,7 +247,7 @@ class Reads:
             )
             if rows:
                 yield [row.key for row in rows]
-            start = keys.behind(token)
+            start = keys.successor(token)
 
     def range_of(self, request: Any) -> tuple[bytes, bytes, bytes | None]:
         """Return where the rows of a request begin and end, and the shard key if one has them.

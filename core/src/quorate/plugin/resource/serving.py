@@ -10,12 +10,12 @@ from google.protobuf.message import Message
 
 from quorate.plugin.checking import check_each
 from quorate.plugin.declarations import GrpcService
+from quorate.plugin.invalid_items import propose_valid
 from quorate.plugin.node import NodeApi
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.binding import EXPECTED, Binding, Write, renamed
 from quorate.plugin.resource.reading import Reads, check_key_of, check_part
 from quorate.plugin.services import method_of
-from quorate.plugin.sifting import propose_fitting
 from quorate.plugin.singles import only_reply
 from quorate.plugin.splicing import encoded
 from quorate.plugin.updates import UPDATE_MASK, Updates
@@ -104,7 +104,7 @@ def _batch(binding: Binding, write: Write) -> Callable[[NodeApi, Any], Any]:
         return propose_all
 
     async def propose_each(node: NodeApi, request: Any) -> BatchReply:
-        return await propose_fitting(node, request, write.field, check_of(request))
+        return await propose_valid(node, request, write.field, check_of(request))
 
     return propose_each
 

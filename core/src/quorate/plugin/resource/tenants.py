@@ -79,11 +79,11 @@ async def waiting_tenants(node: NodeApi, cascade: str) -> AsyncIterator[Tenant]:
             if cascade in tenant.cascades:
                 yield tenant
         more = len(rows) == _PAGE or len(found) > len(rows)
-        start = keys.behind(rows[-1].key) if rows else _END
+        start = keys.successor(rows[-1].key) if rows else _END
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class TenantRows:
     """Rows of tenants in a family whose keys begin with the tenant."""
 
     #: Yields the keys of a tenant's rows, page by page.
@@ -98,14 +98,14 @@ class TenantDeletion:
     """A plugin's part in the deletion of tenants: whatever it holds of them is erased."""
 
     cascade: str
-    holdings: Sequence[Holding]
+    tenant_rows: Sequence[TenantRows]
     #: Whether every shard knows that a tenant is being deleted: one that does not takes new rows.
     known: Callable[[NodeApi, Tenant], Awaitable[bool]]
 
     async def holds(self, node: NodeApi, tenant: str) -> bool:
-        """Tell whether there is any row of the tenant."""
-        for holding in self.holdings:
-            async for _ in holding.keys_of(node, tenant):
+        """Return whether there is any row of the tenant."""
+        for rows in self.tenant_rows:
+            async for _ in rows.keys_of(node, tenant):
                 return True
         return False
 
@@ -114,9 +114,9 @@ class TenantDeletion:
         async for tenant in waiting_tenants(node, self.cascade):
             if not await self.known(node, tenant):
                 continue
-            for holding in self.holdings:
-                async for page in holding.keys_of(node, tenant.name):
-                    await node.propose(holding.erase(node, page), BatchReply, if_leader=shard)
+            for rows in self.tenant_rows:
+                async for page in rows.keys_of(node, tenant.name):
+                    await node.propose(rows.erase(node, page), BatchReply, if_leader=shard)
             if not await self.holds(node, tenant.name):
                 done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=self.cascade)
                 await node.propose(done, Empty, if_leader=shard)

@@ -1,4 +1,4 @@
-"""Nodes that found a cluster, with files of their own, and ways between them if a test wants."""
+"""Nodes that found a cluster, with files of their own, and proxies between them if a test wants."""
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -11,8 +11,8 @@ import tomlkit
 from quorate.client import Client
 from quorate.testing.cluster.node_process import NodeProcess
 from quorate.testing.ports import HeldPort
+from quorate.testing.proxies import Proxies, Proxy
 from quorate.testing.waiting import until
-from quorate.testing.ways import Way, Ways
 
 #: Sections of a node's file.
 Settings = Mapping[str, Mapping[str, object]]
@@ -22,7 +22,7 @@ class Cluster:
     """Processes node1, node2, ...; entering the context starts them, leaving it ends them all.
 
     `plugins` are enabled beside those of core, and `settings` stand in the file of every node. With
-    `proxied`, there is a way in front of each node for each other node and for its clients.
+    `proxied`, there is a proxy in front of each node for each other node and for its clients.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class Cluster:
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
         self._exit: Final = ExitStack()
-        self._ways: Final = self._exit.enter_context(Ways()) if proxied else None
-        self._between: Final[dict[tuple[str, str], Way]] = {}
-        self._fronts: Final[dict[str, Way]] = {}
+        self._proxies: Final = self._exit.enter_context(Proxies()) if proxied else None
+        self._between: Final[dict[tuple[str, str], Proxy]] = {}
+        self._fronts: Final[dict[str, Proxy]] = {}
         self._initial: Final = tuple(f"node{number}" for number in range(1, nodes + 1))
         #: By name, the first ones and those that were added.
         self.nodes: Final[dict[str, NodeProcess]] = {}
@@ -117,38 +117,38 @@ class Cluster:
         The others reach a node that was added where its clients do: it loses both.
         """
         front = self.front(name)
-        for pair, way in self._between.items():
+        for pair, proxy in self._between.items():
             if name in pair:
-                way.cut()
+                proxy.cut()
         if clients or name not in self._initial:
             front.cut()
 
     def heal(self) -> None:
-        """Heal every way."""
-        for way in (*self._between.values(), *self._fronts.values()):
-            way.heal()
+        """Heal every proxy."""
+        for proxy in (*self._between.values(), *self._fronts.values()):
+            proxy.heal()
 
-    def way(self, source: str, target: str) -> Way:
-        """Return the way of the connections that one node opens to another."""
-        self._demand_ways()
+    def proxy(self, source: str, target: str) -> Proxy:
+        """Return the proxy of the connections that one node opens to another."""
+        self._demand_proxies()
         return self._between[source, target]
 
-    def front(self, name: str) -> Way:
-        """Return the way of the connections that clients open to a node."""
-        self._demand_ways()
+    def front(self, name: str) -> Proxy:
+        """Return the proxy of the connections that clients open to a node."""
+        self._demand_proxies()
         return self._fronts[name]
 
-    def _demand_ways(self) -> None:
-        if self._ways is None:
-            raise RuntimeError("there are no ways to cut; give the cluster proxied=True")
+    def _demand_proxies(self) -> None:
+        if self._proxies is None:
+            raise RuntimeError("there are no proxies to cut; give the cluster proxied=True")
 
     def _place(self, name: str) -> NodeProcess:
         if name in self.nodes:
             raise ValueError(f"there is a {name} already; choose another name")
         port, http_port, peer_port = (self._exit.enter_context(HeldPort()) for _ in range(3))
         address = port.address
-        if self._ways is not None:
-            self._fronts[name] = self._ways.to(port.address, peer_port.number)
+        if self._proxies is not None:
+            self._fronts[name] = self._proxies.to(port.address, peer_port.number)
             address = self._fronts[name].address
         node = NodeProcess(
             name,
@@ -189,11 +189,11 @@ class Cluster:
     def _address(self, source: str, target: str) -> str:
         """Return where one node reaches another; its own is where clients reach it."""
         node = self.nodes[target]
-        if self._ways is None or source == target:
+        if self._proxies is None or source == target:
             return node.address
         pair = source, target
         if pair not in self._between:
-            self._between[pair] = self._ways.to(node.bound, node.peer_port)
+            self._between[pair] = self._proxies.to(node.bound, node.peer_port)
         return self._between[pair].address
 
 

@@ -92,7 +92,7 @@ class ObservedData(ShardData):
         self.content = self._read_content()
 
     def commit(self, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None) -> None:
-        """Write, then tell behind which index."""
+        """Write, then report the index."""
         before, content = self.applied, self._content_after(batch)
         super().commit(batch, record, seen)
         self.content = content

@@ -215,7 +215,7 @@ class StaleRead(Fact):
 
 @dataclass(frozen=True, slots=True)
 class WatchBegan(Fact):
-    """A watcher wants everything behind a revision; `revision` None: the rows first."""
+    """A watcher wants everything after a revision; `revision` None: the rows first."""
 
     watch: int
     families: tuple[str, ...]
@@ -224,7 +224,7 @@ class WatchBegan(Fact):
 
 @dataclass(frozen=True, slots=True)
 class WatchListed(Fact):
-    """A watcher was given the rows as they were at a revision; what follows is behind it."""
+    """A watcher was given the rows as they were at a revision; what follows comes after it."""
 
     watch: int
     revision: int

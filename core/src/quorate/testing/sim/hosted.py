@@ -96,7 +96,7 @@ class Hosted:
         }
 
     def observe(self) -> None:
-        """Tell what changed since the last look."""
+        """Report what changed since the last look."""
         replica = self.replica
         leads = replica.role == LEADER
         configuration = replica.log.configuration

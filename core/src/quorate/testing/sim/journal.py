@@ -118,7 +118,7 @@ class ObservedJournal:
         self._wrote(facts.StateSaved(self._shard, self._peer, state))
 
     def synced(self, position: int) -> None:
-        """Tell which writes the disk made durable."""
+        """Report which writes the disk made durable."""
         writes = 0
         while self._unsynced and self._unsynced[0] <= position:
             self._unsynced.popleft()

@@ -235,7 +235,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         _set_running_loop(self)
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - it is for whoever waits
+        except BaseException as error:  # noqa: BLE001 - it is for the waiter
             self.post(0.0, _fail, done, error)
         else:
             self.post(0.0, _fulfil, done, result)

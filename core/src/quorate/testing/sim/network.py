@@ -92,7 +92,7 @@ class Network:
         return mend
 
     def is_cut(self, source: str, target: str) -> bool:
-        """Tell whether nothing gets from a node to another."""
+        """Return whether nothing gets from a node to another."""
         return self._cuts[source, target] > 0
 
     def break_streams(self, pairs: list[Pair]) -> None:

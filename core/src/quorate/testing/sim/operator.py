@@ -48,7 +48,7 @@ class Operator:
         self._hand_over(leader, target.node)
 
     def transfer_to(self, shard: str, node: str) -> None:
-        """Ask whoever leads a shard to hand over to a node."""
+        """Ask the leader of a shard to hand over to a node."""
         leader = self._cluster.leader(shard)
         if leader is not None and not leader.process.paused:
             self._hand_over(leader, node)

@@ -146,7 +146,7 @@ class Process:
         self._open()
 
     def has_ended(self) -> bool:
-        """Tell whether it runs no more."""
+        """Return whether it runs no more."""
         return not self._alive
 
     def wall_ms(self) -> int:

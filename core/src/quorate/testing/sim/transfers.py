@@ -39,7 +39,7 @@ class Transfer:
         self._offer: Final = offer
         self._rng: Final = rng
         cut = not around.network.quiet and rng.random() < around.profile.faults.cut_snapshot
-        #: After so many steps the connection is cut; the last one is the answer.
+        #: Steps after which the connection is cut; the last one is the answer.
         self._steps: int = rng.choice((rng.randint(0, 3), rng.randint(0, 40))) if cut else 1 << 30
         self._target: Process | None = None
         self._receiving: asyncio.Task[None] | None = None
@@ -67,7 +67,7 @@ class Transfer:
         await over
 
     async def write(self, chunk: Chunk) -> None:
-        """Send a part; it arrives behind those that were sent before."""
+        """Send a part; it arrives after those that were sent before."""
         await self._step(chunk)
 
     async def finish(self) -> None:
@@ -99,7 +99,7 @@ class Transfer:
             self._target.loop.post(0.0, self._arrive, item)
 
     def _cut(self) -> bool:
-        """Count a step, and tell whether nothing gets through any more."""
+        """Count a step, and return whether nothing gets through any more."""
         self._steps -= 1
         source, target = self._source.disk.peer.node, self._offer.target.node
         return self._steps <= 0 or self._around.network.is_cut(source, target)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import Invalid, NodeApi, Rejected, Sifted
+from quorate.plugin import CheckedItems, Invalid, NodeApi, Rejected
 from quorate.plugin.batches import join_parts
 from quorate.plugin.checking import check_count
 from quorate.plugin.resource import read_family
@@ -170,7 +170,7 @@ class Definitions:
         first item may be in another part.
         """
         _check_batch(request)
-        sifted = Sifted[Any](total=len(request.connectors), good={}, refusals={})
+        checked = CheckedItems[Any](total=len(request.connectors), valid={}, refusals={})
         first: dict[bytes, int] = {}
         for position, each in enumerate(request.connectors):
             try:
@@ -181,15 +181,15 @@ class Definitions:
                     raise Invalid("name", f"{again}, after connectors[{earlier}]; name each once")
             except Invalid as wrong:
                 fault = Invalid(f"connectors[{position}].{wrong.field}", wrong.reason)
-                sifted.refusals[position] = fault
+                checked.refusals[position] = fault
             else:
-                sifted.good[position] = item
+                checked.valid[position] = item
 
         async def propose(fitting: Sequence[Any]) -> BatchReply:
             commands = [type(request)(connectors=part) for part in _parts(fitting)]
             return join_parts([await self._node.propose(each, BatchReply) for each in commands])
 
-        return await sifted.carried_out(propose)
+        return await checked.execute(propose)
 
 
 def _check_batch(request: Any) -> None:

@@ -31,7 +31,7 @@ def survey(reader: Reader, query: pb.SurveyQuery) -> Iterator[pb.Survey]:
 def find_waiting(reader: Reader, query: pb.FindWaitingQuery) -> Iterator[pb.Placeable]:
     """Yield tasks of a kind that wait for a worker."""
     opening = families.waiting_key(query.kind, b"")
-    start = keys.behind(opening + query.after) if query.after else opening
+    start = keys.successor(opening + query.after) if query.after else opening
     rows = reader.scan(families.WAITING, start, opening + b"\xff", limit=query.limit or MOST)
     found = [row.key[len(opening) :] for row in rows]
     for key, row in zip(found, reader.get_rows(families.TASKS, found), strict=True):
@@ -42,7 +42,7 @@ def find_waiting(reader: Reader, query: pb.FindWaitingQuery) -> Iterator[pb.Plac
 def find_held(reader: Reader, query: pb.FindHeldQuery) -> Iterator[pb.Placeable]:
     """Yield tasks that a registration has."""
     opening = keys.pack(query.worker, query.worker_epoch)
-    start = keys.behind(opening + query.after) if query.after else opening
+    start = keys.successor(opening + query.after) if query.after else opening
     for row in reader.scan(
         families.ASSIGNMENTS, start, opening + b"\xff", limit=query.limit or MOST
     ):

@@ -31,7 +31,7 @@ def find_orphans(reader: Reader, query: FindOrphans) -> Iterator[OrphanPage]:
         return
     limit = min(query.limit or MOST, MOST)
     _, end = keys.prefix()
-    rows = list(reader.scan(SESSIONS, keys.behind(query.after), end, limit=limit))
+    rows = list(reader.scan(SESSIONS, keys.successor(query.after), end, limit=limit))
     page = OrphanPage(finished=len(rows) < limit)
     for row in rows:
         session = Session.FromString(row.value)

@@ -37,7 +37,7 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
 def find_deletions(reader: Reader, query: pb.FindTopicDeletions) -> Iterator[pb.TopicDeletion]:
     """Yield the topics that are being deleted, by tenant and name."""
     _, end = keys.prefix()
-    found = read_range(reader, DELETIONS.name, keys.behind(query.after), end)
+    found = read_range(reader, DELETIONS.name, keys.successor(query.after), end)
     for row, _ in zip(found, range(query.limit), strict=False):
         yield pb.TopicDeletion.FromString(row.value)
 

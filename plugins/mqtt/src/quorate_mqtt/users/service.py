@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys, sift
+from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys, split_invalid
 from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -67,7 +67,7 @@ class UserServicer:
     async def UpdateBatch(self, request: pb.UpdateUsersRequest, context: object) -> BatchReply:
         """Change many users in one proposal a shard."""
         _check_count(len(request.users))
-        return await sift("users", request.users, check_change).carried_out(self._change)
+        return await split_invalid("users", request.users, check_change).execute(self._change)
 
     async def Authenticate(
         self, request: pb.AuthenticateRequest, context: object
@@ -83,7 +83,7 @@ class UserServicer:
         """Tell it of many users; one that is refused does not keep the others from it."""
         if len(request.logins) > MOST_LOGINS:
             raise Invalid("logins", f"must be at most {MOST_LOGINS}, not {len(request.logins)}")
-        return await sift("logins", request.logins, check_authentication).carried_out(
+        return await split_invalid("logins", request.logins, check_authentication).execute(
             self._authenticate
         )
 
@@ -120,8 +120,8 @@ class UserServicer:
 
     async def _write_each(self, kind: _New, request: pb.CreateUsersRequest) -> BatchReply:
         _check_count(len(request.users))
-        sifted = sift("users", request.users, check_creation)
-        return await sifted.carried_out(partial(self._write, kind))
+        checked = split_invalid("users", request.users, check_creation)
+        return await checked.execute(partial(self._write, kind))
 
     async def _write(self, kind: _New, requests: Iterable[pb.CreateUserRequest]) -> BatchReply:
         users = await gather(*map(self._new, requests))

@@ -55,7 +55,7 @@ def list_group_states(reader: Reader, query: pb.ListGroupStatesQuery) -> Iterato
     """Yield the states of groups of this shard, by tenant and name."""
     start, end = keys.opening(query.tenant, query.prefix) if query.tenant else keys.prefix()
     if query.after.tenant:
-        behind = keys.behind(group_key(query.after.tenant, query.after.group))
+        behind = keys.successor(group_key(query.after.tenant, query.after.group))
         start = min(end, max(start, behind))
     rows = read_range(reader, MARKS, start, end)
     marks = ((row.key, Mark.FromString(row.value)) for row in rows)

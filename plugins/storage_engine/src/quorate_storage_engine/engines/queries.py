@@ -62,7 +62,7 @@ def _departures(reader: Reader, after: Departure) -> Iterator[Departure]:
             continue
         start, end = keys.prefix(engine.name)
         if engine.name == after.engine:
-            start = keys.behind(replica_key(engine.name, after.seen.shard, after.seen.segment))
+            start = keys.successor(replica_key(engine.name, after.seen.shard, after.seen.segment))
         for entry in read_range(reader, REPLICAS, start, end):
             _, shard, number = keys.unpack(entry.key)
             segment = read_segment(reader, str(shard), int(number))

@@ -33,7 +33,7 @@ def list_drops(reader: Reader, query: ListDropsQuery) -> Iterator[Drop]:
     start, end = keys.prefix(query.engine) if query.engine else keys.prefix()
     after = query.after
     if after.engine:
-        start = max(start, keys.behind(drop_key(after.engine, after.shard_uid, after.segment)))
+        start = max(start, keys.successor(drop_key(after.engine, after.shard_uid, after.segment)))
     until_ms = reader.now_ms - query.older_than_ms
     drops = (Drop.FromString(row.value) for row in read_range(reader, DROPS, start, end))
     fitting = (drop for drop in drops if drop.requested_at_ms <= until_ms)
@@ -70,7 +70,7 @@ def _removable(reader: Reader, after: SegmentId) -> Iterator[SeenSegment]:
         [name] = keys.unpack(entry.key)
         start, end = keys.prefix(name)
         if name == after.shard:
-            start = keys.behind(segment_key(after.shard, after.segment))
+            start = keys.successor(segment_key(after.shard, after.segment))
         for row in read_range(reader, SEGMENTS, start, end):
             segment = Segment.FromString(row.value)
             if segment.status != SEGMENT_STATUS_DELETING:

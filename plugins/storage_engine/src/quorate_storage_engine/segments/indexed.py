@@ -20,4 +20,4 @@ def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
 
 def start_behind(after: SegmentId) -> bytes:
     """Return where a walk goes on behind a segment; the beginning when none is named."""
-    return keys.behind(segment_key(after.shard, after.segment)) if after.shard else b""
+    return keys.successor(segment_key(after.shard, after.segment)) if after.shard else b""

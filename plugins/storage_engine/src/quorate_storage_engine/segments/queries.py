@@ -41,7 +41,7 @@ def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
 def _held(reader: Reader, engine: str, after: SegmentId) -> Iterator[Segment]:
     start, end = keys.prefix(engine)
     if after.shard:
-        start = keys.behind(replica_key(engine, after.shard, after.segment))
+        start = keys.successor(replica_key(engine, after.shard, after.segment))
     for entry in read_range(reader, REPLICAS, start, end):
         _, shard, number = keys.unpack(entry.key)
         segment = read_segment(reader, str(shard), int(number))

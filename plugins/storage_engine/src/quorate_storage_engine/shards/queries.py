@@ -26,7 +26,7 @@ def list_shards(reader: Reader, query: ListShardsQuery) -> Iterator[Shard]:
     """Yield the shards that fit, as many as are wanted."""
     start, end = keys.opening(query.name_prefix) if query.name_prefix else keys.prefix()
     if query.after_name:
-        start = max(start, keys.behind(shard_key(query.after_name)))
+        start = max(start, keys.successor(shard_key(query.after_name)))
     shards = (Shard.FromString(row.value) for row in read_range(reader, SHARDS, start, end))
     fitting = (shard for shard in shards if _fits(shard, query))
     return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))

@@ -33,7 +33,7 @@ class LiveBrokers:
         return {broker.epoch: broker for broker in brokers}
 
     def include(self, broker_epoch: int) -> bool:
-        """Tell whether a registration stands."""
+        """Return whether a registration stands."""
         return broker_epoch in self._by_epoch
 
     def among(self, candidates: Candidates) -> Sequence[Broker]:

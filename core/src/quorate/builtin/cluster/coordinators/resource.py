@@ -7,7 +7,7 @@ from quorate.builtin.cluster.coordinators import apply, queries, validation
 from quorate.builtin.cluster.coordinators.rows import COORDINATORS, Assignment, row_key
 from quorate.builtin.cluster.families import GROUP
 from quorate.builtin.cluster.validation import check_text
-from quorate.plugin import NodeApi, Query, Resource, Verb, constant_key, keys, sift
+from quorate.plugin import NodeApi, Query, Resource, Verb, constant_key, keys, split_invalid
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.plugin.singles import only_reply
 from quorate.v1 import coordinator_pb2 as pb
@@ -30,8 +30,8 @@ class CoordinatorReads:
         validation.check_count(request)
         if not request.coordinators:
             return BatchReply()
-        sifted = sift("coordinators", request.coordinators, validation.check_assignment)
-        return await sifted.carried_out(self._get)
+        checked = split_invalid("coordinators", request.coordinators, validation.check_assignment)
+        return await checked.execute(self._get)
 
     async def List(
         self, request: pb.ListCoordinatorsRequest, context: object
@@ -42,7 +42,7 @@ class CoordinatorReads:
         size = min(request.page_size or PAGE, LARGEST_PAGE)
         if request.page_token:
             # A token of another role begins after every row of this one.
-            start = min(max(start, keys.behind(request.page_token)), end)
+            start = min(max(start, keys.successor(request.page_token)), end)
         query = pb.ListCoordinators(start=start, end=end, limit=size)
         found = [row async for row in self._node.query(query, pb.Coordinator)]
         return pb.ListCoordinatorsResponse(

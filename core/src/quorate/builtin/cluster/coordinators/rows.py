@@ -68,7 +68,7 @@ class Candidates(NamedTuple):
         )
 
     def include(self, broker: Broker) -> bool:
-        """Tell whether a broker may coordinate."""
+        """Return whether a broker may coordinate."""
         return (
             self.role in broker.roles
             and self.cluster_name in ("", broker.cluster_name)

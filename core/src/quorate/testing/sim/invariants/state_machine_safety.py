@@ -8,7 +8,7 @@ from quorate.testing.sim.history import Violation
 
 
 class StateMachineSafety:
-    """One entry an index, and the same rows behind it, on every replica, in every life."""
+    """One entry per index, and the same rows after it, on every replica, in every life."""
 
     name = "state-machine safety (5.4.3)"
     judges = (Committed, Applied, StateAt, Ended)

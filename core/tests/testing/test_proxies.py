@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from quorate.testing.ports import HeldPort
-from quorate.testing.ways import Way, Ways
+from quorate.testing.proxies import Proxies, Proxy
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def echo() -> Iterator[str]:
         each.join()
 
 
-def talk(way: Way, content: bytes) -> bytes:
+def talk(proxy: Proxy, content: bytes) -> bytes:
     """What comes back of what is sent, until all of it or the end of the connection."""
-    host, _, port = way.address.rpartition(":")
+    host, _, port = proxy.address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=10) as ours:
         got = b""
         try:
@@ -58,71 +58,71 @@ def talk(way: Way, content: bytes) -> bytes:
 
 
 @pytest.fixture
-def ways() -> Iterator[Ways]:
-    with Ways() as opened:
+def proxies() -> Iterator[Proxies]:
+    with Proxies() as opened:
         yield opened
 
 
 @pytest.fixture
-def way(ways: Ways, echo: str) -> Way:
-    return ways.to(echo)
+def proxy(proxies: Proxies, echo: str) -> Proxy:
+    return proxies.to(echo)
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 16_384, 50_000])
-def test_a_way_passes_what_it_may_and_then_breaks_once(way: Way, allowed: int) -> None:
+def test_a_proxy_passes_what_it_may_and_then_breaks_once(proxy: Proxy, allowed: int) -> None:
     content = bytes(range(256)) * 300
-    assert talk(way, content) == content
-    way.cut_after(allowed)
-    cut = talk(way, content)
+    assert talk(proxy, content) == content
+    proxy.cut_after(allowed)
+    cut = talk(proxy, content)
     assert content.startswith(cut)
     assert len(cut) <= allowed
-    assert way.cuts == 1
-    assert talk(way, content) == content
-    assert way.cuts == 1
+    assert proxy.cuts == 1
+    assert talk(proxy, content) == content
+    assert proxy.cuts == 1
 
 
-def test_a_way_to_nobody_ends_what_comes(ways: Ways) -> None:
+def test_a_proxy_to_nobody_ends_what_comes(proxies: Proxies) -> None:
     with HeldPort() as port:
-        assert talk(ways.to(port.address), b"anybody?") == b""
+        assert talk(proxies.to(port.address), b"anybody?") == b""
 
 
-def test_nothing_passes_a_cut_way_and_all_of_it_comes_when_it_is_healed(way: Way) -> None:
-    with connected(way) as before:
+def test_nothing_passes_a_cut_proxy_and_all_of_it_comes_when_it_is_healed(proxy: Proxy) -> None:
+    with connected(proxy) as before:
         assert said(before, b"before") == b"before"
-        way.cut()
-        with connected(way) as during:
+        proxy.cut()
+        with connected(proxy) as during:
             for each in (before, during):
                 each.sendall(b"held")
                 each.settimeout(0.05)
                 with pytest.raises(TimeoutError):
                     each.recv(1)
-            way.heal()
+            proxy.heal()
             for each in (before, during):
                 each.settimeout(10)
                 assert exactly(each, 4) == b"held"
 
 
-def test_a_way_that_refuses_breaks_what_is_open_and_takes_nothing_new(way: Way) -> None:
-    with connected(way) as before:
+def test_a_proxy_that_refuses_breaks_what_is_open_and_takes_nothing_new(proxy: Proxy) -> None:
+    with connected(proxy) as before:
         assert said(before, b"before") == b"before"
-        way.refuse()
+        proxy.refuse()
         assert ended(before)
-        assert talk(way, b"anybody?") == b""
-        way.heal()
-        assert talk(way, b"again") == b"again"
+        assert talk(proxy, b"anybody?") == b""
+        proxy.heal()
+        assert talk(proxy, b"again") == b"again"
 
 
-def test_what_passes_a_delayed_way_waits_on_both_directions(way: Way) -> None:
-    with connected(way) as one:
+def test_what_passes_a_delayed_proxy_waits_on_both_directions(proxy: Proxy) -> None:
+    with connected(proxy) as one:
         assert said(one, b"quick") == b"quick"
-        way.delay(0.05)
+        proxy.delay(0.05)
         began = time.monotonic()
         assert said(one, b"late") == b"late"
         assert time.monotonic() - began >= 0.1
 
 
-def connected(way: Way) -> socket.socket:
-    host, _, port = way.address.rpartition(":")
+def connected(proxy: Proxy) -> socket.socket:
+    host, _, port = proxy.address.rpartition(":")
     return socket.create_connection((host, int(port)), timeout=10)
 
 

@@ -1,4 +1,4 @@
-"""What a node does for the shards that it leads: deadlines, controllers, and spreading leaders."""
+"""What a node does for the shards that it leads: deadlines, controllers, and balancing leaders."""
 
 import asyncio
 from typing import Final
@@ -16,8 +16,8 @@ from quorate.plugin import NodeApi, ShardRef
 from quorate.plugin.catalog import Catalog
 
 
-class Duties:
-    """Begins them together, and ends them in the opposite order."""
+class LeaderTasks:
+    """Starts them together, and stops them in the opposite order."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class Duties:
         )
 
     def start(self) -> None:
-        """Look after whatever is led here, from now on."""
+        """Start them."""
         self._timers.start()
         self.runner.start()
         self._spreading.start()
 
     async def stop(self) -> None:
-        """Look after nothing any more; what runs is cancelled."""
+        """Cancel whatever runs."""
         await self._spreading.stop()
         await self.runner.stop()
         await self._timers.stop()

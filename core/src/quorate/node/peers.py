@@ -24,7 +24,7 @@ from quorate.rpc.membership import NodeMembership
 from quorate.rpc.server import RpcServer
 
 
-class Neighbours:
+class Peers:
     """Finds the cluster, and carries what replicas, snapshots and nodes say to each other."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Neighbours:
         )
         self.channels: Final = NodeChannels(self.network)
         #: The ports of the shards; that of peers is for one history.
-        self.peers: Final = partial(NetworkPeers, self.network)
+        self.network_peers: Final = partial(NetworkPeers, self.network)
         self.membership: Final = NodeMembership(self.channels, loop)
         self.clocks: Final = NodeClocks(self.channels, lambda: sorted(self.network.addresses), loop)
         self._transfers: Final = NetworkSnapshots(self.network, limits)
@@ -69,7 +69,7 @@ class Neighbours:
 
     async def find_cluster(self) -> bytes:
         """Form a cluster or find it, and return its first entry; raises `FormationRefusedError`."""
-        self.addresses.tell(self.network.know)
+        self.addresses.share(self.network.know)
         return self.first_entry() or await self._forming.first_entry(
             self.network.introduce, self._others
         )
@@ -80,11 +80,11 @@ class Neighbours:
         self.clocks.start()
 
     async def admitted(self, metadata: Shard) -> None:
-        """Return once this node's replica of metadata/0 has heard who its members are."""
+        """Return once this node's replica of metadata/0 knows its members."""
         await self._joining.admitted(metadata, self._ask)
 
     async def stop(self) -> None:
-        """Say and hear no more."""
+        """Close all connections."""
         await self.snapshots.stop()
         await self.clocks.stop()
         await self.membership.stop()
@@ -99,7 +99,7 @@ class Neighbours:
 
     async def meet(self, node: str, address: str) -> Introduction:
         """Ask a node at an address who it is; raises `IntroductionRefusedError`."""
-        return await self.network.introduce(node, self._introductions.told(), address)
+        return await self.network.introduce(node, self._introductions.own(), address)
 
     async def _ask(self, node: str) -> Introduction:
         return await self.network.introduce(node, self._forming.introduction)

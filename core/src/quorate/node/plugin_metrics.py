@@ -18,7 +18,7 @@ class PluginMetrics:
         self._declared: Final = declared
         self._registry: Final = registry
         self._kept: Final = {name: _kept(metric, registry) for name, metric in declared.items()}
-        #: Gauges without labels that are set: a gauge that is not set is not told.
+        #: Gauges without labels that are set: an unset gauge is not exposed.
         self._set: Final[set[Gauge]] = set()
 
     def count(self, metric: str, value: float, labels: Mapping[str, str]) -> None:
@@ -68,6 +68,6 @@ class PluginMetrics:
 
 def _kept(metric: Metric, registry: CollectorRegistry) -> _Kept:
     kinds: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
-    told = None if metric.kind == "gauge" and not metric.labels else registry
-    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=told)
+    registered = None if metric.kind == "gauge" and not metric.labels else registry
+    made: _Kept = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=registered)
     return made

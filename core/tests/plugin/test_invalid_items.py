@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi, propose_fitting
+from quorate.plugin import Invalid, NodeApi, propose_valid
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 
@@ -59,7 +59,7 @@ def adopts(*names: str, family: str = "north") -> AdoptMirror:
 
 
 def proposed(node: Node, command: AdoptMirror, checks: Checks) -> BatchReply:
-    return run(propose_fitting(cast(NodeApi, node), command, "rows", checks.check))
+    return run(propose_valid(cast(NodeApi, node), command, "rows", checks.check))
 
 
 def test_a_batch_that_is_right_is_proposed_as_it_is() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from prometheus_client import CollectorRegistry
-from quorate.node.metrics import PluginMetrics
+from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import Metric
 
 DECLARED = {

@@ -1,4 +1,4 @@
-"""Ways between processes, at which a test can hold back, delay or break what passes."""
+"""Proxies between processes, at which a test can hold back, delay or break what passes."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ _PIECE: Final = 1 << 16
 T = TypeVar("T")
 
 
-class Way:
+class Proxy:
     """Passes connections on to an address, from a loopback address of its own.
 
     With `peer_port`, connections to that port pass, too: a node says of itself which one it is, so
-    it is the same one on both sides, and the way is at a `host` of its own.
+    it is the same one on both sides, and the proxy is at a `host` of its own.
 
     Its methods may be called from any thread, and have taken effect when they return.
     """
@@ -46,9 +46,9 @@ class Way:
         self.cuts = 0
 
     def cut(self) -> None:
-        """Let nothing pass, and tell nobody: as if packets were lost.
+        """Drop everything silently, as if packets were lost.
 
-        What was sent meanwhile arrives when the way is healed, as TCP would send it again.
+        What was sent meanwhile arrives when the proxy is healed, as TCP would send it again.
         """
         self._change(self._flows.clear)
 
@@ -62,7 +62,7 @@ class Way:
         self._change(change)
 
     def delay(self, delay_s: float) -> None:
-        """Let every piece wait for so long, in both directions."""
+        """Delay every piece, in both directions."""
 
         def change() -> None:
             self._delay_s = delay_s
@@ -70,7 +70,7 @@ class Way:
         self._change(change)
 
     def cut_after(self, size: int) -> None:
-        """Break every connection once so many bytes more went to the target; then pass on again."""
+        """Break every connection after this many more bytes to the target; then pass on again."""
 
         def change() -> None:
             self._left = size
@@ -166,13 +166,13 @@ class Way:
         return allowed
 
 
-class Ways:
-    """Opens ways, which one thread carries; leaving the context closes them."""
+class Proxies:
+    """Opens proxies, which one thread carries; leaving the context closes them."""
 
     def __init__(self) -> None:
         self._loop: Final = asyncio.new_event_loop()
         self._thread: Final = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._open: Final[list[Way]] = []
+        self._open: Final[list[Proxy]] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -184,20 +184,20 @@ class Ways:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for way in self._open:
-            self._done(way._close())
+        for proxy in self._open:
+            self._done(proxy._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def to(self, target: str, peer_port: int | None = None) -> Way:
-        """Open a way to an address, and to the port of a node that other nodes connect to."""
+    def to(self, target: str, peer_port: int | None = None) -> Proxy:
+        """Open a proxy to an address, and to the port of a node that other nodes connect to."""
         number = len(self._open) + 1
         own = f"127.{1 + os.getpid() % 250}.{number // 250}.{1 + number % 250}"
-        way = Way(target, self._loop, "127.0.0.1" if peer_port is None else own, peer_port)
-        self._open.append(way)
-        self._done(way._open())
-        return way
+        proxy = Proxy(target, self._loop, "127.0.0.1" if peer_port is None else own, peer_port)
+        self._open.append(proxy)
+        self._done(proxy._open())
+        return proxy
 
     def _done(self, work: Awaitable[T]) -> T:
         async def wait() -> T:

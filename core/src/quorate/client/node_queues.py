@@ -1,4 +1,4 @@
-"""Commands on their way to nodes: what is under way at the same time shares a call."""
+"""Queues of commands, one per node: concurrent commands share a call."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from quorate.client.failures import AttemptError
 from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
 from quorate.v1.entry_pb2 import Stamp
 
-#: The most that one call carries; a larger command goes alone.
+#: Limits of one call; a larger command goes alone.
 MOST_COMMANDS: Final = 1_000
 MOST_BYTES: Final = 1 << 20
-#: So many calls of a lane are under way; what comes meanwhile waits for one of them to end.
+#: Maximum number of calls in flight per queue; later commands wait for one to end.
 CALLS: Final = 3
 #: What waits is divided over the calls that may go, unless it is fewer than these.
 FEW_COMMANDS: Final = 100
 
-#: A node is given this share of the time, so that what it says comes in time.
+#: Share of the remaining time given to the node, so that its answer arrives in time.
 _NODE_SHARE: Final = 0.9
 _LATEST_MARGIN_S: Final = 0.25
 #: What a command has beside its payload, about.
 _HEAD_BYTES: Final = 64
 
 _METHOD: Final = "/quorate.v1.CommandService/Execute"
-#: Of several commands, so that no reply is too large beside the others.
+#: Of several commands, so that no large reply delays the others.
 _SPLIT: Final = "/quorate.v1.CommandService/ExecuteSplit"
 
 
-class Sent:
-    """A command in a lane, and whoever waits for its answer."""
+class PendingCommand:
+    """A command in a queue, and the future of its answer."""
 
     __slots__ = ("answer", "deadline", "name", "payload", "stamp")
 
@@ -64,14 +64,14 @@ class Part:
 
     __slots__ = ("commands", "left")
 
-    def __init__(self, commands: Sequence[Sent]) -> None:
+    def __init__(self, commands: Sequence[PendingCommand]) -> None:
         self.commands: Final = commands
-        #: It may have reached the node.
+        #: Whether it may have reached the node.
         self.left = False
 
 
-class Lane:
-    """The way of commands to one node.
+class NodeQueue:
+    """The queue of commands to one node.
 
     A command leaves at once when fewer than `CALLS` calls are under way, together with all that
     came in the same turn of the loop.
@@ -84,7 +84,7 @@ class Lane:
         self._connections: Final = connections
         self._loop: Final = loop
         self._most = MOST_COMMANDS
-        self._waiting: list[Sent] = []
+        self._waiting: list[PendingCommand] = []
         self._under_way: Final[dict[asyncio.Task[None], Part]] = {}
         self._flushing = False
         self._closed = False
@@ -100,7 +100,7 @@ class Lane:
         if self._closed:
             answer.set_exception(ClosedError())
             return answer
-        self._waiting.append(Sent(name, payload, stamp, deadline, answer))
+        self._waiting.append(PendingCommand(name, payload, stamp, deadline, answer))
         if deadline < self._first:
             self._look_at(deadline)
         if not self._flushing and len(self._under_way) < CALLS:
@@ -109,7 +109,7 @@ class Lane:
         return answer
 
     async def close(self) -> None:
-        """Take nothing more, and fail what is under way."""
+        """Refuse further commands, and fail all that wait."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -134,15 +134,15 @@ class Lane:
                 self._under_way[call] = part
                 call.add_done_callback(self._ended)
 
-    def _next(self) -> list[Sent]:
-        """Take what goes into one call; whoever gave up meanwhile is left out.
+    def _next(self) -> list[PendingCommand]:
+        """Take the commands of one call; those that were given up meanwhile are left out.
 
         Of many that wait the other free calls get as much: a node works on one while the answers
         of another are on their way. In one call all of them would wait for each step.
         """
         free = CALLS - len(self._under_way)
         most = min(self._most, max(FEW_COMMANDS, ceil(len(self._waiting) / free)))
-        part: list[Sent] = []
+        part: list[PendingCommand] = []
         size = taken = 0
         for sent in self._waiting:
             size += len(sent.payload) + _HEAD_BYTES
@@ -217,7 +217,7 @@ class Lane:
         self._timer = self._loop.call_at(deadline, self._expire)
 
     def _expire(self) -> None:
-        """Fail whatever has no time left, sent or not."""
+        """Fail commands whose deadline has passed, sent or not."""
         now = self._loop.time()
         first = float("inf")
         waiting = [sent for sent in self._waiting if not sent.answer.done()]
@@ -275,25 +275,25 @@ def _miscounted(address: str, answers: int, commands: int) -> AttemptError:
     )
 
 
-class Lanes:
-    """A lane to each node."""
+class NodeQueues:
+    """The queues of all nodes, by address."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections: Final = connections
-        self._known: Final[dict[str, Lane]] = {}
+        self._known: Final[dict[str, NodeQueue]] = {}
         self._closed = False
 
-    def to(self, address: str) -> Lane:
-        """Return the lane to an address."""
-        lane = self._known.get(address)
-        if lane is None:
+    def to(self, address: str) -> NodeQueue:
+        """Return the queue of an address."""
+        queue = self._known.get(address)
+        if queue is None:
             if self._closed:
                 raise ClosedError
             loop = asyncio.get_running_loop()
-            lane = self._known[address] = Lane(address, self._connections, loop)
-        return lane
+            queue = self._known[address] = NodeQueue(address, self._connections, loop)
+        return queue
 
     async def close(self) -> None:
         """Close all of them."""
         self._closed = True
-        await asyncio.gather(*(lane.close() for lane in self._known.values()))
+        await asyncio.gather(*(queue.close() for queue in self._known.values()))

@@ -15,22 +15,20 @@ M = TypeVar("M", bound=Message)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sifted(Generic[I]):
+class CheckedItems(Generic[I]):
     """The items of a request that can be carried out, and why the others cannot."""
 
     #: How many items the request had.
     total: int
     #: By its position in the request.
-    good: dict[int, I]
+    valid: dict[int, I]
     #: By its position in the request.
     refusals: dict[int, Invalid]
 
-    async def carried_out(
-        self, propose: Callable[[Sequence[I]], Awaitable[BatchReply]]
-    ) -> BatchReply:
+    async def execute(self, propose: Callable[[Sequence[I]], Awaitable[BatchReply]]) -> BatchReply:
         """Return the answer to the whole request; `propose` carries out what can be."""
-        positions = list(self.good)
-        reply = await propose(list(self.good.values())) if positions else BatchReply()
+        positions = list(self.valid)
+        reply = await propose(list(self.valid.values())) if positions else BatchReply()
         answer = BatchReply(items=self.total, revisions=reply.revisions)
         refused = {
             position: ItemRefusal(item=position, code="INVALID_ARGUMENT", message=str(invalid))
@@ -46,20 +44,22 @@ class Sifted(Generic[I]):
         return answer
 
 
-def sift(field: str, items: Sequence[I], check: Callable[[I, str], None]) -> Sifted[I]:
-    """Tell apart what is wrong in itself."""
-    sifted = Sifted[I](total=len(items), good={}, refusals={})
+def split_invalid(
+    field: str, items: Sequence[I], check: Callable[[I, str], None]
+) -> CheckedItems[I]:
+    """Check each item; one that is invalid does not keep the others from being carried out."""
+    checked = CheckedItems[I](total=len(items), valid={}, refusals={})
     for position, item in enumerate(items):
         try:
             check(item, f"{field}[{position}].")
         except Invalid as invalid:
-            sifted.refusals[position] = invalid
+            checked.refusals[position] = invalid
         else:
-            sifted.good[position] = item
-    return sifted
+            checked.valid[position] = item
+    return checked
 
 
-async def propose_fitting(
+async def propose_valid(
     node: NodeApi, command: M, field: str, check: Callable[[Any, str], None]
 ) -> BatchReply:
     """Propose the items of a repeated field that `check` does not refuse, and answer all.
@@ -74,8 +74,8 @@ async def propose_fitting(
         items = getattr(command, field)
         if not items:
             raise
-        sifted = sift(field, items, check)
-        if not sifted.refusals:
+        checked = split_invalid(field, items, check)
+        if not checked.refusals:
             raise
 
     async def propose(fitting: Sequence[Any]) -> BatchReply:
@@ -85,4 +85,4 @@ async def propose_fitting(
         getattr(rest, field).extend(fitting)
         return await node.propose(rest, BatchReply)
 
-    return await sifted.carried_out(propose)
+    return await checked.execute(propose)

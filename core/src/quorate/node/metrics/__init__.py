@@ -1,11 +1,11 @@
-"""What a node shows of itself: which figures there are, and where each is read."""
+"""What a node exposes: its metrics, and where each is read."""
 
 from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from quorate.groups.shard.shard import Shard
-from quorate.node.figures import shards, storage, work
+from quorate.node.metrics import shards, storage, work
 from quorate.observe.figures import Figures
 
 
@@ -15,10 +15,10 @@ def expose(
     stored: Callable[[], storage.Storage],
     worked: Callable[[], work.Work],
 ) -> None:
-    """Let a registry show the figures of a node, and those of its process."""
-    registry.register(Figures(shards.FIGURES, lambda: shards.replicas(replicas())))
-    registry.register(Figures(storage.FIGURES, stored))
-    registry.register(Figures(work.FIGURES, worked))
+    """Let a registry expose the metrics of a node, and those of its process."""
+    registry.register(Figures(shards.METRICS, lambda: shards.replicas(replicas())))
+    registry.register(Figures(storage.METRICS, stored))
+    registry.register(Figures(work.METRICS, worked))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
