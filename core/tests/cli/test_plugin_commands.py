@@ -112,6 +112,44 @@ def test_check_is_content_with_a_sound_plugin(run: Run, install: Install) -> Non
     ]
 
 
+def test_reference_has_what_the_proto_files_say(run: Run) -> None:
+    ran = run("plugin", "reference", "tenant")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert {
+        "## `tenant`",
+        "### `tenant.tenants`",
+        "The row of a tenant.",
+        "| Mirrored | shards of other groups have copies of the rows |",
+        "| `limits` | `map<string, uint64>` | By name, at most 64; each is enforced by the plugin "
+        "that names it. What is not named is not limited. |",
+        "| `CreateBatch` | Create | batch | `CreateTenants` | `BatchReply` | Answered with one "
+        "Tenant an item, encoded; so are all batches of this service. |",
+        "| `Get` | Get | single | `GetTenantRequest` | `Tenant` | NOT_FOUND when there is none. |",
+        "| `List` | List | page | `ListTenants` | `TenantPage` |  |",
+    } <= set(ran.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "what"),
+    [
+        ("nots", 4, "no plugin nots is installed"),
+        ("torn", 4, "importing torn_plugin raised ImportError: no shelf"),
+        ("notes", 1, "plugin notes declares no resource"),
+    ],
+)
+def test_reference_names_why_there_is_none(
+    run: Run, install: Install, name: str, code: int, what: str
+) -> None:
+    install("notes")
+    install("torn", TORN)
+
+    ran = run("plugin", "reference", name)
+
+    assert (ran.code, ran.out) == (code, "")
+    assert what in ran.err
+
+
 @pytest.fixture
 def sources(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plugin that is installed from its sources, with code that was generated of them."""

@@ -32,7 +32,7 @@ def sources_of(plugins: Iterable[Declared]) -> Mapping[str, bytes]:
     found: dict[str, FileDescriptor] = {}
     for file in [*(each.DESCRIPTOR for each in _CORE), *_declaring(plugins)]:
         _take(file, found)
-    return {name: _content(name) for name in sorted(found)}
+    return {name: proto_source(name) for name in sorted(found)}
 
 
 def _declaring(plugins: Iterable[Declared]) -> Iterator[FileDescriptor]:
@@ -53,8 +53,8 @@ def _take(file: FileDescriptor, found: dict[str, FileDescriptor]) -> None:
         _take(imported, found)
 
 
-def _content(name: str) -> bytes:
-    """Read the source that lies beside the generated module."""
+def proto_source(name: str) -> bytes:
+    """Read the `.proto` file that lies beside the generated module."""
     module = name.removesuffix(".proto").replace("/", ".").replace("-", "_") + "_pb2"
     try:
         place = importlib.import_module(module).__file__ or ""

@@ -10,7 +10,7 @@ import click
 
 from quorate.cli.deferred import AskingCommand, terminal_of
 from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, of_plugins, problem
+from quorate.cli.failures import Failure, failure, of_plugins, problem
 
 if TYPE_CHECKING:
     from quorate.cli.installed import InstalledPlugins
@@ -96,19 +96,8 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
 
     terminal = terminal_of(ctx)
     plugins = terminal.plugins
-    known = [declared.plugin.name for declared in plugins.declared]
-    missing = sorted(set(names) - set(known))
-    if missing:
-        installed = f"installed are {', '.join(known)}" if known else "none is"
-        raise Failure(
-            ExitCode.PLUGIN,
-            [
-                problem(f"no plugin {name} is installed", f"install it; {installed}")
-                for name in missing
-            ],
-        )
-    wanted = names or known
-    checked = [declared for declared in plugins.declared if declared.plugin.name in wanted]
+    checked = _named(plugins, names) if names else plugins.declared
+    wanted = {declared.plugin.name for declared in checked}
     problems = [problem for problem in plugins.problems if problem.plugin in wanted]
     generated: dict[str, str] = {}
     for declared in checked:
@@ -132,6 +121,45 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
         }
         for declared in checked
     )
+
+
+def _named(plugins: InstalledPlugins, names: Sequence[str]) -> Sequence[Declared]:
+    """Return the plugins of these names, or fail with those that are not installed."""
+    known = [declared.plugin.name for declared in plugins.declared]
+    missing = sorted(set(names) - set(known))
+    if missing:
+        installed = f"installed are {', '.join(known)}" if known else "none is"
+        raise Failure(
+            ExitCode.PLUGIN,
+            [
+                problem(f"no plugin {name} is installed", f"install it; {installed}")
+                for name in missing
+            ],
+        )
+    return [declared for declared in plugins.declared if declared.plugin.name in names]
+
+
+@command.command("reference")
+@click.argument("name")
+@click.pass_context
+def reference(ctx: click.Context, name: str) -> None:
+    """Print the reference of the resources of the plugin NAME, as Markdown.
+
+    What rows, fields and methods mean is what the comments above them in the .proto files say.
+    """
+    from quorate.cli.reference import reference_of
+
+    plugins = terminal_of(ctx).plugins
+    [declared] = _named(plugins, [name])
+    if problems := plugins.problems_of(name):
+        raise of_plugins(problems)
+    if not declared.resources:
+        raise failure(
+            ExitCode.FAILED,
+            f"plugin {name} declares no resource",
+            "return its resources from quorate_resources, or name another plugin",
+        )
+    click.echo(reference_of(declared, plugins), nl=False)
 
 
 @command.command("purge", cls=AskingCommand)

@@ -37,7 +37,7 @@ _RANGES: Final = {
 }
 #: Fields of requests that options of their own stand for, or that nobody sets.
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
-_PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
+PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
 
 
 def group_of(
@@ -100,7 +100,7 @@ def _list(binding: Binding) -> click.Command:
     fields = [
         each
         for each in read.request.DESCRIPTOR.fields
-        if each.name not in _PAGING and each.name not in leading
+        if each.name not in PAGING and each.name not in leading
     ]
     conditions = [_Given(each, ()) for each in fields if each.message_type is None]
     most = click.Option(
