@@ -50,7 +50,7 @@ class BackupTarget:
         """Raises `BackupError` for a directory that is not empty."""
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
-            raise BackupError(f"{directory} is not empty: name a directory that is, or a new one.")
+            raise BackupError(f"{directory} is not empty: name an empty directory, or a new one.")
         #: Whether the manifest is there.
         self.finished = False
         self._directory: Final = directory
