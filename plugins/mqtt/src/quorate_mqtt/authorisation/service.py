@@ -10,12 +10,7 @@ from quorate.plugin.checking import check_name
 from quorate_mqtt.authorisation.access import take_apart
 from quorate_mqtt.authorisation.messages import access_of, is_action
 from quorate_mqtt.names import check_identity
-from quorate_mqtt.v1 import authorisation_pb2
-from quorate_mqtt.v1.authorisation_pb2 import (
-    AccessDecision,
-    CheckAccessQuery,
-    CheckAccessRequest,
-)
+from quorate_mqtt.v1 import authorisation_pb2, authorisation_pb2 as pb
 
 DECISIONS: Final = Metric(
     name="quorate_mqtt_access_decisions_total",
@@ -31,7 +26,9 @@ class AuthorisationService:
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    async def CheckAccess(self, request: CheckAccessRequest, context: object) -> AccessDecision:
+    async def CheckAccess(
+        self, request: pb.CheckAccessRequest, context: object
+    ) -> pb.AccessDecision:
         """Decide on one access."""
         check_name("tenant", request.tenant)
         check_identity("client_id", request.client_id)
@@ -40,8 +37,8 @@ class AuthorisationService:
         if not is_action(request.action):
             raise Invalid("action", "must be CONNECT, PUBLISH or SUBSCRIBE")
         take_apart(access_of(request))
-        query = CheckAccessQuery(access=request)
-        async for decision in self._node.query(query, AccessDecision):
+        query = pb.CheckAccessQuery(access=request)
+        async for decision in self._node.query(query, pb.AccessDecision):
             self._node.count(DECISIONS.name, allowed=str(decision.allowed).lower())
             return decision
         raise Rejected("NOT_FOUND", f"there is no tenant {request.tenant}: create it")

@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 from quorate.plugin import Console
+from quorate.plugin.console import columns_of, words_of
 
-from quorate_mqtt.cli.showing import show, words_of
 from quorate_mqtt.client import Access, Action, SyncMqtt
 from quorate_mqtt.v1 import blacklist_pb2 as blacklist
 
@@ -52,12 +52,12 @@ def create(
         tenant=tenant,
         name=name,
         description=description,
-        kind=_KINDS[kind],
+        kind=blacklist.BlacklistKind.Name(_KINDS[kind]),
         subject=subject,
         ends_at_ms=0 if seconds is None else round((time.time() + seconds) * 1_000),
     )
     entries = SyncMqtt(console.client()).blacklist
-    show(console, [entries.put(entry) if replace else entries.create(entry)])
+    console.print([dict(columns_of(entries.put(entry) if replace else entries.create(entry)))])
 
 
 @click.command("check")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 from quorate.plugin import Console
+from quorate.plugin.console import columns_of
 
-from quorate_mqtt.cli.showing import show
 from quorate_mqtt.client import SyncMqtt
 
 _password = click.password_option(
@@ -39,7 +39,7 @@ def create(
     users = SyncMqtt(console.client()).users
     write = users.put if replace else users.create
     made = write(tenant, name, password.encode(), superuser=superuser, description=description)
-    show(console, [made])
+    console.print([dict(columns_of(made))])
 
 
 @users.command("set-password")
@@ -50,4 +50,4 @@ def create(
 def set_password(console: Console, tenant: str, name: str, password: str) -> None:
     """Give the user NAME of TENANT another password."""
     users = SyncMqtt(console.client()).users
-    show(console, [users.update(tenant, name, password=password.encode())])
+    console.print([dict(columns_of(users.update(tenant, name, password=password.encode())))])

@@ -9,14 +9,9 @@ from quorate_mqtt.columns import LARGEST_UINT32, Choice, unsigned
 from quorate_mqtt.names import check_identity, check_topic_filter
 from quorate_mqtt.sessions.families import SUBSCRIPTIONS
 from quorate_mqtt.subscriptions.validation import check_set
-from quorate_mqtt.v1.subscriptions_pb2 import (
-    RetainHandling,
-    SetSubscription,
-    SetSubscriptions,
-    Subscription,
-)
+from quorate_mqtt.v1 import subscriptions_pb2 as pb
 
-_RETAIN_HANDLING: Final = Choice("retain_handling", RetainHandling)
+_RETAIN_HANDLING: Final = Choice("retain_handling", pb.RetainHandling)
 
 
 def to_item(
@@ -29,9 +24,9 @@ def to_item(
     retain_handling: str | None,
     identifier: int | None,
     properties: bytes | None,
-) -> SetSubscription:
+) -> pb.SetSubscription:
     """Return the subscription of a client that has a session."""
-    item = SetSubscription(
+    item = pb.SetSubscription(
         tenant=tenant,
         client_id=client_id,
         filter=filter,
@@ -51,7 +46,7 @@ def to_item(
 
 def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
     """Return a subscription as its columns."""
-    stored = Subscription.FromString(value)
+    stored = pb.Subscription.FromString(value)
     return (
         *keys.unpack(key),
         stored.qos,
@@ -77,7 +72,7 @@ TABLE: Final = Table(
         Column(name="properties", type="binary", nullable=True),
     ),
     key=("tenant", "client_id", "filter"),
-    write=SetSubscriptions,
+    write=pb.SetSubscriptions,
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,

@@ -8,16 +8,10 @@ from quorate.plugin.checking import check_name
 from quorate_mqtt.columns import LARGEST_UINT32, Choice, unsigned
 from quorate_mqtt.names import check_topic_name
 from quorate_mqtt.topics.validation import check_topic
-from quorate_mqtt.v1.topics_pb2 import (
-    CreateTopics,
-    Topic,
-    TopicConfig,
-    TopicSource,
-    TopicStorage,
-)
+from quorate_mqtt.v1 import topics_pb2 as pb
 
-_STORAGE: Final = Choice("storage", TopicStorage)
-_SOURCE: Final = Choice("source", TopicSource)
+_STORAGE: Final = Choice("storage", pb.TopicStorage)
+_SOURCE: Final = Choice("source", pb.TopicSource)
 
 
 def to_item(
@@ -31,9 +25,9 @@ def to_item(
     segment_bytes: int | None,
     records: int | None,
     retention_s: int | None,
-) -> Topic:
+) -> pb.Topic:
     """Return a topic that is not there yet."""
-    topic = Topic(
+    topic = pb.Topic(
         tenant=tenant,
         name=name,
         description=description or "",
@@ -41,7 +35,7 @@ def to_item(
         source=_SOURCE.constant(source),
         partitions=unsigned("partitions", partitions, LARGEST_UINT32),
         replication=unsigned("replication", replication, LARGEST_UINT32),
-        config=TopicConfig(
+        config=pb.TopicConfig(
             segment_bytes=unsigned("segment_bytes", segment_bytes),
             records=unsigned("records", records),
             retention_s=unsigned("retention_s", retention_s),
@@ -55,7 +49,7 @@ def to_item(
 
 def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
     """Return a topic as its columns."""
-    topic = Topic.FromString(value)
+    topic = pb.Topic.FromString(value)
     return (
         *keys.unpack(key),
         topic.partitions,
@@ -85,7 +79,7 @@ TABLE: Final = Table(
         Column(name="retention_s", type="long", nullable=True),
     ),
     key=("tenant", "name"),
-    write=CreateTopics,
+    write=pb.CreateTopics,
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,

@@ -6,13 +6,7 @@ from quorate.plugin import Controller, NodeApi, ShardRef
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, ENGINES, GROUP
-from quorate_storage_engine.v1.commands_pb2 import (
-    Departure,
-    FillReplicas,
-    MoveReplicas,
-    SeenSegment,
-)
-from quorate_storage_engine.v1.queries_pb2 import FindDeparturesQuery, FindThinQuery, SegmentId
+from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_storage_engine.working_off import carry_out, pages
 
 
@@ -26,23 +20,25 @@ async def place_replicas(node: NodeApi, shard: ShardRef) -> None:
 
 
 async def _fill(node: NodeApi, shard: ShardRef, limit: int) -> None:
-    def query(last: SeenSegment | None) -> FindThinQuery:
-        after = SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
-        return FindThinQuery(limit=limit, after=after)
+    def query(last: pb.SeenSegment | None) -> asked.FindThinQuery:
+        after = (
+            asked.SegmentId(shard=last.shard, segment=last.segment) if last else asked.SegmentId()
+        )
+        return asked.FindThinQuery(limit=limit, after=after)
 
-    async for page in pages(node, query, SeenSegment, limit):
-        await carry_out(node, shard, FillReplicas(segments=page))
+    async for page in pages(node, query, pb.SeenSegment, limit):
+        await carry_out(node, shard, pb.FillReplicas(segments=page))
 
 
 async def _move(node: NodeApi, shard: ShardRef, limit: int) -> int:
     moved = 0
     async for page in pages(
         node,
-        lambda last: FindDeparturesQuery(limit=limit, after=last or Departure()),
-        Departure,
+        lambda last: asked.FindDeparturesQuery(limit=limit, after=last or pb.Departure()),
+        pb.Departure,
         limit,
     ):
-        moved += await carry_out(node, shard, MoveReplicas(departures=page))
+        moved += await carry_out(node, shard, pb.MoveReplicas(departures=page))
     return moved
 
 
