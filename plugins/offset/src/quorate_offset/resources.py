@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
 from quorate.plugin.resource import TENANTS
 
-from quorate_offset.expiry import apply as expiry
+from quorate_offset import expiry
 from quorate_offset.families import GROUP, SUBSCRIPTION_GROUPS, group_key
 from quorate_offset.names import check_name
 from quorate_offset.offsets import apply as offsets, queries, validation

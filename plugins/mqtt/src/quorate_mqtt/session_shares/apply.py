@@ -5,9 +5,15 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, answer_each, keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.session_shares.families import NUMBERS, SEAT_KEY, SEATS, SHARES
-from quorate_mqtt.session_shares.room import seat_of, share_of
-from quorate_mqtt.session_shares.tallies import sessions_of
+from quorate_mqtt.session_shares.room import (
+    NUMBERS,
+    SEAT_KEY,
+    SEATS,
+    SHARES,
+    seat_of,
+    sessions_of,
+    share_of,
+)
 from quorate_mqtt.v1 import shares_pb2 as pb
 
 #: The number of the shard stands above those of a sequence.

@@ -5,13 +5,12 @@ from itertools import islice
 
 from quorate.plugin import Reader, keys, read_range
 
-from quorate_storage_engine.bounds import FOUND, LONGEST_LIST
 from quorate_storage_engine.engines.fleet import RACK, Fleet
 from quorate_storage_engine.engines.moves import additions, next_step, shortage
 from quorate_storage_engine.families import ENGINES, REPLICAS, THIN, replica_key
-from quorate_storage_engine.segments.indexed import indexed
-from quorate_storage_engine.segments.rows import read_segment, seen
+from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_storage_engine.validation import FOUND, LONGEST_LIST
 
 
 def list_engines(reader: Reader, query: asked.ListEnginesQuery) -> Iterator[asked.EngineState]:

@@ -3,8 +3,13 @@
 from quorate.plugin import Rejected, Txn
 
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.leadership.elections import depose, enthrone, restore, successor
-from quorate_storage_engine.leadership.preferred import preferred_leader
+from quorate_storage_engine.leadership.elections import (
+    depose,
+    enthrone,
+    preferred_leader,
+    restore,
+    successor,
+)
 from quorate_storage_engine.segments.rows import check_segment_epoch, draft, seen_draft, store
 from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 

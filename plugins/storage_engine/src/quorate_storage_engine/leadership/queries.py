@@ -7,7 +7,6 @@ from typing import Final
 from quorate.plugin import Reader, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
-from quorate_storage_engine.bounds import FOUND
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
     BROKERS,
@@ -17,10 +16,10 @@ from quorate_storage_engine.families import (
     UNAVAILABLE,
     engine_key,
 )
-from quorate_storage_engine.leadership.preferred import preferred_leader
-from quorate_storage_engine.segments.indexed import indexed
-from quorate_storage_engine.segments.rows import read_segment, seen
+from quorate_storage_engine.leadership.elections import preferred_leader
+from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_storage_engine.validation import FOUND
 
 #: The listener under which an engine registers where its StorageNode is.
 ADDRESS: Final = "storage"

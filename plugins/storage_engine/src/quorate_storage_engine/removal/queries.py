@@ -5,7 +5,6 @@ from itertools import islice
 
 from quorate.plugin import Reader, keys, read_range
 
-from quorate_storage_engine.bounds import FOUND, LONGEST_LIST
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
     DELETIONS,
@@ -15,9 +14,9 @@ from quorate_storage_engine.families import (
     drop_key,
     segment_key,
 )
-from quorate_storage_engine.segments.indexed import indexed
-from quorate_storage_engine.segments.rows import seen
+from quorate_storage_engine.segments.rows import indexed, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_storage_engine.validation import FOUND, LONGEST_LIST
 
 
 def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Drop]:

@@ -3,7 +3,7 @@
 from quorate.plugin import Rejected, Txn
 
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.leadership.claims import check_claim
+from quorate_storage_engine.leadership.elections import check_claim
 from quorate_storage_engine.removal.drops import begin_removal
 from quorate_storage_engine.segments.founding import found_segment, place_segment
 from quorate_storage_engine.segments.in_sync import check_isr

@@ -5,12 +5,11 @@ from itertools import islice
 
 from quorate.plugin import Reader, keys, read_range
 
-from quorate_storage_engine.bounds import LONGEST_LIST
 from quorate_storage_engine.families import REPLICAS, SEGMENTS, UNAVAILABLE, replica_key
-from quorate_storage_engine.segments.indexed import indexed, start_behind
-from quorate_storage_engine.segments.rows import read_segment
+from quorate_storage_engine.segments.rows import indexed, read_segment, start_behind
 from quorate_storage_engine.v1.queries_pb2 import GetSegmentsQuery, ListSegmentsQuery, SegmentId
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
+from quorate_storage_engine.validation import LONGEST_LIST
 
 
 def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:

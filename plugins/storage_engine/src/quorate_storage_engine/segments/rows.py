@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from quorate.plugin import Reader, Rejected, Txn
+from quorate.plugin import Reader, Rejected, Txn, keys, read_range
 
 from quorate_storage_engine import families
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import SEGMENTS, segment_key
 from quorate_storage_engine.v1.commands_pb2 import SeenSegment
+from quorate_storage_engine.v1.queries_pb2 import SegmentId
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
 
 _NOTHING: Final = b""
@@ -148,3 +150,17 @@ def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) 
             txn.delete(index, key)
         for index in sorted(now.indexes - was.indexes):
             txn.put(index, key, _NOTHING)
+
+
+def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
+    """Yield the segments that an index names, behind one of them."""
+    start, end = keys.prefix()
+    for entry in read_range(reader, index, max(start, start_behind(after)), end):
+        row = reader.get(SEGMENTS, entry.key)
+        if row is not None:
+            yield Segment.FromString(row)
+
+
+def start_behind(after: SegmentId) -> bytes:
+    """Return where a walk goes on behind a segment; the beginning when none is named."""
+    return keys.behind(segment_key(after.shard, after.segment)) if after.shard else b""

@@ -8,11 +8,11 @@ from quorate.plugin import Controller, Extension, NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import FinishTenantCascade
 
-from quorate_storage_engine.bounds import LONGEST_LIST
 from quorate_storage_engine.families import GROUP, TENANTS
 from quorate_storage_engine.v1.commands_pb2 import DeleteShard, DeleteShards
 from quorate_storage_engine.v1.queries_pb2 import ListShardsQuery
 from quorate_storage_engine.v1.rows_pb2 import SHARD_STATUS_RUNNING, Shard
+from quorate_storage_engine.validation import LONGEST_LIST
 
 #: The plugin's name in the rows of tenants that are being deleted.
 CASCADE: Final = "storage_engine"
