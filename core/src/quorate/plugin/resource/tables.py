@@ -90,13 +90,14 @@ def from_columns(kind: type[M], columns: Mapping[str, Any]) -> M:
 
     Raises `Invalid` for what a field cannot hold.
     """
-    fields = kind.DESCRIPTOR.fields_by_name
+    fields: Mapping[str, Any] = kind.DESCRIPTOR.fields_by_name
     return kind(**{name: _value(fields[name], value) for name, value in columns.items()})
 
 
 def column_of(message: Message, name: str) -> object:
     """Return what a column holds of a field: of an enumeration the word, null if it has none."""
-    return _shown(message.DESCRIPTOR.fields_by_name[name], getattr(message, name))
+    field: Any = message.DESCRIPTOR.fields_by_name[name]
+    return _shown(field, getattr(message, name))
 
 
 @cache

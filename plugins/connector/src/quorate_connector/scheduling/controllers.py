@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector import families
@@ -209,14 +210,12 @@ class _Run:
 
     async def _found(self, query: Callable[[bytes], Message]) -> AsyncIterator[asked.Placeable]:
         """Yield what a query finds, which is asked page by page."""
-        after = b""
-        while True:
-            page = [each async for each in self.node.query(query(after), asked.Placeable)]
+        pages = read_pages(
+            self.node, lambda last: query(last.key if last else b""), asked.Placeable, MOST
+        )
+        async for page in pages:
             for each in page:
                 yield each
-            if len(page) < MOST:
-                return
-            after = page[-1].key
 
 
 def _shares(fleet: Fleet, holdings: Iterable[asked.Holding]) -> dict[str, Counter[bytes]]:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.config import StorageEngineConfig
@@ -17,9 +18,9 @@ from quorate_storage_engine.leadership.log_ends import (
     best,
 )
 from quorate_storage_engine.metrics import ELECTIONS
-from quorate_storage_engine.segments.rows import seen
+from quorate_storage_engine.segments.rows import seen, seen_id
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
-from quorate_storage_engine.working_off import carry_out, pages
+from quorate_storage_engine.working_off import carry_out
 
 
 async def hold_elections(node: NodeApi, shard: ShardRef, *, ask: AskLogEnd = ask_over_grpc) -> None:
@@ -47,12 +48,10 @@ async def recover(node: NodeApi, shard: ShardRef, ask: AskLogEnd) -> None:
     config = node.config(StorageEngineConfig)
 
     def query(last: asked.RecoverableSegment | None) -> asked.FindRecoverableQuery:
-        after = asked.SegmentId()
-        if last is not None:
-            after = asked.SegmentId(shard=last.segment.shard, segment=last.segment.number)
+        after = seen_id(seen(last.segment) if last else None)
         return asked.FindRecoverableQuery(limit=config.batch, after=after)
 
-    async for page in pages(node, query, asked.RecoverableSegment, config.batch):
+    async for page in read_pages(node, query, asked.RecoverableSegment, config.batch):
         answers = await ask_candidates(page, ask, config.log_end_timeout_s)
         elections = []
         for each in page:

@@ -4,12 +4,14 @@ import logging
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, GROUP, drop_key
 from quorate_storage_engine.metrics import OVERDUE, THIN, UNAVAILABLE
+from quorate_storage_engine.segments.rows import seen_id
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_storage_engine.working_off import carry_out, pages
+from quorate_storage_engine.working_off import carry_out
 
 _log = logging.getLogger(__name__)
 
@@ -17,9 +19,9 @@ _log = logging.getLogger(__name__)
 async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
     """Begin removals, end those that nobody can acknowledge any more, and report the others."""
     limit = node.config(StorageEngineConfig).batch
-    async for page in pages(
+    async for page in read_pages(
         node,
-        lambda last: asked.FindRemovableQuery(limit=limit, after=_id(last)),
+        lambda last: asked.FindRemovableQuery(limit=limit, after=seen_id(last)),
         pb.SeenSegment,
         limit,
     ):
@@ -32,9 +34,9 @@ async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
         )
         if not await carry_out(node, shard, command):
             break
-    async for page in pages(
+    async for page in read_pages(
         node,
-        lambda last: asked.FindAbandonedQuery(limit=limit, after=_id(last)),
+        lambda last: asked.FindAbandonedQuery(limit=limit, after=seen_id(last)),
         pb.SeenSegment,
         limit,
     ):
@@ -58,10 +60,6 @@ async def _report(node: NodeApi) -> None:
                     overdue.drops,
                     overdue_after_ms // 1_000,
                 )
-
-
-def _id(last: pb.SeenSegment | None) -> asked.SegmentId:
-    return asked.SegmentId(shard=last.shard, segment=last.segment) if last else asked.SegmentId()
 
 
 GARBAGE_COLLECTION: Final = Controller(

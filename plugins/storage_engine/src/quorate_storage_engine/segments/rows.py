@@ -101,6 +101,11 @@ def seen(segment: Segment) -> SeenSegment:
     )
 
 
+def seen_id(last: SeenSegment | None) -> SegmentId:
+    """Return the segment after which a controller goes on; the beginning when it saw none."""
+    return SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
+
+
 def begin(txn: Txn, fleet: Fleet, segment: Segment) -> Segment:
     """Write a segment that is new."""
     return store(txn, fleet, Draft(segment, _ABSENT))
