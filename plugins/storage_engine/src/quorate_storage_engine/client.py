@@ -12,14 +12,16 @@ from quorate.client import (
     Blocking,
     ChangeKind,
     Client,
+    Records,
     RejectedError,
     blocking,
     iterating,
 )
-from quorate.plugin import CONSTANT_KEY, keys
+from quorate.plugin import keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_storage_engine.families import DROPS, GROUP
+from quorate_storage_engine.families import DROPS
+from quorate_storage_engine.resources import SHARD
 from quorate_storage_engine.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,
@@ -28,12 +30,10 @@ from quorate_storage_engine.v1 import (
 )
 from quorate_storage_engine.validation import MOST_CREATED
 
-_SERVICE: Final = "/quorate_storage_engine.v1.EngineService/"
 #: The most that one command or one page holds.
 _MOST: Final = 1_000
 _GIVEN: Final = {ChangeKind.ROW, ChangeKind.PUT, ChangeKind.CREATED, ChangeKind.UPDATED}
 
-R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
@@ -55,6 +55,7 @@ class Engines:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._shards: Final[Records[rows.Shard]] = q.records(SHARD)
 
     async def create_shard(self, command: pb.CreateShard) -> pb.ShardState:
         """Create a shard with its first segment, or return the one that is there."""
@@ -85,7 +86,7 @@ class Engines:
         """Return a shard with its active segment; None when there is none of that name."""
         request = requests.GetShardRequest(name=name, stale=stale)
         try:
-            return await self._read("GetShard", request, pb.ShardState)
+            return await self._shards.ask("GetShard", request, pb.ShardState)
         except RejectedError as error:
             if error.code == "SHARD_NOT_FOUND":
                 return None
@@ -122,7 +123,9 @@ class Engines:
     ) -> Sequence[rows.Segment]:
         """Return those of up to 1,000 segments that are there, in their order."""
         request = requests.GetSegmentsRequest(segments=segments, stale=stale)
-        return (await self._read("GetSegments", request, requests.GetSegmentsResponse)).segments
+        return (
+            await self._shards.ask("GetSegments", request, requests.GetSegmentsResponse)
+        ).segments
 
     def segments(self, request: requests.ListSegmentsRequest) -> AsyncGenerator[rows.Segment, None]:
         """Yield the segments that fit, by shard and number."""
@@ -156,7 +159,11 @@ class Engines:
         Without `most_moves` as many as in a round of the node; with `dry_run` nobody is moved.
         """
         request = requests.BalanceLeadersRequest(most_moves=most_moves, dry_run=dry_run)
-        return (await self._call("BalanceLeaders", request, requests.BalanceLeadersResponse)).moves
+        return (
+            await self._shards.ask(
+                "BalanceLeaders", request, requests.BalanceLeadersResponse, read=False
+            )
+        ).moves
 
     async def decommission(self, engines: Iterable[str]) -> Sequence[rows.Engine]:
         """Have the replicas of engines moved to others, and return what they carry at present.
@@ -216,27 +223,14 @@ class Engines:
         """Yield the rows of all pages."""
         wanted = {field.name: value for field, value in request.ListFields()}
         while True:
-            page: Any = await self._read(f"List{what.title()}", type(request)(**wanted), response)
+            page: Any = await self._shards.ask(
+                f"List{what.title()}", type(request)(**wanted), response
+            )
             for row in getattr(page, what):
                 yield row
             if not any(field.name == "next_page_token" for field, _ in page.ListFields()):
                 return
             wanted["page_token"] = page.next_page_token
-
-    async def _read(self, method: str, request: Message, response: type[R]) -> R:
-        return await self._call(method, request, response, read=True)
-
-    async def _call(
-        self, method: str, request: Message, response: type[R], *, read: bool = False
-    ) -> R:
-        return await self._q.call(
-            f"{_SERVICE}{method}",
-            request,
-            response,
-            group=GROUP,
-            shard_key=CONSTANT_KEY,
-            read=read,
-        )
 
 
 class SyncEngines(Blocking[Engines]):
