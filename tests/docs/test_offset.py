@@ -19,7 +19,7 @@ from quorate_offset import families, names
 from quorate_offset.cli import offset
 from quorate_offset.client import Committer, Offsets, SubscriptionGroups, SyncOffsets
 from quorate_offset.client.pending import FINAL
-from quorate_offset.expiry.controllers import PATH, OffsetSettings
+from quorate_offset.expiry import PATH, OffsetSettings
 from quorate_offset.offsets import validation
 from quorate_offset.subscriptions.apply import MOST_OF_A_KIND, new_group
 from quorate_offset.v1 import service_pb2, subscription_group_service_pb2

@@ -32,7 +32,7 @@ from quorate.plugin.discovery import installed
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.testing.ports import free_ports
-from quorate_mqtt.session_shares.families import SEAT_KEY, SEATS
+from quorate_mqtt.session_shares.room import SEAT_KEY, SEATS
 from quorate_mqtt.shards import GROUP as MQTT
 from quorate_mqtt.v1.shares_pb2 import Seat
 

@@ -24,9 +24,8 @@ from quorate.testing.sim.history import Violation
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.tenant_pb2 import Tenant
-from quorate_mqtt.duties.index import DUTIES
-from quorate_mqtt.duties.queries import find_duties
-from quorate_mqtt.session_shares.families import TALLIES
+from quorate_mqtt.duties.index import DUTIES, find_duties
+from quorate_mqtt.session_shares.room import TALLIES
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS

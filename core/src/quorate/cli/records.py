@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from google.protobuf.descriptor import EnumDescriptor, EnumValueDescriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from quorate.cli.deferred import terminal_of
+from quorate.plugin.console import columns_of, words_of
 from quorate.plugin.resource import Binding, Resource, bind
 from quorate.plugin.resource.binding import (
     CREATED,
@@ -310,19 +311,6 @@ class _Given:
         return found
 
 
-def words_of(enum: EnumDescriptor) -> dict[str, int]:
-    """Return the values of an enum by the words that stand for them on the command line."""
-    return {_word(enum, number): number for number in enum.values_by_number if number}
-
-
-def _word(enum: Any, number: int) -> str:
-    value: EnumValueDescriptor | None = enum.values_by_number.get(number)
-    if value is None:
-        return str(number)
-    prefix: str = enum.values_by_number[0].name.removesuffix("UNSPECIFIED")
-    return value.name.removeprefix(prefix).lower().replace("_", "-")
-
-
 def _type(field: Any) -> click.ParamType[Any]:
     if field is None:
         return click.STRING
@@ -371,25 +359,6 @@ def _records(binding: Binding) -> SyncRecords[Any]:
 def _show(binding: Binding, rows: Sequence[Message]) -> None:
     """Print rows, a column a field; those within a message stand beside the others."""
     click.get_current_context().obj.print([dict(columns_of(row)) for row in rows])
-
-
-def columns_of(message: Message) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a message as columns, and those of messages within it."""
-    for field in message.DESCRIPTOR.fields:
-        value = getattr(message, field.name)
-        if field.message_type is not None and is_repeated(field):
-            if field.message_type.GetOptions().map_entry:
-                yield field.name, dict(sorted(value.items()))
-            else:
-                yield field.name, [dict(columns_of(each)) for each in value]
-        elif isinstance(value, Message):
-            yield from columns_of(value)
-        elif isinstance(value, MutableSequence):
-            yield field.name, list(value)
-        elif field.enum_type is not None:
-            yield field.name, _word(field.enum_type, value)
-        else:
-            yield field.name, value
 
 
 def _seen(change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:

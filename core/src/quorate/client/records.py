@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from quorate.client.asynchronous import AsyncClient
 
 R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message)
 
 #: One part of a key, or all of them in their order.
 Key = str | int | tuple[str | int, ...]
@@ -225,6 +226,23 @@ class Records(Generic[R]):
                 reason=change.reason,
             )
 
+    async def ask(
+        self, method: str, request: Message, response: type[A], /, *, read: bool = True
+    ) -> A:
+        """Call a method of the service that is no verb, where one shard has the rows.
+
+        It is not repeated after an unknown outcome unless it only reads.
+        """
+        resource = self._resource
+        return await self._q.call(
+            self._service + method,
+            request,
+            response,
+            group=None if resource.shard_by else resource.group,
+            shard_key=None if resource.shard_by else resource.shard_key,
+            read=read,
+        )
+
     def _write(self, verb: str) -> Write:
         found = self._binding.writes.get(verb)
         if found is None:
@@ -383,6 +401,7 @@ class SyncRecords(Blocking[Records[R]], Generic[R]):
     get = blocking(Records.get)
     list = iterating(Records.list)
     count = blocking(Records.count)
+    ask = blocking(Records.ask)
     watch = iterating(Records.watch)
 
 

@@ -1,11 +1,12 @@
-"""What handlers and queries share that work on many rows."""
+"""What handlers, queries and controllers share that work on many rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.plugin.keys import successor
+from quorate.plugin.node import NodeApi
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Reader, Row, Splice, Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -13,6 +14,7 @@ from quorate.v1.batch_pb2 import BatchReply
 #: Rows that are read at a time: values are large at times.
 _AT_A_TIME: Final = 100
 
+M = TypeVar("M", bound=Message)
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
 
@@ -98,3 +100,20 @@ def read_values(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[
     """Yield the values of any number of keys, as `read_each` does their rows."""
     for first in range(0, len(keys), _AT_A_TIME):
         yield from reader.get_values(family, keys[first : first + _AT_A_TIME])
+
+
+async def read_pages(
+    node: NodeApi, query: Callable[[M | None], Message], kind: type[M], limit: int
+) -> AsyncIterator[Sequence[M]]:
+    """Yield what a query finds, page by page; `query` is given what the last page ended with.
+
+    A page of less than `limit` is the last one: the query must say the same limit.
+    """
+    last: M | None = None
+    while True:
+        page = [found async for found in node.query(query(last), kind)]
+        if page:
+            yield page
+        if len(page) < limit:
+            return
+        last = page[-1]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+
+from google.protobuf.message import Message
+
+from quorate.plugin.singles import is_repeated
 
 if TYPE_CHECKING:
+    from google.protobuf.descriptor import EnumDescriptor, EnumValueDescriptor
+
     from quorate.client import Client
 
+C = TypeVar("C", bound=Callable[..., None])
 R = TypeVar("R")
 
 
@@ -30,6 +37,27 @@ class Console(Protocol):
         """
 
 
+def limit_option(command: C) -> C:
+    """Give a command the option `--limit`, for `first_rows`."""
+    import click
+
+    return click.option(
+        "--limit",
+        type=click.IntRange(1),
+        default=1_000,
+        show_default=True,
+        help="Show at most as many.",
+    )(command)
+
+
+def stale_option(command: C) -> C:
+    """Give a command the option `--stale`."""
+    import click
+
+    help = "Read from any replica as it is there, also without a majority."
+    return click.option("--stale", is_flag=True, help=help)(command)
+
+
 def first_rows(rows: Iterator[R], limit: int) -> Iterator[R]:
     """Yield the first rows of a list, and warn the user when there are more."""
     import click
@@ -44,3 +72,36 @@ def time_text(ms: int) -> str:
     if not ms:
         return ""
     return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")
+
+
+def words_of(enum: EnumDescriptor) -> dict[str, int]:
+    """Return the values of an enum by the words that stand for them on the command line."""
+    return {word_of(enum, number): number for number in enum.values_by_number if number}
+
+
+def word_of(enum: EnumDescriptor, number: int) -> str:
+    """Return the word for a value of an enum; of one that is unknown here its number."""
+    value: EnumValueDescriptor | None = enum.values_by_number.get(number)
+    if value is None:
+        return str(number)
+    prefix: str = enum.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    return value.name.removeprefix(prefix).lower().replace("_", "-")
+
+
+def columns_of(message: Message) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a message as columns, and those of messages within it."""
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if field.message_type is not None and is_repeated(field):
+            if field.message_type.GetOptions().map_entry:
+                yield field.name, dict(sorted(value.items()))
+            else:
+                yield field.name, [dict(columns_of(each)) for each in value]
+        elif isinstance(value, Message):
+            yield from columns_of(value)
+        elif isinstance(value, MutableSequence):
+            yield field.name, list(value)
+        elif field.enum_type is not None:
+            yield field.name, word_of(cast("EnumDescriptor", field.enum_type), value)
+        else:
+            yield field.name, value

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import click
 from google.protobuf.field_mask_pb2 import FieldMask
 from quorate.plugin import Console
-from quorate.plugin.console import first_rows, time_text
+from quorate.plugin.console import first_rows, limit_option, time_text, word_of, words_of
 
 from quorate_connector.client import SyncConnectors
 from quorate_connector.definition_file import read
@@ -22,9 +22,7 @@ _PAGE: Final = 1_000
 _LARGEST: Final = (1 << 32) - 1
 #: A day: a task that has not stopped by then never does.
 _LONGEST_S: Final = 86_400
-_STATES: Final = {
-    name.removeprefix("TASK_STATE_").lower(): name for name in tasks_pb2.TaskState.keys()[1:]
-}
+_STATES: Final = words_of(tasks_pb2.TaskState.DESCRIPTOR)
 
 R = TypeVar("R", bound=Callable[..., None])
 
@@ -40,13 +38,6 @@ _discard = click.option(
     "--discard-progress",
     is_flag=True,
     help="Have tasks that go, or that get another type, forget how far they have come.",
-)
-_limit = click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=1_000,
-    show_default=True,
-    help="Show at most as many.",
 )
 
 
@@ -117,7 +108,7 @@ def roll_back(
 @click.argument("tenant", default="")
 @click.option("--prefix", default="", help="Only connectors whose names begin with this.")
 @click.option("--type", "kind", default="", help="Only connectors of this type.")
-@_limit
+@limit_option
 @click.pass_obj
 def list_connectors(console: Console, tenant: str, prefix: str, kind: str, limit: int) -> None:
     """List the connectors of TENANT, or of all tenants."""
@@ -236,7 +227,7 @@ def types(console: Console) -> None:
 @click.argument("name", default="")
 @click.option("--worker", default="", help="Only tasks that this worker has.")
 @click.option("--state", type=click.Choice(list(_STATES)), help="Only tasks in this state.")
-@_limit
+@limit_option
 @click.pass_obj
 def status(
     console: Console, tenant: str, name: str, worker: str, state: str | None, limit: int
@@ -246,7 +237,7 @@ def status(
         tenant=tenant,
         connector=name,
         worker=worker,
-        state=None if state is None else _STATES[state],
+        state=None if state is None else tasks_pb2.TaskState.Name(_STATES[state]),
         page_size=min(limit, _PAGE),
     )
     console.print(
@@ -359,13 +350,8 @@ def _labels(labels: Iterable[pb.Label]) -> list[str]:
 
 
 def _target(target: int) -> str:
-    return _word(pb.Target, target).removeprefix("target_")
+    return word_of(pb.Target.DESCRIPTOR, target)
 
 
 def _state(state: int) -> str:
-    return _word(tasks_pb2.TaskState, state).removeprefix("task_state_")
-
-
-def _word(enum: Any, value: int) -> str:
-    """Return the name of a value; of one that is unknown here its number."""
-    return str(enum.Name(value)).lower() if value in enum.values() else str(value)
+    return word_of(tasks_pb2.TaskState.DESCRIPTOR, state)

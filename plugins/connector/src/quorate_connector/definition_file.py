@@ -11,16 +11,9 @@ import click
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from quorate_connector.types.faults import faults_of
-from quorate_connector.v1.connectors_pb2 import (
-    TARGET_PAUSED,
-    TARGET_RUNNING,
-    TARGET_STOPPED,
-    Definition,
-    Label,
-    Target,
-)
+from quorate_connector.v1 import connectors_pb2 as pb
 
-TARGETS = {"running": TARGET_RUNNING, "paused": TARGET_PAUSED, "stopped": TARGET_STOPPED}
+TARGETS = {"running": pb.TARGET_RUNNING, "paused": pb.TARGET_PAUSED, "stopped": pb.TARGET_STOPPED}
 
 
 class DefinitionFile(BaseModel):
@@ -45,19 +38,19 @@ class DefinitionFile(BaseModel):
         return {"tenant": self.tenant, "name": self.name, "definition": self.definition}
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> pb.Definition:
         """Return the definition, which the service completes."""
-        return Definition(
+        return pb.Definition(
             type=self.type,
             config=json.dumps(self.config).encode(),
             tasks_max=self.tasks_max,
-            labels=[Label(name=name, value=value) for name, value in self.labels.items()],
+            labels=[pb.Label(name=name, value=value) for name, value in self.labels.items()],
             failures_max=self.failures_max,
             backoff_ms=self.backoff_ms,
         )
 
     @property
-    def first_target(self) -> Target:
+    def first_target(self) -> pb.Target:
         """Return what the tasks are to do at first."""
         return TARGETS[self.target]
 

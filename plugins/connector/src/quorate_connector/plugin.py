@@ -21,9 +21,10 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_connector import families, metrics, resources
+from quorate_connector import families, resources
 from quorate_connector.api import TYPES, ConnectorType
 from quorate_connector.config import ConnectorConfig
+from quorate_connector.scheduling.controllers import METRICS
 
 
 @hookimpl
@@ -63,7 +64,7 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
-    return metrics.METRICS
+    return METRICS
 
 
 @hookimpl

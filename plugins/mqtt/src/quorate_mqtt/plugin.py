@@ -21,14 +21,13 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_mqtt import resources
-from quorate_mqtt.activity import collecting, counts
+from quorate_mqtt import activity, resources
 from quorate_mqtt.authorisation.service import AUTHORISATION, DECISIONS
-from quorate_mqtt.duties import controllers as duties, index
+from quorate_mqtt.duties import apply as duties, index
 from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
 from quorate_mqtt.session_shares import controllers as shares
-from quorate_mqtt.session_shares.families import FAMILIES as SHARES
+from quorate_mqtt.session_shares.room import FAMILIES as SHARES
 from quorate_mqtt.sessions import controllers as sessions
 from quorate_mqtt.sessions.families import CONNECTION_COUNTS
 from quorate_mqtt.shards import GROUP
@@ -53,7 +52,7 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
         LEADERSHIPS,
         CONNECTION_COUNTS,
         index.FAMILY,
-        counts.FAMILY,
+        activity.FAMILY,
         *SHARES,
     ]
 
@@ -89,13 +88,13 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
         deletion.DELETION,
         duties.HAND_OVER,
         shares.SHARE_MOVING,
-        collecting.COLLECTING,
+        activity.COLLECTING,
     ]
 
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
-    return [LOGINS, DECISIONS, *collecting.METRICS]
+    return [LOGINS, DECISIONS, *activity.METRICS]
 
 
 @hookimpl

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from quorate.plugin import Resource
 
-from quorate_mqtt.activity import collecting
-from quorate_mqtt.authorisation.queries import CHECK_ACCESS
+from quorate_mqtt import activity
+from quorate_mqtt.authorisation.service import CHECK_ACCESS
 from quorate_mqtt.duties import apply as handing_over
-from quorate_mqtt.duties.queries import FIND_DUTIES
+from quorate_mqtt.duties.index import FIND_DUTIES
 from quorate_mqtt.retained_messages import RETAINED_MESSAGE
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.session_shares import resource as shares
@@ -37,9 +37,9 @@ RESOURCES: Final[tuple[Resource[Any], ...]] = (
 COMMANDS: Final = (
     handing_over.HAND_OVER_DUTIES,
     *shares.COMMANDS,
-    collecting.COLLECT_ACTIVITY,
+    activity.COLLECT_ACTIVITY,
 )
-ROUTES: Final = (handing_over.ROUTE, *shares.ROUTES, collecting.ROUTE)
+ROUTES: Final = (handing_over.ROUTE, *shares.ROUTES, activity.ROUTE)
 QUERIES: Final = (
     CHECK_ACCESS,
     FIND_LOGINS,
@@ -47,5 +47,5 @@ QUERIES: Final = (
     *sessions.QUERIES,
     FIND_DUTIES,
     *shares.QUERIES,
-    collecting.LIST_ACTIVITY,
+    activity.LIST_ACTIVITY,
 )

@@ -31,8 +31,3 @@ def client_shard(tenant: str, client_id: str) -> bytes:
 def client_shard_of(key: bytes) -> bytes:
     """Return the shard key of a row whose key begins with its tenant and its client."""
     return keys.pack(*keys.unpack(key)[:2])
-
-
-def topic_shard(tenant: str, topic: str) -> bytes:
-    """Return the shard key of a topic's retained message: there are too many for one shard."""
-    return keys.pack(tenant, topic)

@@ -1,7 +1,7 @@
 import re
 
 from hypothesis import given, strategies as st
-from quorate_mqtt.authorisation.patterns import fits_pattern
+from quorate_mqtt.authorisation.rules import fits_pattern
 
 TEXTS = st.text("ab*?", max_size=6)
 

@@ -9,9 +9,8 @@ from hypothesis import given, strategies as st
 from quorate.plugin import Invalid
 from quorate_mqtt.authorisation import Access, Action, Decision, Policy, Reason
 from quorate_mqtt.authorisation.access import take_apart
-from quorate_mqtt.authorisation.bans import Ban, ban_of
 from quorate_mqtt.authorisation.policy import decide
-from quorate_mqtt.authorisation.rules import Rule, rule_of
+from quorate_mqtt.authorisation.rules import Ban, Rule, ban_of, rule_of
 from quorate_mqtt.topic_filters import matches
 from quorate_mqtt.v1 import acl_rules_pb2 as acl, blacklist_pb2 as blacklist
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule

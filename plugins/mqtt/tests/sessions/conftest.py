@@ -14,7 +14,7 @@ from quorate.testing.installed import catalog_of
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.brokers import BROKERS
-from quorate_mqtt.session_shares.families import SEAT_KEY, SEATS
+from quorate_mqtt.session_shares.room import SEAT_KEY, SEATS
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
 from quorate_mqtt.v1.shares_pb2 import Seat
 from quorate_mqtt.v1.wills_pb2 import Will

@@ -8,10 +8,9 @@ import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_mqtt.activity.collecting import COLLECTING
-from quorate_mqtt.activity.counts import ACTIVITY, Counts, collect, count, counted
+from quorate_mqtt.activity import ACTIVITY, COLLECTING, Counts, collect, count, counted
 from quorate_mqtt.duties.apply import hand_over_duties
-from quorate_mqtt.duties.queries import find_duties
+from quorate_mqtt.duties.index import find_duties
 from quorate_mqtt.session_shares.controllers import SHARE_MOVING
 from quorate_mqtt.sessions.apply import connect_sessions, expire_sessions
 from quorate_mqtt.sessions.families import DELIVERIES

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from quorate.plugin import Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_mqtt.duties.controllers import HAND_OVER, hand_over
+from quorate_mqtt.duties.apply import HAND_OVER, hand_over
 from quorate_mqtt.sessions import controllers, queries
 from quorate_mqtt.sessions.controllers import ORPHANS, disconnect_orphans
 from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS
@@ -108,7 +108,7 @@ def test_a_client_that_is_taken_over_in_time_is_no_orphan(net: Any, client: Clie
 def test_duties_go_from_the_dead_to_the_living_until_nobody_is_left(
     net: Any, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quorate_mqtt.duties.controllers.BATCH", 3)
+    monkeypatch.setattr("quorate_mqtt.duties.apply.BATCH", 3)
     connect(net, "north", [client(name, will=0, expiry=0) for name in NAMES])
     groups = [CreateSharedGroup(tenant="acme", name=f"g{number}") for number in range(6)]
     run(net.node.propose(CreateSharedGroups(groups=groups), BatchReply))

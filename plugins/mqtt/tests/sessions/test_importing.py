@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
-from quorate_mqtt.session_shares.families import TALLIES
+from quorate_mqtt.session_shares.room import TALLIES
 from quorate_mqtt.sessions.apply import expire_sessions, import_sessions
 from quorate_mqtt.sessions.ending import NEVER
 from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS, SUBSCRIPTIONS, WILLS

@@ -8,11 +8,13 @@ from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import Tenant, UpdateTenant
 from quorate_mqtt.session_shares.apply import move_shares, seat_shards
-from quorate_mqtt.session_shares.controllers import PROBES, SHARE_MOVING, move_shares as run_once
-from quorate_mqtt.session_shares.division import divide
-from quorate_mqtt.session_shares.families import LIMIT, SHARES
-from quorate_mqtt.session_shares.room import seat_of, share_of
-from quorate_mqtt.session_shares.tallies import sessions_of
+from quorate_mqtt.session_shares.controllers import (
+    PROBES,
+    SHARE_MOVING,
+    divide,
+    move_shares as run_once,
+)
+from quorate_mqtt.session_shares.room import LIMIT, SHARES, seat_of, sessions_of, share_of
 from quorate_mqtt.sessions.apply import connect_sessions
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.v1.sessions_pb2 import (

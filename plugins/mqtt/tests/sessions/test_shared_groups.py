@@ -3,8 +3,7 @@ from collections.abc import Callable
 from quorate.testing import MemoryTxn
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties.apply import hand_over_duties
-from quorate_mqtt.duties.index import DUTIES
-from quorate_mqtt.duties.queries import find_duties
+from quorate_mqtt.duties.index import DUTIES, find_duties
 from quorate_mqtt.shared_groups import resource
 from quorate_mqtt.shared_groups.leading import (
     GROUPS,

@@ -68,7 +68,7 @@ def test_a_row_that_cannot_be_right_names_its_column(column: str, value: object)
     names = [each.name for each in tables.TABLE.columns]
     row = dict(zip(names, FULL, strict=True)) | {column: value}
     with pytest.raises(Invalid) as refused:
-        tables.to_item(*row.values())  # type: ignore[arg-type]
+        tables.to_item(*row.values())
 
     assert refused.value.field == column
 

@@ -3,8 +3,7 @@ from collections.abc import Callable
 import pytest
 from quorate.testing import MemoryTxn
 from quorate_mqtt.duties.apply import hand_over_duties
-from quorate_mqtt.duties.index import DUTIES
-from quorate_mqtt.duties.queries import find_duties
+from quorate_mqtt.duties.index import DUTIES, find_duties
 from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.v1.duties_pb2 import FindDuties, HandOverDuties
 from quorate_mqtt.v1.sessions_pb2 import ConnectSession, DisconnectSession, SessionConnect

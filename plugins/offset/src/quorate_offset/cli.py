@@ -1,10 +1,8 @@
 """The command group `quorate offset`."""
 
-from itertools import islice
-
 import click
 from quorate.plugin import Console
-from quorate.plugin.console import time_text
+from quorate.plugin.console import first_rows, limit_option, stale_option, time_text
 
 from quorate_offset.client import SyncOffsets
 
@@ -18,9 +16,6 @@ _partition = click.option(
     type=click.IntRange(0, _PARTITION),
     help="Only the offset of this partition of --topic.",
 )
-_stale = click.option(
-    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
-)
 
 
 @click.group()
@@ -31,14 +26,8 @@ def offset() -> None:
 @offset.command()
 @click.option("--tenant", default="", help="Only the groups of this tenant.")
 @click.option("--prefix", default="", help="Only groups of --tenant whose names begin with this.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=1_000,
-    show_default=True,
-    help="Show at most as many groups.",
-)
-@_stale
+@limit_option
+@stale_option
 @click.pass_obj
 def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) -> None:
     """List groups with their versions, by tenant and name."""
@@ -55,7 +44,7 @@ def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) 
                 "generation": state.generation,
                 "committed_at": time_text(state.committed_at_ms),
             }
-            for state in islice(states, limit)
+            for state in first_rows(states, limit)
         ]
     )
 
@@ -64,7 +53,7 @@ def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) 
 @click.argument("tenant")
 @click.argument("group")
 @_topic
-@_stale
+@stale_option
 @click.pass_obj
 def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> None:
     """Show the offsets of GROUP, by topic and partition."""
@@ -158,7 +147,7 @@ def delete(
     metavar="TOPIC/PARTITION=OFFSET",
     help="Where a partition ends: the offset after its last record. May be given often.",
 )
-@_stale
+@stale_option
 @click.pass_obj
 def lag(
     console: Console,

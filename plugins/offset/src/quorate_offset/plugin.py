@@ -22,9 +22,8 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_offset import families, resources, tenants
+from quorate_offset import expiry, families, resources, tenants
 from quorate_offset.config import OffsetConfig
-from quorate_offset.expiry import controllers
 from quorate_offset.offsets import service, tables
 
 
@@ -60,7 +59,7 @@ def quorate_queries() -> Sequence[Query[Any]]:
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [controllers.EXPIRY, *tenants.DELETION.controllers]
+    return [expiry.EXPIRY, *tenants.DELETION.controllers]
 
 
 @hookimpl
@@ -70,7 +69,7 @@ def quorate_grpc_services() -> Sequence[GrpcService]:
 
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
-    return [service.COMMITTED, service.ROWS_READ, service.GROUPS_LISTED, controllers.EXPIRED]
+    return [service.COMMITTED, service.ROWS_READ, service.GROUPS_LISTED, expiry.EXPIRED]
 
 
 @hookimpl

@@ -8,12 +8,12 @@ from google.protobuf.message import Message
 from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
 from quorate.plugin.resource import TENANTS
 
-from quorate_offset.expiry import apply as expiry
+from quorate_offset import expiry
 from quorate_offset.families import GROUP, SUBSCRIPTION_GROUPS, group_key
 from quorate_offset.names import check_name
 from quorate_offset.offsets import apply as offsets, queries, validation
 from quorate_offset.subscriptions import apply as subscriptions
-from quorate_offset.subscriptions.service import Changes
+from quorate_offset.subscriptions.apply import Changes
 from quorate_offset.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,

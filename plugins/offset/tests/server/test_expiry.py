@@ -9,9 +9,8 @@ from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.resource_pb2 import DeleteResource, PutResource, StoredResource
-from quorate_offset.expiry import controllers
-from quorate_offset.expiry.apply import expire_groups
-from quorate_offset.expiry.controllers import EXPIRY, PATH, WEEK_S
+from quorate_offset import expiry as expiring
+from quorate_offset.expiry import EXPIRY, PATH, WEEK_S, expire_groups, expire_idle_groups
 from quorate_offset.families import CHANGES, MARKS, OFFSETS, group_key
 from quorate_offset.marks import read_floor, read_mark
 from quorate_offset.offsets.apply import commit_offsets
@@ -73,7 +72,7 @@ def test_a_group_expires_a_week_after_its_newest_commit(node: MemoryNode) -> Non
 def test_many_groups_expire_in_several_commands(
     node: MemoryNode, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controllers, "TOGETHER", together)
+    monkeypatch.setattr(expiring, "TOGETHER", together)
     commit(node, *GROUPS)
     run(node.advance(WEEK_MS))
 
@@ -84,8 +83,8 @@ def test_many_groups_expire_in_several_commands(
 
 
 def test_one_run_has_its_bound(node: MemoryNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controllers, "TOGETHER", 1)
-    monkeypatch.setattr(controllers, "MOST_COMMANDS", 1)
+    monkeypatch.setattr(expiring, "TOGETHER", 1)
+    monkeypatch.setattr(expiring, "MOST_COMMANDS", 1)
     commit(node, *GROUPS)
     run(node.advance(WEEK_MS))
 
@@ -145,7 +144,7 @@ def test_a_leader_of_an_earlier_term_expires_nothing(node: MemoryNode) -> None:
 
     for ref in deposed:
         with pytest.raises(Rejected, match="ABORTED"):
-            run(controllers.expire_idle_groups(node, ref))
+            run(expire_idle_groups(node, ref))
 
     assert left(node) == len(GROUPS)
 

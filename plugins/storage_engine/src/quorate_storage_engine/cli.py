@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Mapping
 
 import click
-from google.protobuf.message import Message
 from quorate.plugin import Console
+from quorate.plugin.console import first_rows, limit_option, stale_option, time_text, word_of
 
 from quorate_storage_engine.client import SyncEngines
-from quorate_storage_engine.v1.queries_pb2 import SegmentId
-from quorate_storage_engine.v1.rows_pb2 import Engine, Segment, SegmentStatus, ShardStatus
-from quorate_storage_engine.v1.service_pb2 import (
-    ListDropsRequest,
-    ListSegmentsRequest,
-    ListShardsRequest,
+from quorate_storage_engine.v1 import (
+    queries_pb2 as asked,
+    rows_pb2 as rows,
+    service_pb2 as requests,
 )
-
-R = TypeVar("R", bound=Message)
 
 #: The largest page: each costs a call.
 _PAGE = 1_000
@@ -28,17 +21,6 @@ _PAGE = 1_000
 _LONGEST_S = 100 * 365 * 86_400
 #: A segment's number has 32 bits.
 _SEGMENT = click.IntRange(0, (1 << 32) - 1)
-
-_limit = click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=1_000,
-    show_default=True,
-    help="Show at most so many.",
-)
-_stale = click.option(
-    "--stale", is_flag=True, help="Read from any replica as it is there, also without a majority."
-)
 
 
 @click.group()
@@ -50,12 +32,12 @@ def engine() -> None:
 @click.option("--prefix", default="", help="Only shards whose names begin with this.")
 @click.option("--tenant", default="", help="Only shards of this tenant.")
 @click.option("--topic", default="", help="Only shards of this topic.")
-@_limit
-@_stale
+@limit_option
+@stale_option
 @click.pass_obj
 def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, stale: bool) -> None:
     """List engine shards by name."""
-    request = ListShardsRequest(
+    request = requests.ListShardsRequest(
         name_prefix=prefix, tenant=tenant, topic=topic, page_size=_PAGE, stale=stale
     )
     console.print(
@@ -64,15 +46,15 @@ def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, s
                 "name": shard.name,
                 "tenant": shard.tenant,
                 "topic": shard.topic,
-                "status": _word(ShardStatus.Name(shard.status)),
+                "status": word_of(rows.ShardStatus.DESCRIPTOR, shard.status),
                 "replicas": shard.config.replicas,
                 "min_in_sync_replicas": shard.config.min_in_sync_replicas,
                 "start_segment": shard.start_segment,
                 "active_segment": shard.active_segment,
                 "segments": shard.segments,
-                "created_at": _time(shard.created_at_ms),
+                "created_at": time_text(shard.created_at_ms),
             }
-            for shard in _first(_engines(console).shards(request), limit)
+            for shard in first_rows(_engines(console).shards(request), limit)
         ]
     )
 
@@ -86,8 +68,8 @@ def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, s
     is_flag=True,
     help="Only segments with fewer replicas, or fewer in-sync ones, than they are to have.",
 )
-@_limit
-@_stale
+@limit_option
+@stale_option
 @click.pass_obj
 def segments(
     console: Console,
@@ -99,7 +81,7 @@ def segments(
     stale: bool,
 ) -> None:
     """List segments by shard and number."""
-    request = ListSegmentsRequest(
+    request = requests.ListSegmentsRequest(
         shard=shard,
         engine=holder,
         unavailable=unavailable,
@@ -112,14 +94,14 @@ def segments(
             {
                 "shard": segment.shard,
                 "segment": segment.number,
-                "status": _word(SegmentStatus.Name(segment.status)),
+                "status": word_of(rows.SegmentStatus.DESCRIPTOR, segment.status),
                 "leader": segment.leader,
                 "replicas": list(segment.replicas),
                 "in_sync": list(segment.isr),
                 "start_offset": segment.start_offset,
                 "end_offset": segment.end_offset if segment.HasField("end_offset") else None,
             }
-            for segment in _first(_engines(console).segments(request), limit)
+            for segment in first_rows(_engines(console).segments(request), limit)
         ]
     )
 
@@ -127,16 +109,18 @@ def segments(
 @engine.command()
 @click.argument("shard")
 @click.argument("segment", type=_SEGMENT, required=False)
-@_stale
+@stale_option
 @click.pass_obj
 def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
     """Show each replica of SHARD, or of its SEGMENT alone, and whether it is in sync."""
     engines = _engines(console)
     if segment is None:
-        request = ListSegmentsRequest(shard=shard, page_size=_PAGE, stale=stale)
+        request = requests.ListSegmentsRequest(shard=shard, page_size=_PAGE, stale=stale)
         found = list(engines.segments(request))
     else:
-        found = list(engines.get_segments([SegmentId(shard=shard, segment=segment)], stale=stale))
+        found = list(
+            engines.get_segments([asked.SegmentId(shard=shard, segment=segment)], stale=stale)
+        )
     if not found:
         what = f"engine shard {shard}" if segment is None else f"segment {segment} of {shard}"
         raise click.UsageError(f"there is no {what}; see quorate engine shards")
@@ -157,7 +141,7 @@ def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
 
 
 @engine.command("list")
-@_stale
+@stale_option
 @click.pass_obj
 def list_engines(console: Console, stale: bool) -> None:
     """List engines with what they carry; one without a broker epoch is not registered."""
@@ -182,12 +166,12 @@ def list_engines(console: Console, stale: bool) -> None:
     metavar="SECONDS",
     help="Only what was asked for at least so long ago.",
 )
-@_limit
-@_stale
+@limit_option
+@stale_option
 @click.pass_obj
 def drops(console: Console, name: str, older_than: float, limit: int, stale: bool) -> None:
     """List what engines are asked to drop and have not acknowledged."""
-    request = ListDropsRequest(
+    request = requests.ListDropsRequest(
         engine=name, older_than_ms=round(older_than * 1_000), page_size=_PAGE, stale=stale
     )
     console.print(
@@ -196,9 +180,9 @@ def drops(console: Console, name: str, older_than: float, limit: int, stale: boo
                 "engine": drop.engine,
                 "shard": drop.shard,
                 "segment": drop.segment,
-                "requested_at": _time(drop.requested_at_ms),
+                "requested_at": time_text(drop.requested_at_ms),
             }
-            for drop in _first(_engines(console).drops(request), limit)
+            for drop in first_rows(_engines(console).drops(request), limit)
         ]
     )
 
@@ -255,7 +239,7 @@ def recommission(console: Console, engines: tuple[str, ...]) -> None:
 def force_leader(console: Console, shard: str, segment: int, name: str, yes: bool) -> None:
     """Make ENGINE lead an unavailable segment, and lose the records that it lacks."""
     engines = _engines(console)
-    found = engines.get_segments([SegmentId(shard=shard, segment=segment)])
+    found = engines.get_segments([asked.SegmentId(shard=shard, segment=segment)])
     if not found:
         raise click.UsageError(f"there is no segment {segment} of {shard}")
     if not yes:
@@ -283,23 +267,16 @@ def _engines(console: Console) -> SyncEngines:
     return SyncEngines(console.client())
 
 
-def _first(rows: Iterator[R], limit: int) -> Iterator[R]:
-    """Yield the first rows, and say so when there are more."""
-    yield from islice(rows, limit)
-    if next(rows, None) is not None:
-        click.echo(f"warning: there are more than {limit}; ask for more with --limit", err=True)
-
-
-def _carried(each: Engine) -> Mapping[str, object]:
+def _carried(each: rows.Engine) -> Mapping[str, object]:
     return {
         "engine": each.name,
         "replicas": each.replicas,
         "leaderships": each.leaderships,
-        "decommissioned_at": _time(each.decommissioned_at_ms),
+        "decommissioned_at": time_text(each.decommissioned_at_ms),
     }
 
 
-def _state(segment: Segment, replica: str) -> str:
+def _state(segment: rows.Segment, replica: str) -> str:
     if replica == segment.leader:
         return "leader"
     if replica in segment.isr:
@@ -307,15 +284,3 @@ def _state(segment: Segment, replica: str) -> str:
     if replica in segment.last_known_isr:
         return "last-known-in-sync"
     return "behind"
-
-
-def _word(value: str) -> str:
-    """Return the word for a status: the last one of its name."""
-    return value.rpartition("_")[2].lower()
-
-
-def _time(ms: int) -> str:
-    """Return a time for people; nothing for 0, which stands for never."""
-    if not ms:
-        return ""
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")

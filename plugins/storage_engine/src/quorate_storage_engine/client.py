@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.client import (
@@ -12,64 +12,34 @@ from quorate.client import (
     Blocking,
     ChangeKind,
     Client,
+    Records,
     RejectedError,
     blocking,
     iterating,
 )
-from quorate.plugin import CONSTANT_KEY, keys
+from quorate.plugin import keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_storage_engine.families import DROPS, GROUP
-from quorate_storage_engine.v1.commands_pb2 import (
-    AcknowledgeDrops,
-    CreateNextSegment,
-    CreateShard,
-    CreateShards,
-    DecommissionEngines,
-    DeleteSegment,
-    DeleteShard,
-    DeleteShards,
-    DroppedSegment,
-    ForceLeader,
-    LeaderClaim,
-    RecommissionEngines,
-    RecordSegmentStart,
-    SealSegment,
-    ShardState,
-    UpdateSegmentIsr,
-    UpdateSegmentIsrs,
-)
-from quorate_storage_engine.v1.queries_pb2 import EngineState, LeaderMove, SegmentId
-from quorate_storage_engine.v1.rows_pb2 import Drop, Engine, Segment, Shard
-from quorate_storage_engine.v1.service_pb2 import (
-    BalanceLeadersRequest,
-    BalanceLeadersResponse,
-    GetSegmentsRequest,
-    GetSegmentsResponse,
-    GetShardRequest,
-    ListDropsRequest,
-    ListDropsResponse,
-    ListEnginesRequest,
-    ListEnginesResponse,
-    ListSegmentsRequest,
-    ListSegmentsResponse,
-    ListShardsRequest,
-    ListShardsResponse,
+from quorate_storage_engine.families import DROPS
+from quorate_storage_engine.resources import SHARD
+from quorate_storage_engine.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    rows_pb2 as rows,
+    service_pb2 as requests,
 )
 from quorate_storage_engine.validation import MOST_CREATED
 
-_SERVICE: Final = "/quorate_storage_engine.v1.EngineService/"
 #: The most that one command or one page holds.
 _MOST: Final = 1_000
 _GIVEN: Final = {ChangeKind.ROW, ChangeKind.PUT, ChangeKind.CREATED, ChangeKind.UPDATED}
 
-R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
-def claim_of(segment: Segment) -> LeaderClaim:
+def claim_of(segment: rows.Segment) -> pb.LeaderClaim:
     """Return the claim with which the leader that a row names asks for changes."""
-    return LeaderClaim(
+    return pb.LeaderClaim(
         engine=segment.leader,
         broker_epoch=segment.leader_broker_epoch,
         leader_epoch=segment.leader_epoch,
@@ -85,196 +55,182 @@ class Engines:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._shards: Final[Records[rows.Shard]] = q.records(SHARD)
 
-    async def create_shard(self, command: CreateShard) -> ShardState:
+    async def create_shard(self, command: pb.CreateShard) -> pb.ShardState:
         """Create a shard with its first segment, or return the one that is there."""
-        return await self._q.execute(command, ShardState)
+        return await self._q.execute(command, pb.ShardState)
 
-    async def create_shards(self, commands: Iterable[CreateShard]) -> BatchReply:
+    async def create_shards(self, commands: Iterable[pb.CreateShard]) -> BatchReply:
         """Create many shards; each is answered with ShardState."""
         return await self._q.execute_all(
-            [CreateShards(shards=part) for part in _parts(commands, MOST_CREATED)]
+            [pb.CreateShards(shards=part) for part in _parts(commands, MOST_CREATED)]
         )
 
-    async def delete_shard(self, name: str, *, missing_ok: bool = False) -> Shard:
+    async def delete_shard(self, name: str, *, missing_ok: bool = False) -> rows.Shard:
         """Mark a shard for deletion; it goes when every engine has dropped its segments.
 
         SHARD_NOT_FOUND if there is none; with `missing_ok` an empty one is returned.
         """
-        command = DeleteShard(name=name, missing_ok=missing_ok)
-        return await self._q.execute(command, Shard)
+        command = pb.DeleteShard(name=name, missing_ok=missing_ok)
+        return await self._q.execute(command, rows.Shard)
 
     async def delete_shards(self, names: Iterable[str], *, missing_ok: bool = False) -> BatchReply:
         """Mark many shards for deletion; each is answered with Shard."""
-        commands = (DeleteShard(name=name, missing_ok=missing_ok) for name in names)
-        return await self._q.execute_all([DeleteShards(shards=part) for part in _parts(commands)])
+        commands = (pb.DeleteShard(name=name, missing_ok=missing_ok) for name in names)
+        return await self._q.execute_all(
+            [pb.DeleteShards(shards=part) for part in _parts(commands)]
+        )
 
-    async def shard(self, name: str, *, stale: bool = False) -> ShardState | None:
+    async def shard(self, name: str, *, stale: bool = False) -> pb.ShardState | None:
         """Return a shard with its active segment; None when there is none of that name."""
-        request = GetShardRequest(name=name, stale=stale)
+        request = requests.GetShardRequest(name=name, stale=stale)
         try:
-            return await self._read("GetShard", request, ShardState)
+            return await self._shards.ask("GetShard", request, pb.ShardState)
         except RejectedError as error:
             if error.code == "SHARD_NOT_FOUND":
                 return None
             raise
 
-    async def shards(self, request: ListShardsRequest) -> AsyncGenerator[Shard, None]:
+    def shards(self, request: requests.ListShardsRequest) -> AsyncGenerator[rows.Shard, None]:
         """Yield the shards that fit, by name."""
-        wanted = _copy(request)
-        while True:
-            page = await self._read("ListShards", wanted, ListShardsResponse)
-            for shard in page.shards:
-                yield shard
-            if not page.next_page_token:
-                return
-            wanted.page_token = page.next_page_token
+        return self._list("shards", request, requests.ListShardsResponse)
 
-    async def create_next_segment(self, command: CreateNextSegment) -> ShardState:
+    async def create_next_segment(self, command: pb.CreateNextSegment) -> pb.ShardState:
         """Seal the active segment if it is not sealed yet, and begin the next one."""
-        return await self._q.execute(command, ShardState)
+        return await self._q.execute(command, pb.ShardState)
 
-    async def seal_segment(self, command: SealSegment) -> Segment:
+    async def seal_segment(self, command: pb.SealSegment) -> rows.Segment:
         """End a segment that is written to."""
-        return await self._q.execute(command, Segment)
+        return await self._q.execute(command, rows.Segment)
 
-    async def record_segment_start(self, command: RecordSegmentStart) -> Segment:
+    async def record_segment_start(self, command: pb.RecordSegmentStart) -> rows.Segment:
         """Record the time of a segment's first record."""
-        return await self._q.execute(command, Segment)
+        return await self._q.execute(command, rows.Segment)
 
     async def delete_segment(
         self, shard: str, segment: int, *, missing_ok: bool = False
-    ) -> Segment:
+    ) -> rows.Segment:
         """Begin to remove a sealed segment that another one follows.
 
         SEGMENT_NOT_FOUND if there is none; with `missing_ok` an empty one is returned.
         """
-        command = DeleteSegment(shard=shard, segment=segment, missing_ok=missing_ok)
-        return await self._q.execute(command, Segment)
+        command = pb.DeleteSegment(shard=shard, segment=segment, missing_ok=missing_ok)
+        return await self._q.execute(command, rows.Segment)
 
     async def get_segments(
-        self, segments: Sequence[SegmentId], *, stale: bool = False
-    ) -> Sequence[Segment]:
+        self, segments: Sequence[asked.SegmentId], *, stale: bool = False
+    ) -> Sequence[rows.Segment]:
         """Return those of up to 1,000 segments that are there, in their order."""
-        request = GetSegmentsRequest(segments=segments, stale=stale)
-        return (await self._read("GetSegments", request, GetSegmentsResponse)).segments
+        request = requests.GetSegmentsRequest(segments=segments, stale=stale)
+        return (
+            await self._shards.ask("GetSegments", request, requests.GetSegmentsResponse)
+        ).segments
 
-    async def segments(self, request: ListSegmentsRequest) -> AsyncGenerator[Segment, None]:
+    def segments(self, request: requests.ListSegmentsRequest) -> AsyncGenerator[rows.Segment, None]:
         """Yield the segments that fit, by shard and number."""
-        wanted = _copy(request)
-        while True:
-            page = await self._read("ListSegments", wanted, ListSegmentsResponse)
-            for segment in page.segments:
-                yield segment
-            if not page.HasField("next_page_token"):
-                return
-            wanted.page_token.CopyFrom(page.next_page_token)
+        return self._list("segments", request, requests.ListSegmentsResponse)
 
-    async def update_isr(self, command: UpdateSegmentIsr) -> Segment:
+    async def update_isr(self, command: pb.UpdateSegmentIsr) -> rows.Segment:
         """Replace the in-sync replicas of a segment, as its leader."""
-        return await self._q.execute(command, Segment)
+        return await self._q.execute(command, rows.Segment)
 
-    async def update_isrs(self, commands: Iterable[UpdateSegmentIsr]) -> BatchReply:
+    async def update_isrs(self, commands: Iterable[pb.UpdateSegmentIsr]) -> BatchReply:
         """Replace the in-sync replicas of many segments; each is answered with Segment."""
         return await self._q.execute_all(
-            [UpdateSegmentIsrs(updates=part) for part in _parts(commands)]
+            [pb.UpdateSegmentIsrs(updates=part) for part in _parts(commands)]
         )
 
-    async def force_leader(self, shard: str, segment: int, engine: str, *, epoch: int) -> Segment:
+    async def force_leader(
+        self, shard: str, segment: int, engine: str, *, epoch: int
+    ) -> rows.Segment:
         """Make a replica lead an unavailable segment, and lose what it lacks.
 
         `epoch` is the segment epoch of the row from which this was concluded.
         """
-        command = ForceLeader(shard=shard, segment=segment, engine=engine, segment_epoch=epoch)
-        return await self._q.execute(command, Segment)
+        command = pb.ForceLeader(shard=shard, segment=segment, engine=engine, segment_epoch=epoch)
+        return await self._q.execute(command, rows.Segment)
 
     async def balance_leaders(
         self, *, most_moves: int = 0, dry_run: bool = False
-    ) -> Sequence[LeaderMove]:
+    ) -> Sequence[asked.LeaderMove]:
         """Give leadership back to preferred leaders, and return the moves.
 
         Without `most_moves` as many as in a round of the node; with `dry_run` nobody is moved.
         """
-        request = BalanceLeadersRequest(most_moves=most_moves, dry_run=dry_run)
-        return (await self._call("BalanceLeaders", request, BalanceLeadersResponse)).moves
+        request = requests.BalanceLeadersRequest(most_moves=most_moves, dry_run=dry_run)
+        return (
+            await self._shards.ask(
+                "BalanceLeaders", request, requests.BalanceLeadersResponse, read=False
+            )
+        ).moves
 
-    async def decommission(self, engines: Iterable[str]) -> Sequence[Engine]:
+    async def decommission(self, engines: Iterable[str]) -> Sequence[rows.Engine]:
         """Have the replicas of engines moved to others, and return what they carry at present.
 
         Raises the first refusal; the engines that were not refused are decommissioned all the same.
         """
-        return await self._marked(DecommissionEngines(engines=engines))
+        return await self._marked(pb.DecommissionEngines(engines=engines))
 
-    async def recommission(self, engines: Iterable[str]) -> Sequence[Engine]:
+    async def recommission(self, engines: Iterable[str]) -> Sequence[rows.Engine]:
         """Let decommissioned engines take replicas on again; refusals as for `decommission`."""
-        return await self._marked(RecommissionEngines(engines=engines))
+        return await self._marked(pb.RecommissionEngines(engines=engines))
 
-    async def engines(self, *, stale: bool = False) -> AsyncGenerator[EngineState, None]:
+    def engines(self, *, stale: bool = False) -> AsyncGenerator[asked.EngineState, None]:
         """Yield the engines that are registered or carry something, by name."""
-        request = ListEnginesRequest(page_size=_MOST, stale=stale)
-        while True:
-            page = await self._read("ListEngines", request, ListEnginesResponse)
-            for engine in page.engines:
-                yield engine
-            if not page.next_page_token:
-                return
-            request.page_token = page.next_page_token
+        request = requests.ListEnginesRequest(page_size=_MOST, stale=stale)
+        return self._list("engines", request, requests.ListEnginesResponse)
 
-    async def drops(self, request: ListDropsRequest) -> AsyncGenerator[Drop, None]:
+    def drops(self, request: requests.ListDropsRequest) -> AsyncGenerator[rows.Drop, None]:
         """Yield what engines are asked to drop."""
-        wanted = _copy(request)
-        while True:
-            page = await self._read("ListDrops", wanted, ListDropsResponse)
-            for drop in page.drops:
-                yield drop
-            if not page.HasField("next_page_token"):
-                return
-            wanted.page_token.CopyFrom(page.next_page_token)
+        return self._list("drops", request, requests.ListDropsResponse)
 
-    async def asked_drops(self, engine: str) -> AsyncGenerator[Drop, None]:
+    async def asked_drops(self, engine: str) -> AsyncGenerator[rows.Drop, None]:
         """Yield what an engine is asked to drop, now and from now on; one may come twice."""
         start, _ = keys.prefix(engine)
         async for change in self._q.watch(DROPS, prefix=start):
             if change.kind in _GIVEN:
-                yield Drop.FromString(change.value)
+                yield rows.Drop.FromString(change.value)
 
     async def acknowledge_drops(
-        self, engine: str, broker_epoch: int, drops: Iterable[Drop]
+        self, engine: str, broker_epoch: int, drops: Iterable[rows.Drop]
     ) -> BatchReply:
         """Say that an engine has deleted its replicas of segments."""
         segments = (
-            DroppedSegment(
+            pb.DroppedSegment(
                 shard_uid=drop.shard_uid, segment=drop.segment, segment_epoch=drop.segment_epoch
             )
             for drop in drops
         )
         return await self._q.execute_all(
             [
-                AcknowledgeDrops(engine=engine, broker_epoch=broker_epoch, segments=part)
+                pb.AcknowledgeDrops(engine=engine, broker_epoch=broker_epoch, segments=part)
                 for part in _parts(segments)
             ]
         )
 
-    async def _marked(self, command: DecommissionEngines | RecommissionEngines) -> Sequence[Engine]:
+    async def _marked(
+        self, command: pb.DecommissionEngines | pb.RecommissionEngines
+    ) -> Sequence[rows.Engine]:
         reply = await self._q.execute(command, BatchReply)
         for refusal in reply.refusals:
             raise RejectedError(refusal.code, refusal.message)
-        return [Engine.FromString(each) for each in reply.replies]
+        return [rows.Engine.FromString(each) for each in reply.replies]
 
-    async def _read(self, method: str, request: Message, response: type[R]) -> R:
-        return await self._call(method, request, response, read=True)
-
-    async def _call(
-        self, method: str, request: Message, response: type[R], *, read: bool = False
-    ) -> R:
-        return await self._q.call(
-            f"{_SERVICE}{method}",
-            request,
-            response,
-            group=GROUP,
-            shard_key=CONSTANT_KEY,
-            read=read,
-        )
+    async def _list(
+        self, what: str, request: Message, response: type[Message]
+    ) -> AsyncGenerator[Any, None]:
+        """Yield the rows of all pages."""
+        wanted = {field.name: value for field, value in request.ListFields()}
+        while True:
+            page: Any = await self._shards.ask(
+                f"List{what.title()}", type(request)(**wanted), response
+            )
+            for row in getattr(page, what):
+                yield row
+            if not any(field.name == "next_page_token" for field, _ in page.ListFields()):
+                return
+            wanted["page_token"] = page.next_page_token
 
 
 class SyncEngines(Blocking[Engines]):
@@ -311,9 +267,3 @@ def _parts(items: Iterable[T], most: int = _MOST) -> Iterator[list[T]]:
     rest = iter(items)
     while part := list(islice(rest, most)):
         yield part
-
-
-def _copy(request: R) -> R:
-    same = type(request)()
-    same.CopyFrom(request)
-    return same

@@ -25,7 +25,7 @@ from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.engines import controllers as moves
 from quorate_storage_engine.leadership import controllers as elections
 from quorate_storage_engine.removal import controllers as collection
-from quorate_storage_engine.shards import tenants, topics
+from quorate_storage_engine.shards import tenants
 
 
 @hookimpl
@@ -82,4 +82,4 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [topics.FINALIZER, tenants.TAKES_PART]
+    return [tenants.FINALIZER, tenants.TAKES_PART]

@@ -21,9 +21,9 @@ from quorate_storage_engine.families import (
 from quorate_storage_engine.health import get_health
 from quorate_storage_engine.leadership import apply as leadership, queries as leader_queries
 from quorate_storage_engine.removal import apply as removal, queries as removal_queries
-from quorate_storage_engine.segments import apply as segments, queries as segment_queries
+from quorate_storage_engine.segments import apply as segments, rows as segment_queries
 from quorate_storage_engine.service import EngineReads
-from quorate_storage_engine.shards import apply as shards, queries as shard_queries
+from quorate_storage_engine.shards import apply as shards, rows as shard_queries
 from quorate_storage_engine.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,

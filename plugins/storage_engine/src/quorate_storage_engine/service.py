@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from quorate.plugin import Consistency, Invalid, NodeApi, Rejected
+from google.protobuf.message import Message
+from quorate.plugin import Invalid, NodeApi, Rejected
+from quorate.plugin.checking import LARGEST_PAGE, PAGE
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.leadership.controllers import move_leaders
-from quorate_storage_engine.v1.commands_pb2 import ShardState
-from quorate_storage_engine.v1.queries_pb2 import (
-    EngineState,
-    GetSegmentsQuery,
-    GetShardQuery,
-    ListDropsQuery,
-    ListEnginesQuery,
-    ListSegmentsQuery,
-    ListShardsQuery,
-    SegmentId,
-)
-from quorate_storage_engine.v1.rows_pb2 import Drop, Segment, Shard
-from quorate_storage_engine.v1.service_pb2 import (
-    BalanceLeadersRequest,
-    BalanceLeadersResponse,
-    GetSegmentsRequest,
-    GetSegmentsResponse,
-    GetShardRequest,
-    ListDropsRequest,
-    ListDropsResponse,
-    ListEnginesRequest,
-    ListEnginesResponse,
-    ListSegmentsRequest,
-    ListSegmentsResponse,
-    ListShardsRequest,
-    ListShardsResponse,
+from quorate_storage_engine.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    rows_pb2 as rows,
+    service_pb2 as requests,
 )
 from quorate_storage_engine.validation import LONGEST_TOPIC, check_text, check_wanted
 
-PAGE_SIZE: Final = 100
-LARGEST_PAGE: Final = 1_000
+R = TypeVar("R", bound=Message)
 
 
 class Reading(Protocol):
@@ -48,6 +28,10 @@ class Reading(Protocol):
     def stale(self) -> bool:
         """Any replica answers, as of what it has applied."""
 
+    @property
+    def min_revision(self) -> int:
+        """The answer is at least as new as this."""
+
 
 class EngineReads:
     """Reads engine shards on every node, whether it holds a replica of their rows or not."""
@@ -55,66 +39,57 @@ class EngineReads:
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    async def GetShard(self, request: GetShardRequest, context: object) -> ShardState:
+    async def GetShard(self, request: requests.GetShardRequest, context: object) -> pb.ShardState:
         """Read one shard with its active segment."""
         check_text("name", request.name)
-        found = self._node.query(
-            GetShardQuery(name=request.name),
-            ShardState,
-            consistency=_consistency(request),
-            min_revision=request.min_revision,
-        )
-        async for state in found:
+        for state in await self._read(
+            request, asked.GetShardQuery(name=request.name), pb.ShardState
+        ):
             return state
         raise Rejected("SHARD_NOT_FOUND", f"there is no engine shard {request.name}")
 
-    async def ListShards(self, request: ListShardsRequest, context: object) -> ListShardsResponse:
+    async def ListShards(
+        self, request: requests.ListShardsRequest, context: object
+    ) -> requests.ListShardsResponse:
         """List a page of the shards that fit."""
         for field in ("name_prefix", "tenant", "page_token"):
             check_wanted(field, getattr(request, field))
         check_wanted("topic", request.topic, LONGEST_TOPIC)
         size = _page_size(request.page_size)
-        query = ListShardsQuery(
+        query = asked.ListShardsQuery(
             name_prefix=request.name_prefix,
             tenant=request.tenant,
             topic=request.topic,
             after_name=request.page_token,
             limit=size + 1,
         )
-        answers = self._node.query(
-            query, Shard, consistency=_consistency(request), min_revision=request.min_revision
-        )
-        found = [shard async for shard in answers]
+        found = await self._read(request, query, rows.Shard)
         more = len(found) > size
-        return ListShardsResponse(
+        return requests.ListShardsResponse(
             shards=found[:size], next_page_token=found[size - 1].name if more else ""
         )
 
     async def GetSegments(
-        self, request: GetSegmentsRequest, context: object
-    ) -> GetSegmentsResponse:
+        self, request: requests.GetSegmentsRequest, context: object
+    ) -> requests.GetSegmentsResponse:
         """Read the named segments that are there."""
         if len(request.segments) > LARGEST_PAGE:
             raise Invalid("segments", f"must hold at most {LARGEST_PAGE}; ask several times")
         for position, wanted in enumerate(request.segments):
             check_text(f"segments[{position}].shard", wanted.shard)
-        answers = self._node.query(
-            GetSegmentsQuery(segments=request.segments),
-            Segment,
-            consistency=_consistency(request),
-            min_revision=request.min_revision,
-        )
-        return GetSegmentsResponse(segments=[segment async for segment in answers])
+        query = asked.GetSegmentsQuery(segments=request.segments)
+        found = await self._read(request, query, rows.Segment)
+        return requests.GetSegmentsResponse(segments=found)
 
     async def ListSegments(
-        self, request: ListSegmentsRequest, context: object
-    ) -> ListSegmentsResponse:
+        self, request: requests.ListSegmentsRequest, context: object
+    ) -> requests.ListSegmentsResponse:
         """List a page of the segments that fit."""
         check_wanted("shard", request.shard)
         check_wanted("engine", request.engine)
         check_wanted("page_token.shard", request.page_token.shard)
         size = _page_size(request.page_size)
-        query = ListSegmentsQuery(
+        query = asked.ListSegmentsQuery(
             shard=request.shard,
             engine=request.engine,
             unavailable=request.unavailable,
@@ -122,65 +97,60 @@ class EngineReads:
             after=request.page_token,
             limit=size + 1,
         )
-        answers = self._node.query(
-            query, Segment, consistency=_consistency(request), min_revision=request.min_revision
-        )
-        found = [segment async for segment in answers]
+        found = await self._read(request, query, rows.Segment)
         page = found[:size]
         following = None
         if len(found) > size:
-            following = SegmentId(shard=page[-1].shard, segment=page[-1].number)
-        return ListSegmentsResponse(segments=page, next_page_token=following)
+            following = asked.SegmentId(shard=page[-1].shard, segment=page[-1].number)
+        return requests.ListSegmentsResponse(segments=page, next_page_token=following)
 
     async def BalanceLeaders(
-        self, request: BalanceLeadersRequest, context: object
-    ) -> BalanceLeadersResponse:
+        self, request: requests.BalanceLeadersRequest, context: object
+    ) -> requests.BalanceLeadersResponse:
         """Give leadership back to preferred leaders, or tell what that would move."""
         most = request.most_moves or self._node.config(StorageEngineConfig).balance_moves
         moves = await move_leaders(self._node, min(most, LARGEST_PAGE), dry_run=request.dry_run)
-        return BalanceLeadersResponse(moves=moves)
+        return requests.BalanceLeadersResponse(moves=moves)
 
     async def ListEngines(
-        self, request: ListEnginesRequest, context: object
-    ) -> ListEnginesResponse:
+        self, request: requests.ListEnginesRequest, context: object
+    ) -> requests.ListEnginesResponse:
         """List a page of the engines, with what they carry."""
         check_wanted("page_token", request.page_token)
         size = _page_size(request.page_size)
-        answers = self._node.query(
-            ListEnginesQuery(after_name=request.page_token, limit=size + 1),
-            EngineState,
-            consistency=_consistency(request),
-            min_revision=request.min_revision,
-        )
-        found = [engine async for engine in answers]
+        query = asked.ListEnginesQuery(after_name=request.page_token, limit=size + 1)
+        found = await self._read(request, query, asked.EngineState)
         more = len(found) > size
-        return ListEnginesResponse(
+        return requests.ListEnginesResponse(
             engines=found[:size], next_page_token=found[size - 1].engine.name if more else ""
         )
 
-    async def ListDrops(self, request: ListDropsRequest, context: object) -> ListDropsResponse:
+    async def ListDrops(
+        self, request: requests.ListDropsRequest, context: object
+    ) -> requests.ListDropsResponse:
         """List a page of what engines are asked to drop."""
         check_wanted("engine", request.engine)
         check_wanted("page_token.engine", request.page_token.engine)
         size = _page_size(request.page_size)
-        query = ListDropsQuery(
+        query = asked.ListDropsQuery(
             engine=request.engine,
             older_than_ms=request.older_than_ms,
             after=request.page_token,
             limit=size + 1,
         )
+        found = await self._read(request, query, rows.Drop)
+        following = found[size - 1] if len(found) > size else None
+        return requests.ListDropsResponse(drops=found[:size], next_page_token=following)
+
+    async def _read(self, request: Reading, query: Message, kind: type[R]) -> list[R]:
         answers = self._node.query(
-            query, Drop, consistency=_consistency(request), min_revision=request.min_revision
+            query,
+            kind,
+            consistency="stale" if request.stale else "linearizable",
+            min_revision=request.min_revision,
         )
-        found = [drop async for drop in answers]
-        page = found[:size]
-        following = page[-1] if len(found) > size else None
-        return ListDropsResponse(drops=page, next_page_token=following)
+        return [found async for found in answers]
 
 
-def _page_size(asked: int) -> int:
-    return min(asked or PAGE_SIZE, LARGEST_PAGE)
-
-
-def _consistency(request: Reading) -> Consistency:
-    return "stale" if request.stale else "linearizable"
+def _page_size(wanted: int) -> int:
+    return min(wanted or PAGE, LARGEST_PAGE)

@@ -145,3 +145,9 @@ def each(field: str, check: Callable[[Any, str], None], most: int = 0) -> Callab
 def check_engine(name: str, path: str) -> None:
     """Refuse an engine without a name."""
     check_text(path.removesuffix("."), name)
+
+
+#: The most that a list yields: a largest page, and one that tells that there are more.
+LONGEST_LIST: Final = 1_001
+#: What controllers find at a time, when they do not say how many.
+FOUND: Final = 1_000

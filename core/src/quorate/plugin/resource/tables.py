@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final, Literal, TypeVar
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -15,6 +16,7 @@ from quorate.plugin.resource.binding import CREATED, EXPECTED, UPDATED, Binding
 from quorate.plugin.resource.serving import check_item_of
 from quorate.plugin.singles import is_repeated
 
+M = TypeVar("M", bound=Message)
 ColumnType = Literal["string", "binary", "int", "long", "double", "boolean"]
 
 _TYPES: Final[dict[int, ColumnType]] = {
@@ -83,6 +85,22 @@ def table_of(binding: Binding) -> Table | None:
     )
 
 
+def from_columns(kind: type[M], columns: Mapping[str, Any]) -> M:
+    """Return a message with what columns named like its fields hold; null leaves a field empty.
+
+    Raises `Invalid` for what a field cannot hold.
+    """
+    fields: Mapping[str, Any] = kind.DESCRIPTOR.fields_by_name
+    return kind(**{name: _value(fields[name], value) for name, value in columns.items()})
+
+
+def column_of(message: Message, name: str) -> object:
+    """Return what a column holds of a field: of an enumeration the word, null if it has none."""
+    field: Any = message.DESCRIPTOR.fields_by_name[name]
+    return _shown(field, getattr(message, name))
+
+
+@cache
 def words_of(enum: EnumDescriptor) -> dict[str, int]:
     """Return the values of an enumeration by their names without what all of them begin with."""
     begin = enum.values_by_number[0].name.removesuffix("UNSPECIFIED")

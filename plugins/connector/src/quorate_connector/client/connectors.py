@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
-from google.protobuf.message import Message
 from quorate.client import AsyncClient, Blocking, Client, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector.client.tasks import SyncTasks, SyncWorkers, Tasks, Workers
-from quorate_connector.families import GROUP, SHARD_KEY
 from quorate_connector.resources import CONNECTOR
 from quorate_connector.v1 import connectors_pb2 as pb
-
-R = TypeVar("R", bound=Message)
 
 
 class Connectors:
@@ -34,33 +30,33 @@ class Connectors:
 
         Raises `InvalidError` when its configuration is not what its type wants.
         """
-        return await self._call("Create", request, pb.Connector)
+        return await self._records.ask("Create", request, pb.Connector, read=False)
 
     async def create_many(self, requests: Iterable[pb.CreateConnectorRequest]) -> BatchReply:
         """Create at most 1,000; the reply names those that were refused by their positions."""
         request = pb.CreateConnectorsRequest(connectors=requests)
-        return await self._call("CreateBatch", request, BatchReply)
+        return await self._records.ask("CreateBatch", request, BatchReply, read=False)
 
     async def update(self, request: pb.UpdateConnectorRequest) -> pb.Connector:
         """Change what is given of a definition, with which the tasks start again.
 
         Given is what is not empty, or what `update_mask` names.
         """
-        return await self._call("Update", request, pb.Connector)
+        return await self._records.ask("Update", request, pb.Connector, read=False)
 
     async def update_many(self, requests: Iterable[pb.UpdateConnectorRequest]) -> BatchReply:
         """Change at most 1,000; the reply names those that were refused."""
         request = pb.UpdateConnectorsRequest(connectors=requests)
-        return await self._call("UpdateBatch", request, BatchReply)
+        return await self._records.ask("UpdateBatch", request, BatchReply, read=False)
 
     async def put(self, request: pb.PutConnectorRequest) -> pb.Connector:
         """Create a connector, or replace the definition of the one of that name."""
-        return await self._call("Put", request, pb.Connector)
+        return await self._records.ask("Put", request, pb.Connector, read=False)
 
     async def put_many(self, requests: Iterable[pb.PutConnectorRequest]) -> BatchReply:
         """Create or replace at most 1,000; the reply names those that were refused."""
         request = pb.PutConnectorsRequest(connectors=requests)
-        return await self._call("PutBatch", request, BatchReply)
+        return await self._records.ask("PutBatch", request, BatchReply, read=False)
 
     async def delete(self, tenant: str, name: str, *, missing_ok: bool = False) -> None:
         """Delete a connector with its tasks, their progress and their history.
@@ -79,7 +75,7 @@ class Connectors:
             for tenant, name in names
         ]
         request = pb.DeleteConnectorsRequest(connectors=items)
-        return await self._call("DeleteBatch", request, BatchReply)
+        return await self._records.ask("DeleteBatch", request, BatchReply, read=False)
 
     async def roll_back(
         self, tenant: str, name: str, version: int, *, discard_progress: bool = False
@@ -88,7 +84,7 @@ class Connectors:
         request = pb.RollBackConnectorRequest(
             tenant=tenant, name=name, version=version, discard_progress=discard_progress
         )
-        return await self._call("RollBack", request, pb.Connector)
+        return await self._records.ask("RollBack", request, pb.Connector, read=False)
 
     async def get(self, tenant: str, name: str) -> pb.Connector | None:
         """Return a connector; None if there is none."""
@@ -104,13 +100,13 @@ class Connectors:
     async def versions(self, tenant: str, name: str) -> Sequence[pb.Version]:
         """Return the definitions that are kept of a connector, the newest first."""
         request = pb.ListVersionsRequest(tenant=tenant, name=name)
-        page = await self._call("ListVersions", request, pb.ListVersionsResponse, read=True)
+        page = await self._records.ask("ListVersions", request, pb.ListVersionsResponse)
         return page.versions
 
     async def types(self) -> Sequence[pb.ConnectorTypeInfo]:
         """Return the types that a connector can have."""
         request = pb.ListTypesRequest()
-        return (await self._call("ListTypes", request, pb.ListTypesResponse, read=True)).types
+        return (await self._records.ask("ListTypes", request, pb.ListTypesResponse)).types
 
     async def pause(self, tenant: str, name: str) -> pb.Connector:
         """Let the tasks do nothing, and stay with their workers."""
@@ -132,18 +128,6 @@ class Connectors:
     async def _aim(self, tenant: str, name: str, target: pb.Target) -> pb.Connector:
         item = pb.SetConnectorTarget(tenant=tenant, name=name, target=target)
         return await self._q.execute(item, pb.Connector)
-
-    async def _call(
-        self, method: str, request: Message, response: type[R], *, read: bool = False
-    ) -> R:
-        return await self._q.call(
-            f"/{CONNECTOR.service.full_name}/{method}",
-            request,
-            response,
-            group=GROUP,
-            shard_key=SHARD_KEY,
-            read=read,
-        )
 
 
 class SyncConnectors(Blocking[Connectors]):

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
-from google.protobuf.message import Message
 from quorate.client import AsyncClient, Blocking, Records, RejectedError, blocking, iterating
 
-from quorate_connector.families import GROUP, SHARD_KEY
 from quorate_connector.resources import TASK
 from quorate_connector.v1 import tasks_pb2 as pb
-
-R = TypeVar("R", bound=Message)
 
 
 class Tasks:
     """Reads tasks; `ConnectorWorker` is what runs them."""
 
     def __init__(self, q: AsyncClient) -> None:
-        self._q: Final = q
         self._records: Final[Records[pb.Task]] = Records(q, TASK)
 
     async def get(self, tenant: str, connector: str, number: int) -> pb.Task | None:
@@ -36,13 +31,13 @@ class Tasks:
     async def history(self, tenant: str, connector: str, number: int) -> Sequence[pb.Transition]:
         """Return what happened to a task, the newest first; at most 100."""
         request = pb.ListHistoryRequest(task=_id(tenant, connector, number))
-        return (await _read(self._q, "ListHistory", request, pb.ListHistoryResponse)).transitions
+        return (await self._records.ask("ListHistory", request, pb.ListHistoryResponse)).transitions
 
     async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
         """Return how far a task has come; None if it has stored nothing."""
         request = pb.GetCursorRequest(task=_id(tenant, connector, number))
         try:
-            return await _read(self._q, "GetCursor", request, pb.Cursor)
+            return await self._records.ask("GetCursor", request, pb.Cursor)
         except RejectedError as error:
             if error.code == TASK.missing:
                 return None
@@ -54,11 +49,12 @@ class Workers:
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
+        self._records: Final[Records[pb.Task]] = Records(q, TASK)
 
     async def list(self) -> Sequence[pb.WorkerLoad]:
         """Return the workers that are registered, have tasks or are drained, by name."""
         request = pb.ListWorkersRequest()
-        return (await _read(self._q, "ListWorkers", request, pb.ListWorkersResponse)).workers
+        return (await self._records.ask("ListWorkers", request, pb.ListWorkersResponse)).workers
 
     async def drain(self, worker: str, *, release_timeout_ms: int = 0) -> pb.Worker:
         """Move the tasks of a worker to others, and give it no new ones until it is undrained.
@@ -92,14 +88,3 @@ class SyncWorkers(Blocking[Workers]):
 
 def _id(tenant: str, connector: str, number: int) -> pb.TaskId:
     return pb.TaskId(tenant=tenant, connector=connector, number=number)
-
-
-async def _read(q: AsyncClient, method: str, request: Message, response: type[R]) -> R:
-    return await q.call(
-        f"/{TASK.service.full_name}/{method}",
-        request,
-        response,
-        group=GROUP,
-        shard_key=SHARD_KEY,
-        read=True,
-    )

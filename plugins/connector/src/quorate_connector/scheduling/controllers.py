@@ -13,14 +13,44 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector import families
 from quorate_connector.config import ConnectorConfig
-from quorate_connector.metrics import ASSIGNED, RECLAIMED, RELEASED, TASKS, WORKERS as AVAILABLE
 from quorate_connector.scheduling.plan import Fleet, Move, WorkerSlot, even_out, place
 from quorate_connector.scheduling.queries import MOST
 from quorate_connector.v1 import scheduling_pb2 as asked, tasks_pb2 as pb
+
+ASSIGNED: Final = Metric(
+    name="quorate_connector_assigned_total",
+    kind="counter",
+    help="Tasks that the scheduler gave to workers.",
+)
+RELEASED: Final = Metric(
+    name="quorate_connector_released_total",
+    kind="counter",
+    help="Tasks that the scheduler asked workers to let go of.",
+)
+RECLAIMED: Final = Metric(
+    name="quorate_connector_reclaimed_total",
+    kind="counter",
+    help="Tasks that were taken from workers that had left or were silent.",
+)
+TASKS: Final = Metric(
+    name="quorate_connector_tasks",
+    kind="gauge",
+    help="Tasks by state.",
+    labels=("state",),
+)
+WORKERS: Final = Metric(
+    name="quorate_connector_workers",
+    kind="gauge",
+    help="Workers that can be given tasks.",
+)
+
+METRICS: Final = (ASSIGNED, RELEASED, RECLAIMED, TASKS, WORKERS)
+
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
@@ -180,14 +210,12 @@ class _Run:
 
     async def _found(self, query: Callable[[bytes], Message]) -> AsyncIterator[asked.Placeable]:
         """Yield what a query finds, which is asked page by page."""
-        after = b""
-        while True:
-            page = [each async for each in self.node.query(query(after), asked.Placeable)]
+        pages = read_pages(
+            self.node, lambda last: query(last.key if last else b""), asked.Placeable, MOST
+        )
+        async for page in pages:
             for each in page:
                 yield each
-            if len(page) < MOST:
-                return
-            after = page[-1].key
 
 
 def _shares(fleet: Fleet, holdings: Iterable[asked.Holding]) -> dict[str, Counter[bytes]]:
@@ -208,7 +236,7 @@ def _observe(node: NodeApi, survey: asked.Survey) -> None:
     for name, state in pb.TaskState.items()[1:]:
         label = name.removeprefix("TASK_STATE_").lower()
         node.observe(TASKS.name, counts.get(state, 0), state=label)
-    node.observe(AVAILABLE.name, sum(each.available for each in survey.candidates))
+    node.observe(WORKERS.name, sum(each.available for each in survey.candidates))
 
 
 SCHEDULING: Final = Controller(

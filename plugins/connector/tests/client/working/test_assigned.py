@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from quorate.client import RejectedError
 from quorate_connector.client import AllowedSecrets, AssignedTask
-from quorate_connector.client.working.reasons import LONGEST, reason_of
+from quorate_connector.client.working.held import LONGEST, reason_of
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_RESTARTING
 
 if TYPE_CHECKING:

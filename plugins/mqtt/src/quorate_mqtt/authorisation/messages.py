@@ -7,20 +7,14 @@ from typing import Final
 
 from quorate_mqtt.authorisation.access import Access, Action
 from quorate_mqtt.authorisation.policy import Decision, Reason
-from quorate_mqtt.v1 import authorisation_pb2 as messages
-from quorate_mqtt.v1.authorisation_pb2 import (
-    AccessAction,
-    AccessDecision,
-    AccessReason,
-    CheckAccessRequest,
-)
+from quorate_mqtt.v1 import authorisation_pb2 as messages, authorisation_pb2 as pb
 
-_ACTIONS: Final[Mapping[Action, AccessAction]] = {
+_ACTIONS: Final[Mapping[Action, pb.AccessAction]] = {
     Action.CONNECT: messages.ACCESS_ACTION_CONNECT,
     Action.PUBLISH: messages.ACCESS_ACTION_PUBLISH,
     Action.SUBSCRIBE: messages.ACCESS_ACTION_SUBSCRIBE,
 }
-_REASONS: Final[Mapping[Reason, AccessReason]] = {
+_REASONS: Final[Mapping[Reason, pb.AccessReason]] = {
     Reason.BLACKLISTED: messages.ACCESS_REASON_BLACKLISTED,
     Reason.NOT_BLACKLISTED: messages.ACCESS_REASON_NOT_BLACKLISTED,
     Reason.SUPERUSER: messages.ACCESS_REASON_SUPERUSER,
@@ -32,12 +26,12 @@ _ACTION_OF: Final = {message: action for action, message in _ACTIONS.items()}
 _REASON_OF: Final = {message: reason for reason, message in _REASONS.items()}
 
 
-def is_action(action: AccessAction) -> bool:
+def is_action(action: pb.AccessAction) -> bool:
     """Tell whether this version knows an action."""
     return action in _ACTION_OF
 
 
-def access_of(request: CheckAccessRequest) -> Access:
+def access_of(request: pb.CheckAccessRequest) -> Access:
     """Return the access that a request asks about; its action is one that is known."""
     return Access(
         client_id=request.client_id,
@@ -50,9 +44,9 @@ def access_of(request: CheckAccessRequest) -> Access:
     )
 
 
-def request_of(tenant: str, access: Access, *, allow_unmatched: bool) -> CheckAccessRequest:
+def request_of(tenant: str, access: Access, *, allow_unmatched: bool) -> pb.CheckAccessRequest:
     """Return the request that asks about an access."""
-    return CheckAccessRequest(
+    return pb.CheckAccessRequest(
         tenant=tenant,
         client_id=access.client_id,
         username=access.username,
@@ -65,16 +59,16 @@ def request_of(tenant: str, access: Access, *, allow_unmatched: bool) -> CheckAc
     )
 
 
-def message_of(decision: Decision) -> AccessDecision:
+def message_of(decision: Decision) -> pb.AccessDecision:
     """Return a decision as a message."""
-    return AccessDecision(
+    return pb.AccessDecision(
         allowed=decision.allowed,
         reason=_REASONS[decision.reason],
         decided_by=decision.decided_by,
     )
 
 
-def decision_of(message: AccessDecision) -> Decision:
+def decision_of(message: pb.AccessDecision) -> Decision:
     """Return the decision of a message."""
     return Decision(
         allowed=message.allowed,

@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Final, Generic, Protocol, TypeVar
 
 from quorate_mqtt.authorisation.access import Access, Action, Asked, take_apart
-from quorate_mqtt.authorisation.bans import Ban
-from quorate_mqtt.authorisation.rules import EVERYBODY, Rule
+from quorate_mqtt.authorisation.rules import EVERYBODY, Ban, Rule
 from quorate_mqtt.v1 import acl_rules_pb2, blacklist_pb2
 from quorate_mqtt.v1.acl_rules_pb2 import AclSubject
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistKind

@@ -9,8 +9,9 @@ from typing import Final
 
 from quorate_mqtt.authorisation.access import Access, Action, Address, Asked, address_of
 from quorate_mqtt.topic_filters import Levels, Wildcard, covers, levels_of, overlap
-from quorate_mqtt.v1 import acl_rules_pb2
+from quorate_mqtt.v1 import acl_rules_pb2, blacklist_pb2
 from quorate_mqtt.v1.acl_rules_pb2 import AclAction, AclRule, AclSubject
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry, BlacklistKind
 
 Network = IPv4Network | IPv6Network
 
@@ -121,3 +122,63 @@ def _is_done_by(access: Access, action: AclAction) -> bool:
             return access.qos > 0
         case _:
             return True
+
+
+_MANY: Final = "*"
+_ONE: Final = "?"
+
+
+def fits_pattern(pattern: str, text: str) -> bool:
+    """Tell whether a text fits a pattern, in time that grows with the product of their lengths."""
+    place = at = 0
+    #: Behind the last star, and where the text that it stands for ends as far as was tried.
+    behind_star, star_end = -1, 0
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == _MANY:
+            place += 1
+            behind_star, star_end = place, at
+        elif place < len(pattern) and pattern[place] in (_ONE, text[at]):
+            place += 1
+            at += 1
+        elif behind_star >= 0:
+            star_end += 1
+            place, at = behind_star, star_end
+        else:
+            return False
+    return not pattern[place:].strip(_MANY)
+
+
+_NETWORKS: Final = frozenset({blacklist_pb2.BLACKLIST_KIND_IP, blacklist_pb2.BLACKLIST_KIND_CIDR})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ban:
+    """Keeps clients out, whatever else is permitted to them."""
+
+    name: str
+    kind: BlacklistKind
+    #: A name, a pattern, an address or a network, as the kind says.
+    subject: str
+    #: Of an address or a network; None for the other kinds.
+    network: Network | None = None
+
+    def fits(self, asked: Asked) -> bool:
+        """Tell whether the entry keeps out whoever asks."""
+        client_id, username = asked.access.client_id, asked.access.username
+        match self.kind:
+            case blacklist_pb2.BLACKLIST_KIND_CLIENT_ID:
+                return client_id == self.subject
+            case blacklist_pb2.BLACKLIST_KIND_USER:
+                return username == self.subject
+            case blacklist_pb2.BLACKLIST_KIND_CLIENT_ID_PATTERN:
+                return fits_pattern(self.subject, client_id)
+            case blacklist_pb2.BLACKLIST_KIND_USER_PATTERN:
+                return bool(username) and fits_pattern(self.subject, username)
+            case _:
+                return self.network is not None and holds(self.network, asked.address)
+
+
+def ban_of(row: BlacklistEntry) -> Ban:
+    """Return what a blacklist entry does."""
+    network = network_of(row.subject) if row.kind in _NETWORKS else None
+    return Ban(name=row.name, kind=row.kind, subject=row.subject, network=network)

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import GrpcService, Invalid, Metric, NodeApi, Rejected
+from quorate.plugin import (
+    GrpcService,
+    Invalid,
+    Metric,
+    NodeApi,
+    Query,
+    Reader,
+    Rejected,
+    keys,
+    read_range,
+)
 from quorate.plugin.checking import check_name
+from quorate.plugin.resource import TENANTS, tenant_known
 
 from quorate_mqtt.authorisation.access import take_apart
-from quorate_mqtt.authorisation.messages import access_of, is_action
+from quorate_mqtt.authorisation.messages import access_of, is_action, message_of
+from quorate_mqtt.authorisation.policy import Policy
+from quorate_mqtt.authorisation.rules import ban_of, rule_of
 from quorate_mqtt.names import check_identity
-from quorate_mqtt.v1 import authorisation_pb2
-from quorate_mqtt.v1.authorisation_pb2 import (
-    AccessDecision,
-    CheckAccessQuery,
-    CheckAccessRequest,
-)
+from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
+from quorate_mqtt.shards import GROUP, tenant_shard
+from quorate_mqtt.users.resource import USER
+from quorate_mqtt.v1 import authorisation_pb2, authorisation_pb2 as pb
+from quorate_mqtt.v1.acl_rules_pb2 import AclRule
+from quorate_mqtt.v1.authorisation_pb2 import AccessDecision, CheckAccessQuery
+from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
+from quorate_mqtt.v1.users_pb2 import User
 
 DECISIONS: Final = Metric(
     name="quorate_mqtt_access_decisions_total",
@@ -31,7 +47,9 @@ class AuthorisationService:
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    async def CheckAccess(self, request: CheckAccessRequest, context: object) -> AccessDecision:
+    async def CheckAccess(
+        self, request: pb.CheckAccessRequest, context: object
+    ) -> pb.AccessDecision:
         """Decide on one access."""
         check_name("tenant", request.tenant)
         check_identity("client_id", request.client_id)
@@ -40,8 +58,8 @@ class AuthorisationService:
         if not is_action(request.action):
             raise Invalid("action", "must be CONNECT, PUBLISH or SUBSCRIBE")
         take_apart(access_of(request))
-        query = CheckAccessQuery(access=request)
-        async for decision in self._node.query(query, AccessDecision):
+        query = pb.CheckAccessQuery(access=request)
+        async for decision in self._node.query(query, pb.AccessDecision):
             self._node.count(DECISIONS.name, allowed=str(decision.allowed).lower())
             return decision
         raise Rejected("NOT_FOUND", f"there is no tenant {request.tenant}: create it")
@@ -50,4 +68,36 @@ class AuthorisationService:
 AUTHORISATION: Final = GrpcService(
     service=authorisation_pb2.DESCRIPTOR.services_by_name["AuthorisationService"],
     servicer=AuthorisationService,
+)
+
+
+def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDecision]:
+    """Yield the decision over what is in force now; nothing when there is no such tenant."""
+    asked = query.access
+    if tenant_known(reader, asked.tenant) is None:
+        reader.refresh(TENANTS)
+        return
+    policy = Policy()
+    if asked.username:
+        user = reader.get(USER.family, keys.pack(asked.tenant, asked.username))
+        if user is not None and User.FromString(user).superuser:
+            policy.put_superuser(asked.username)
+    for row in _rows_of(reader, ACL_RULE.family, asked.tenant):
+        policy.put_rule(rule_of(AclRule.FromString(row)))
+    for row in _rows_of(reader, BLACKLIST_ENTRY.family, asked.tenant):
+        policy.put_ban(ban_of(BlacklistEntry.FromString(row)))
+    decision = policy.decide(access_of(asked), allow_unmatched=not asked.deny_unmatched)
+    yield message_of(decision)
+
+
+def _rows_of(reader: Reader, family: str, tenant: str) -> Iterator[bytes]:
+    return (row.value for row in read_range(reader, family, *keys.prefix(tenant)))
+
+
+CHECK_ACCESS: Final = Query(
+    message=CheckAccessQuery,
+    group=GROUP,
+    run=check_access,
+    shard_key=lambda query: tenant_shard(query.access.tenant),
+    reads=(TENANTS,),
 )

@@ -17,8 +17,7 @@ from quorate.client import (
 from quorate.plugin import Invalid, keys
 
 from quorate_mqtt.authorisation import Access, Decision, Policy
-from quorate_mqtt.authorisation.bans import ban_of
-from quorate_mqtt.authorisation.rules import rule_of
+from quorate_mqtt.authorisation.rules import ban_of, rule_of
 from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
 from quorate_mqtt.users.resource import USER
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule

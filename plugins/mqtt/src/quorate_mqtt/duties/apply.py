@@ -1,19 +1,30 @@
-"""The command that hands duties over."""
+"""The command that hands duties over, and the controller that proposes it."""
 
 from typing import Final
 
-from quorate.plugin import Command, DataRoute, Items, Rejected, Txn, answer_each, keys
+from quorate.plugin import (
+    Command,
+    Controller,
+    DataRoute,
+    Items,
+    NodeApi,
+    Rejected,
+    ShardRef,
+    Txn,
+    answer_each,
+    keys,
+)
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.activity.counts import Counts, count
+from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.brokers import BROKERS, Roster
 from quorate_mqtt.duties import index
-from quorate_mqtt.duties.queries import order
+from quorate_mqtt.duties.index import order
 from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shards import GROUP, client_shard_of, tenant_shard_of
 from quorate_mqtt.shared_groups import leading
 from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS
-from quorate_mqtt.v1.duties_pb2 import Duty, HandOverDuties
+from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties, HandOverDuties
 from quorate_mqtt.v1.wills_pb2 import WillDelivery
 from quorate_mqtt.wills import delivering
 
@@ -68,3 +79,28 @@ HAND_OVER_DUTIES: Final = Command(
     ),
 )
 ROUTE: Final = DataRoute(message=HandOverDuties, apply=hand_over_duties, reads=(BROKERS,))
+
+
+#: Duties that are handed over in one command.
+BATCH: Final = 500
+
+
+async def hand_over(node: NodeApi, shard: ShardRef) -> None:
+    """Hand over the duties of brokers that are gone, until none is left."""
+    while True:
+        found = [duty async for duty in node.query(FindDuties(limit=BATCH), Duty)]
+        if not found:
+            return
+        for first in range(0, len(found), BATCH):
+            command = HandOverDuties(duties=found[first : first + BATCH])
+            await node.propose(command, BatchReply, if_leader=shard)
+
+
+#: The copies of the brokers' rows follow the rows: what a run cannot see yet, a later one does.
+HAND_OVER: Final = Controller(
+    name="mqtt.handing_over",
+    group=GROUP,
+    run_once=hand_over,
+    interval_s=1.0,
+    wake_on=(BROKERS,),
+)

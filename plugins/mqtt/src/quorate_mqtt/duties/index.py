@@ -1,12 +1,13 @@
-"""The index of the duties: what each registration of a broker has been given."""
+"""The index of the duties: what each registration of a broker has, and what nobody does."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import ColumnFamily, Reader, Txn, keys
+from quorate.plugin import ColumnFamily, Query, Reader, Txn, keys
 
+from quorate_mqtt.brokers import BROKERS, Roster
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.v1.duties_pb2 import Duty
+from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties
 
 #: Private: the epoch, the family of the row, and its key; of what waits for a broker, epoch 0.
 DUTIES: Final = "mqtt.duties"
@@ -46,3 +47,31 @@ def of_epoch(reader: Reader, epoch: int, limit: int) -> Iterator[Duty]:
         assert isinstance(family, str)
         assert isinstance(key, bytes)
         yield Duty(broker_epoch=epoch, family=family, key=key)
+
+
+#: Duties of a shard that are found at a time.
+MOST: Final = 1_000
+
+
+def find_duties(reader: Reader, query: FindDuties) -> Iterator[Duty]:
+    """Yield the duties of brokers that are gone, and what waits for one when there is one."""
+    roster = Roster(reader)
+    left = min(query.limit or MOST, MOST)
+    for epoch in epochs(reader):
+        if roster.lives(epoch) if epoch else not roster.serving():
+            continue
+        for duty in of_epoch(reader, epoch, left):
+            yield duty
+            left -= 1
+        if left <= 0:
+            return
+
+
+def order(duty: Duty) -> bytes:
+    """Return the key by which the duties of several shards are merged."""
+    return keys.pack(duty.broker_epoch, duty.family, duty.key)
+
+
+FIND_DUTIES: Final = Query(
+    message=FindDuties, group=GROUP, run=find_duties, order=order, reads=(BROKERS,)
+)

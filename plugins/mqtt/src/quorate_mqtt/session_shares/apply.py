@@ -5,26 +5,25 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, answer_each, keys
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.session_shares.families import NUMBERS, SEAT_KEY, SEATS, SHARES
-from quorate_mqtt.session_shares.room import seat_of, share_of
-from quorate_mqtt.session_shares.tallies import sessions_of
-from quorate_mqtt.v1.shares_pb2 import (
-    MoveShares,
-    Seat,
-    SeatShards,
-    SessionShare,
-    ShareMove,
-    ShareMoved,
+from quorate_mqtt.session_shares.room import (
+    NUMBERS,
+    SEAT_KEY,
+    SEATS,
+    SHARES,
+    seat_of,
+    sessions_of,
+    share_of,
 )
+from quorate_mqtt.v1 import shares_pb2 as pb
 
 #: The number of the shard stands above those of a sequence.
 _SHARD_AT: Final = 48
 
 
-def seat_shards(txn: Txn, command: SeatShards) -> BatchReply:
+def seat_shards(txn: Txn, command: pb.SeatShards) -> BatchReply:
     """Note which slots lead here; whoever proposes from an older term is heard no more."""
     _check_term(seat_of(txn), command.term)
-    seat = Seat(
+    seat = pb.Seat(
         shard=txn.next_id(NUMBERS) >> _SHARD_AT,
         slots=len(command.probes),
         shards=command.shards,
@@ -35,24 +34,24 @@ def seat_shards(txn: Txn, command: SeatShards) -> BatchReply:
     return BatchReply(items=len(command.probes))
 
 
-def move_shares(txn: Txn, command: MoveShares) -> BatchReply:
+def move_shares(txn: Txn, command: pb.MoveShares) -> BatchReply:
     """Change the shares of tenants, none below the sessions that are there."""
     seat = seat_of(txn)
     _check_term(seat, command.term)
 
-    def move(txn: Txn, change: ShareMove) -> ShareMoved:
+    def move(txn: Txn, change: pb.ShareMove) -> pb.ShareMoved:
         share = change.share
         if share < share_of(txn, change.tenant, change.limit, seat):
             share = max(share, sessions_of(txn, change.tenant))
-        given = SessionShare(limit=change.limit, share=share)
+        given = pb.SessionShare(limit=change.limit, share=share)
         key = keys.pack(change.tenant)
         txn.put(SHARES, key, given.SerializeToString(deterministic=True))
-        return ShareMoved(share=share)
+        return pb.ShareMoved(share=share)
 
     return answer_each(txn, command.moves, move)
 
 
-def _check_term(seat: Seat, term: int) -> None:
+def _check_term(seat: pb.Seat, term: int) -> None:
     if term < seat.term:
         raise Rejected(
             "ABORTED", f"shares are moved in term {seat.term}, and this was proposed in term {term}"

@@ -7,10 +7,9 @@ from quorate.plugin import Command, DataRoute, Items, Query, Reader, keys, read_
 from quorate.plugin.resource import TENANTS, limit_of
 from quorate.v1.tenant_pb2 import Tenant
 
-from quorate_mqtt.session_shares import apply, tallies
+from quorate_mqtt.session_shares import apply
 from quorate_mqtt.session_shares.controllers import PROBES
-from quorate_mqtt.session_shares.families import LIMIT
-from quorate_mqtt.session_shares.room import seat_of, share_of
+from quorate_mqtt.session_shares.room import LIMIT, seat_of, sessions_of, share_of
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1 import shares_pb2 as pb
 
@@ -38,7 +37,7 @@ def list_session_tallies(reader: Reader, _: pb.ListSessionTallies) -> Iterator[p
                 tenant=tenant.name,
                 shard=seat.shard,
                 probe=seat.probe,
-                sessions=tallies.sessions_of(reader, tenant.name),
+                sessions=sessions_of(reader, tenant.name),
                 limit=limit,
                 share=share_of(reader, tenant.name, limit, seat),
             )

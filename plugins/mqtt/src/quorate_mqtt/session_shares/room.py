@@ -1,13 +1,45 @@
-"""How many more sessions of a tenant a shard may take."""
+"""How many sessions of a tenant a shard has, and how many more it may take."""
 
+from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, keys
+from quorate.plugin import ColumnFamily, Reader, Rejected, Txn, keys
 from quorate.plugin.resource import TENANTS, limit_of, tenant_there
 
-from quorate_mqtt.session_shares.families import LIMIT, SEAT_KEY, SEATS, SHARES
-from quorate_mqtt.session_shares.tallies import sessions_of
+from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.shares_pb2 import Seat, SessionShare
+
+#: The name of the limit in a tenant's row.
+LIMIT: Final = "mqtt.sessions"
+#: Private: the seat of the shard, one row.
+SEATS: Final = "mqtt.seats"
+SEAT_KEY: Final = keys.pack("seat")
+#: Private: how many sessions of a tenant this shard has, by tenant.
+TALLIES: Final = "mqtt.session_tallies"
+#: Private: how many it may have, by tenant.
+SHARES: Final = "mqtt.session_shares"
+#: A sequence that tells a shard its number.
+NUMBERS: Final = "mqtt.seats"
+
+# No shard key: each shard has its own.
+FAMILIES: Final = tuple(ColumnFamily(name=name, group=GROUP) for name in (SEATS, TALLIES, SHARES))
+
+_COUNT: Final = Struct(">Q")
+
+
+def sessions_of(reader: Reader, tenant: str) -> int:
+    """Return how many sessions of a tenant are here."""
+    value = reader.get(TALLIES, keys.pack(tenant))
+    return int(_COUNT.unpack(value)[0]) if value is not None else 0
+
+
+def add_sessions(txn: Txn, tenant: str, more: int) -> None:
+    """Count sessions that have begun, or, below zero, ended."""
+    count = sessions_of(txn, tenant) + more
+    if count:
+        txn.put(TALLIES, keys.pack(tenant), _COUNT.pack(count))
+    else:
+        txn.delete(TALLIES, keys.pack(tenant))
 
 
 class Room:

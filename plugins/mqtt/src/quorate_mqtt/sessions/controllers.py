@@ -8,12 +8,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.sessions import families
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.v1.sessions_pb2 import (
-    DisconnectOrphans,
-    ExpireSessions,
-    FindOrphans,
-    OrphanPage,
-)
+from quorate_mqtt.v1 import sessions_pb2 as pb
 
 #: Few enough that what goes with so many sessions does not keep other commands waiting.
 BATCH: Final = 250
@@ -23,21 +18,21 @@ async def disconnect_orphans(node: NodeApi, shard: ShardRef) -> None:
     """Disconnect the clients of brokers that are gone: their wills and deadlines begin to run."""
     after, goes_on = b"", True
     while goes_on:
-        pages = [page async for page in node.query(FindOrphans(after=after), OrphanPage)]
+        pages = [page async for page in node.query(pb.FindOrphans(after=after), pb.OrphanPage)]
         orphans = sorted({key for page in pages for key in page.keys})
         # What lies behind the shard that has come least far may be found once more.
         unfinished = [page.reached for page in pages if not page.finished]
         goes_on = bool(unfinished)
         after = min(unfinished, default=b"")
         for first in range(0, len(orphans), BATCH):
-            command = DisconnectOrphans(keys=orphans[first : first + BATCH])
+            command = pb.DisconnectOrphans(keys=orphans[first : first + BATCH])
             await node.propose(command, BatchReply, if_leader=shard)
 
 
 EXPIRY: Final = Timer(
     name=families.EXPIRY,
     group=GROUP,
-    due=lambda keys: ExpireSessions(keys=keys),
+    due=lambda keys: pb.ExpireSessions(keys=keys),
     batch=BATCH,
 )
 

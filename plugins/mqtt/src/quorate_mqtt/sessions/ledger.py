@@ -7,9 +7,8 @@ from typing import Final
 
 from quorate.plugin import Reader, Txn, keys, read_range
 
-from quorate_mqtt.activity.counts import Counts, count
-from quorate_mqtt.session_shares.room import Room, room_of
-from quorate_mqtt.session_shares.tallies import add
+from quorate_mqtt.activity import Counts, count
+from quorate_mqtt.session_shares.room import Room, add_sessions, room_of
 from quorate_mqtt.sessions.families import CONNECTIONS
 
 _COUNT: Final = Struct(">Q")
@@ -66,7 +65,7 @@ class Ledger:
                 _count(self._txn, epoch, more)
         for tenant, more in self.sessions.items():
             if more:
-                add(self._txn, tenant, more)
+                add_sessions(self._txn, tenant, more)
 
 
 def connections(reader: Reader) -> Iterator[tuple[int, int]]:

@@ -8,19 +8,13 @@ from quorate.plugin import Reader, keys
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.sessions import ledger
 from quorate_mqtt.sessions.families import SESSIONS
-from quorate_mqtt.v1.sessions_pb2 import (
-    BrokerConnections,
-    CountConnections,
-    FindOrphans,
-    OrphanPage,
-    Session,
-)
+from quorate_mqtt.v1 import sessions_pb2 as pb
 
 #: Rows that are looked at for one page: few enough not to keep others waiting.
 MOST: Final = 2_000
 
 
-def find_orphans(reader: Reader, query: FindOrphans) -> Iterator[OrphanPage]:
+def find_orphans(reader: Reader, query: pb.FindOrphans) -> Iterator[pb.OrphanPage]:
     """Yield the sessions that are connected to brokers that are gone, as far as it looked.
 
     As long as no broker with clients is gone, no session is looked at.
@@ -32,9 +26,9 @@ def find_orphans(reader: Reader, query: FindOrphans) -> Iterator[OrphanPage]:
     limit = min(query.limit or MOST, MOST)
     _, end = keys.prefix()
     rows = list(reader.scan(SESSIONS, keys.successor(query.after), end, limit=limit))
-    page = OrphanPage(finished=len(rows) < limit)
+    page = pb.OrphanPage(finished=len(rows) < limit)
     for row in rows:
-        session = Session.FromString(row.value)
+        session = pb.Session.FromString(row.value)
         if not session.disconnected_at_ms and session.broker_epoch in gone:
             page.keys.append(row.key)
     if rows:
@@ -42,17 +36,17 @@ def find_orphans(reader: Reader, query: FindOrphans) -> Iterator[OrphanPage]:
     yield page
 
 
-def order_of_page(page: OrphanPage) -> bytes:
+def order_of_page(page: pb.OrphanPage) -> bytes:
     """Return the key by which the pages of several shards are merged."""
     return page.reached
 
 
-def count_connections(reader: Reader, _: CountConnections) -> Iterator[BrokerConnections]:
+def count_connections(reader: Reader, _: pb.CountConnections) -> Iterator[pb.BrokerConnections]:
     """Yield how many clients each broker serves of this shard."""
     for epoch, count in ledger.connections(reader):
-        yield BrokerConnections(broker_epoch=epoch, connections=count)
+        yield pb.BrokerConnections(broker_epoch=epoch, connections=count)
 
 
-def order_of_count(count: BrokerConnections) -> bytes:
+def order_of_count(count: pb.BrokerConnections) -> bytes:
     """Return the key by which the counts of several shards are merged."""
     return keys.pack(count.broker_epoch)

@@ -10,16 +10,7 @@ from quorate.plugin import Invalid
 from quorate.plugin.checking import check_bytes, check_name
 
 from quorate_mqtt.names import check_identity, check_qos, check_topic_name
-from quorate_mqtt.v1.sessions_pb2 import (
-    ConnectSessions,
-    DeleteSession,
-    DisconnectSession,
-    ImportSession,
-    SessionConnect,
-    UpdateSession,
-    UpdateSessions,
-)
-from quorate_mqtt.v1.wills_pb2 import Will
+from quorate_mqtt.v1 import sessions_pb2 as pb, wills_pb2
 
 #: The most bytes that a broker keeps in a session.
 LARGEST_PAYLOAD: Final = 64 * 1024
@@ -29,7 +20,7 @@ LARGEST_WILL: Final = 65_535
 _SHORT: Final = 128
 
 
-def check_connects(command: ConnectSessions) -> None:
+def check_connects(command: pb.ConnectSessions) -> None:
     """Refuse a batch with a wrong connect, and say which one it is."""
     check_process(command)
     known: set[str] = set()
@@ -46,14 +37,14 @@ def check_connects(command: ConnectSessions) -> None:
             known.add(arrival.tenant)
 
 
-def check_process(command: ConnectSessions) -> None:
+def check_process(command: pb.ConnectSessions) -> None:
     """Refuse what names no process of a broker."""
     check_identity("broker", command.broker)
     if command.broker_epoch == 0:
         raise Invalid("broker_epoch", "must be the epoch that the registration was answered with")
 
 
-def check_arrival(arrival: SessionConnect, path: str) -> None:
+def check_arrival(arrival: pb.SessionConnect, path: str) -> None:
     """Refuse a client without a name, or with a will that cannot be published."""
     check_client(arrival.tenant, arrival.client_id, path)
     _check_payload(arrival.payload, path)
@@ -61,14 +52,14 @@ def check_arrival(arrival: SessionConnect, path: str) -> None:
         check_will(arrival.will, f"{path}will.")
 
 
-def check_update(command: UpdateSession, path: str) -> None:
+def check_update(command: pb.UpdateSession, path: str) -> None:
     """Refuse an update of nobody, or by nobody."""
     check_client(command.tenant, command.client_id, path)
     _check_generation(command.generation, path)
     _check_payload(command.payload, path)
 
 
-def check_updates(command: UpdateSessions) -> None:
+def check_updates(command: pb.UpdateSessions) -> None:
     """Refuse a batch with a wrong update, and say which one it is."""
     known: set[str] = set()
     for position, update in enumerate(command.sessions):
@@ -84,18 +75,18 @@ def check_updates(command: UpdateSessions) -> None:
             known.add(update.tenant)
 
 
-def check_disconnect(command: DisconnectSession, path: str) -> None:
+def check_disconnect(command: pb.DisconnectSession, path: str) -> None:
     """Refuse a disconnect by nobody."""
     _check_generation(command.generation, path)
 
 
-def check_delete(command: DeleteSession, path: str) -> None:
+def check_delete(command: pb.DeleteSession, path: str) -> None:
     """Refuse to delete the session of no connection."""
     if command.HasField("generation"):
         _check_generation(command.generation, path)
 
 
-def check_import(command: ImportSession, path: str) -> None:
+def check_import(command: pb.ImportSession, path: str) -> None:
     """Refuse a session that would end at once."""
     if command.expiry_interval_s == 0:
         raise Invalid(
@@ -111,7 +102,7 @@ def check_client(tenant: str, client_id: str, path: str = "") -> None:
     check_identity(f"{path}client_id", client_id)
 
 
-def check_will(will: Will, path: str) -> None:
+def check_will(will: wills_pb2.Will, path: str) -> None:
     """Refuse a will that no broker can publish."""
     check_topic_name(f"{path}topic", will.topic)
     check_qos(f"{path}qos", will.qos)

@@ -6,14 +6,7 @@ from quorate.plugin import Invalid
 from quorate.plugin.checking import check_description, check_name
 
 from quorate_mqtt.names import check_identity
-from quorate_mqtt.v1.users_pb2 import (
-    AuthenticateRequest,
-    CreateUserRequest,
-    Credential,
-    NewUser,
-    UpdateUserRequest,
-    UserChange,
-)
+from quorate_mqtt.v1 import users_pb2 as pb
 
 LONGEST_PASSWORD: Final = 1_024
 #: Of a batch: each password takes a core for tens of milliseconds.
@@ -23,14 +16,14 @@ MOST_LOGINS: Final = 1_000
 _HASH_BYTES: Final = 64
 
 
-def check_creation(request: CreateUserRequest, path: str = "") -> None:
+def check_creation(request: pb.CreateUserRequest, path: str = "") -> None:
     """Refuse a user without a name or a password."""
     _check_named(request.tenant, request.name, path)
     check_description(f"{path}description", request.description)
     check_password(f"{path}password", request.password)
 
 
-def check_change(request: UpdateUserRequest, path: str = "") -> None:
+def check_change(request: pb.UpdateUserRequest, path: str = "") -> None:
     """Refuse a change of nobody or nothing."""
     _check_named(request.tenant, request.name, path)
     check_description(f"{path}description", request.description)
@@ -38,20 +31,20 @@ def check_change(request: UpdateUserRequest, path: str = "") -> None:
         check_password(f"{path}password", request.password)
 
 
-def check_authentication(request: AuthenticateRequest, path: str = "") -> None:
+def check_authentication(request: pb.AuthenticateRequest, path: str = "") -> None:
     """Refuse to authenticate nobody; an empty password is merely wrong."""
     _check_named(request.tenant, request.name, path)
     _check_length(f"{path}password", request.password)
 
 
-def check_new_user(new: NewUser, path: str = "") -> None:
+def check_new_user(new: pb.NewUser, path: str = "") -> None:
     """Refuse a command that holds no user, or no credential."""
     _check_named(new.user.tenant, new.user.name, f"{path}user.")
     check_description(f"{path}user.description", new.user.description)
     _check_credential(f"{path}credential", new.credential)
 
 
-def check_user_change(change: UserChange, path: str = "") -> None:
+def check_user_change(change: pb.UserChange, path: str = "") -> None:
     """Refuse a command that holds no name, or half a credential."""
     check_description(f"{path}description", change.description)
     if change.HasField("credential"):
@@ -75,6 +68,6 @@ def _check_length(field: str, password: bytes) -> None:
         raise Invalid(field, f"must have at most {LONGEST_PASSWORD} bytes, not {len(password)}")
 
 
-def _check_credential(field: str, credential: Credential) -> None:
+def _check_credential(field: str, credential: pb.Credential) -> None:
     if not credential.salt or len(credential.hash) != _HASH_BYTES:
         raise Invalid(field, f"must have a salt and a hash of {_HASH_BYTES} bytes")

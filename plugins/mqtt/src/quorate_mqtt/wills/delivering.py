@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.plugin import Txn, keys
 
-from quorate_mqtt.activity.counts import Counts, count
+from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.brokers import Roster
 from quorate_mqtt.duties import index
 from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS

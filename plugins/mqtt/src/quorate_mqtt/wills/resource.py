@@ -5,7 +5,7 @@ from typing import Any, Final
 from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.activity.counts import Counts, count
+from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.brokers import BROKERS, Roster
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS

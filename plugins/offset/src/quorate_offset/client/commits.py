@@ -8,12 +8,7 @@ from quorate.client import OutcomeUnknownError, RejectedError
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 from quorate_offset.offsets.validation import MOST_OFFSETS
-from quorate_offset.v1.commands_pb2 import GroupCommit, GroupCommitReply
-from quorate_offset.v1.service_pb2 import (
-    CommitOffsetsRequest,
-    CommitOffsetsResponse,
-    OffsetRefusal,
-)
+from quorate_offset.v1 import commands_pb2 as pb, service_pb2 as requests
 
 T = TypeVar("T")
 
@@ -33,7 +28,7 @@ class Piece:
     group: int
     #: Which of the group's commits is the first one here; None: these are all of them.
     first: int | None
-    commit: GroupCommit
+    commit: pb.GroupCommit
 
 
 def runs(items: Iterable[T], weigh: Callable[[T], tuple[int, int]]) -> Iterator[list[T]]:
@@ -51,7 +46,7 @@ def runs(items: Iterable[T], weigh: Callable[[T], tuple[int, int]]) -> Iterator[
         yield run
 
 
-def cut(groups: Iterable[GroupCommit]) -> list[Piece]:
+def cut(groups: Iterable[pb.GroupCommit]) -> list[Piece]:
     """Cut groups that are too large for a command."""
     pieces: list[Piece] = []
     for position, group in enumerate(groups):
@@ -60,7 +55,7 @@ def cut(groups: Iterable[GroupCommit]) -> list[Piece]:
             continue
         first = 0
         for commits in runs(group.commits, lambda commit: (1, commit.ByteSize())):
-            part = GroupCommit(
+            part = pb.GroupCommit(
                 tenant=group.tenant, group=group.group, commits=commits, mode=group.mode
             )
             if group.HasField("generation"):
@@ -70,14 +65,15 @@ def cut(groups: Iterable[GroupCommit]) -> list[Piece]:
     return pieces
 
 
-def commands(pieces: Iterable[Piece]) -> list[CommitOffsetsRequest]:
+def commands(pieces: Iterable[Piece]) -> list[requests.CommitOffsetsRequest]:
     """Return the commands of the pieces, in their order."""
 
     def weigh(piece: Piece) -> tuple[int, int]:
         return len(piece.commit.commits), piece.commit.ByteSize()
 
     return [
-        CommitOffsetsRequest(groups=[piece.commit for piece in run]) for run in runs(pieces, weigh)
+        requests.CommitOffsetsRequest(groups=[piece.commit for piece in run])
+        for run in runs(pieces, weigh)
     ]
 
 
@@ -89,7 +85,7 @@ def refusals_of(reply: BatchReply) -> list[ItemRefusal]:
     return sorted([*reply.refusals, *forgotten], key=lambda refusal: refusal.item)
 
 
-def raise_first(refusals: Iterable[ItemRefusal | OffsetRefusal]) -> None:
+def raise_first(refusals: Iterable[ItemRefusal | requests.OffsetRefusal]) -> None:
     """Raise what is told of the one item of a batch."""
     for refusal in refusals:
         if refusal.code == OUTCOME_UNKNOWN:
@@ -97,15 +93,15 @@ def raise_first(refusals: Iterable[ItemRefusal | OffsetRefusal]) -> None:
         raise RejectedError(refusal.code, refusal.message)
 
 
-def answer(pieces: Sequence[Piece], reply: BatchReply) -> CommitOffsetsResponse:
+def answer(pieces: Sequence[Piece], reply: BatchReply) -> requests.CommitOffsetsResponse:
     """Return what happened to each offset, by the positions of the groups that were cut."""
-    response = CommitOffsetsResponse(revisions=reply.revisions)
+    response = requests.CommitOffsetsResponse(revisions=reply.revisions)
     refused = {refusal.item: refusal for refusal in refusals_of(reply)}
     for item, piece in enumerate(pieces):
         refusal = refused.get(item)
         if refusal is None:
             if reply.replies and reply.replies[item]:
-                for each in GroupCommitReply.FromString(reply.replies[item]).refusals:
+                for each in pb.GroupCommitReply.FromString(reply.replies[item]).refusals:
                     response.refusals.add(
                         group=piece.group,
                         commit=each.commit + (piece.first or 0),

@@ -17,12 +17,7 @@ from quorate_offset.client.pending import (
 )
 from quorate_offset.client.shards import Shards
 from quorate_offset.names import name_fault
-from quorate_offset.v1.commands_pb2 import (
-    COMMIT_MODE_MONOTONIC,
-    COMMIT_MODE_UNCONDITIONAL,
-    GroupCommit,
-    OffsetCommit,
-)
+from quorate_offset.v1 import commands_pb2 as pb
 
 #: So long marks are collected before they are committed.
 INTERVAL_S: Final = 0.02
@@ -48,7 +43,7 @@ class Committer:
     ) -> None:
         self._commit_many: Final = commit_many
         self._where: Final = shards
-        self._mode: Final = COMMIT_MODE_MONOTONIC if monotonic else COMMIT_MODE_UNCONDITIONAL
+        self._mode: Final = pb.COMMIT_MODE_MONOTONIC if monotonic else pb.COMMIT_MODE_UNCONDITIONAL
         self._interval_s: Final = interval_s
         self._timeout_s: Final = timeout_s
         self._loop: Final = asyncio.get_running_loop()
@@ -183,8 +178,8 @@ def _pending(
     if offset < 0:
         raise InvalidError("offset", f"must not be negative, and is {offset}")
     try:
-        commit = OffsetCommit(topic=topic, partition=partition, offset=offset, metadata=metadata)
-        GroupCommit(tenant=tenant, group=group, generation=generation)
+        commit = pb.OffsetCommit(topic=topic, partition=partition, offset=offset, metadata=metadata)
+        pb.GroupCommit(tenant=tenant, group=group, generation=generation)
     except (TypeError, ValueError) as error:
         raise InvalidError("mark", f"cannot be written as a commit: {error}") from error
     return PendingOffset(tenant=tenant, group=group, generation=generation, commit=commit)

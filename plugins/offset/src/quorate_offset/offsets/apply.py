@@ -24,16 +24,10 @@ from quorate_offset.marks import (
 from quorate_offset.names import LONGEST_NAME, accept_name, accept_tenant, name_fault
 from quorate_offset.offsets.rows import committed_part, offset_in, offset_row, rows_under
 from quorate_offset.offsets.validation import LONGEST_METADATA, MODES, NONE, commit_fault
-from quorate_offset.v1 import commands_pb2 as pb
-from quorate_offset.v1.rows_pb2 import Mark
-from quorate_offset.v1.service_pb2 import (
-    CommitOffsetsRequest,
-    DeleteOffsetsRequest,
-    FenceGroupsRequest,
-)
+from quorate_offset.v1 import commands_pb2 as pb, rows_pb2, service_pb2 as requests
 
 
-def commit_offsets(txn: Txn, command: CommitOffsetsRequest) -> BatchReply:
+def commit_offsets(txn: Txn, command: requests.CommitOffsetsRequest) -> BatchReply:
     """Commit offsets of many groups; each is answered, and none keeps another back."""
     batch = _Commits(txn)
     groups = batch.accepted(command.groups)
@@ -45,7 +39,7 @@ def commit_offsets(txn: Txn, command: CommitOffsetsRequest) -> BatchReply:
     return batch.reply(len(command.groups))
 
 
-def fence_groups(txn: Txn, command: FenceGroupsRequest) -> BatchReply:
+def fence_groups(txn: Txn, command: requests.FenceGroupsRequest) -> BatchReply:
     """Fence many groups."""
     return answer_each(txn, command.fences, _fence)
 
@@ -55,7 +49,7 @@ def reset_offsets(txn: Txn, command: pb.SetOffsets) -> BatchReply:
     return answer_each(txn, command.resets, _reset)
 
 
-def delete_offsets(txn: Txn, command: DeleteOffsetsRequest) -> BatchReply:
+def delete_offsets(txn: Txn, command: requests.DeleteOffsetsRequest) -> BatchReply:
     """Delete offsets of many groups."""
     return answer_each(txn, command.deletions, _delete)
 
@@ -212,7 +206,7 @@ class _Commits:
         for group, generation in self._raised.items():
             if group not in self._written:
                 stored = marks[group]
-                mark = Mark() if stored is None else Mark.FromString(stored)
+                mark = rows_pb2.Mark() if stored is None else rows_pb2.Mark.FromString(stored)
                 mark.generation = generation
                 note_change(self._txn, group, mark)
 

@@ -3,12 +3,18 @@
 from collections.abc import Sequence, Sized
 from typing import Final
 
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import NodeApi, Rejected, Txn
+from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_offset.answers import each_reply
 from quorate_offset.families import SUBSCRIPTION_GROUPS, group_key
 from quorate_offset.names import accept_name, accept_tenant
 from quorate_offset.offsets.apply import delete_group
-from quorate_offset.v1 import commands_pb2 as pb, rows_pb2 as rows
+from quorate_offset.v1 import (
+    commands_pb2 as pb,
+    rows_pb2 as rows,
+    subscription_group_service_pb2 as requests,
+)
 
 LONGEST_TEXT: Final = 4_096
 #: Subscriptions, attributes or forbidden topics of one group.
@@ -176,3 +182,28 @@ def _accept_count(field: str, found: Sized) -> None:
 
 def _twice(field: str, name: str) -> Rejected:
     return Rejected("INVALID_ARGUMENT", f"{field}: {name} is there a second time")
+
+
+class Changes:
+    """Changes and deletes subscription groups."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def PutGroups(
+        self, request: requests.PutGroupsRequest, context: object
+    ) -> requests.PutGroupsResponse:
+        """Make or change many groups."""
+        reply = await self._node.propose(request, BatchReply)
+        return requests.PutGroupsResponse(
+            groups=each_reply(reply, pb.PutSubscriptionGroupReply),
+            refusals=reply.refusals,
+            revisions=reply.revisions,
+        )
+
+    async def DeleteGroups(
+        self, request: requests.DeleteGroupsRequest, context: object
+    ) -> requests.DeleteGroupsResponse:
+        """Delete many groups."""
+        reply = await self._node.propose(request, BatchReply)
+        return requests.DeleteGroupsResponse(refusals=reply.refusals, revisions=reply.revisions)

@@ -8,14 +8,10 @@ from quorate_storage_engine.families import DROPS, ENGINES, engine_key
 from quorate_storage_engine.leadership.elections import enthrone
 from quorate_storage_engine.removal.drops import ask_to_drop
 from quorate_storage_engine.segments.rows import seen_draft, store
-from quorate_storage_engine.v1.commands_pb2 import (
-    Departure,
-    SeenSegment,
-)
-from quorate_storage_engine.v1.rows_pb2 import Engine
+from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 
-def decommission(txn: Txn, fleet: Fleet, name: str) -> Engine:
+def decommission(txn: Txn, fleet: Fleet, name: str) -> rows.Engine:
     """Have the replicas of engines moved to others; those take nothing on any more."""
     if not (fleet.is_registered(name) or _has_left_something(txn, name)):
         raise Rejected(
@@ -35,14 +31,14 @@ def _has_left_something(txn: Txn, name: str) -> bool:
     return any(txn.scan(DROPS, *keys.prefix(name), limit=1))
 
 
-def recommission(txn: Txn, fleet: Fleet, name: str) -> Engine:
+def recommission(txn: Txn, fleet: Fleet, name: str) -> rows.Engine:
     """Let decommissioned engines take replicas on again."""
     if not fleet.is_leaving(name):
         raise Rejected("ENGINE_NOT_FOUND", f"no engine {name} is decommissioned")
     return fleet.mark(name, 0)
 
 
-def fill(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+def fill(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
     """Add replicas to segments that have too few; they join the in-sync ones later."""
     found = seen_draft(txn, seen)
     segment = found.segment
@@ -56,7 +52,7 @@ def fill(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     store(txn, fleet, found)
 
 
-def move(txn: Txn, fleet: Fleet, departure: Departure) -> None:
+def move(txn: Txn, fleet: Fleet, departure: pb.Departure) -> None:
     """Take the next step for replicas that leave their engines."""
     found = seen_draft(txn, departure.seen)
     segment = found.segment

@@ -3,17 +3,13 @@
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, ENGINES, GROUP
-from quorate_storage_engine.v1.commands_pb2 import (
-    Departure,
-    FillReplicas,
-    MoveReplicas,
-    SeenSegment,
-)
-from quorate_storage_engine.v1.queries_pb2 import FindDeparturesQuery, FindThinQuery, SegmentId
-from quorate_storage_engine.working_off import carry_out, pages
+from quorate_storage_engine.segments.rows import seen_id
+from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
+from quorate_storage_engine.working_off import carry_out
 
 
 async def place_replicas(node: NodeApi, shard: ShardRef) -> None:
@@ -26,23 +22,24 @@ async def place_replicas(node: NodeApi, shard: ShardRef) -> None:
 
 
 async def _fill(node: NodeApi, shard: ShardRef, limit: int) -> None:
-    def query(last: SeenSegment | None) -> FindThinQuery:
-        after = SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
-        return FindThinQuery(limit=limit, after=after)
-
-    async for page in pages(node, query, SeenSegment, limit):
-        await carry_out(node, shard, FillReplicas(segments=page))
+    async for page in read_pages(
+        node,
+        lambda last: asked.FindThinQuery(limit=limit, after=seen_id(last)),
+        pb.SeenSegment,
+        limit,
+    ):
+        await carry_out(node, shard, pb.FillReplicas(segments=page))
 
 
 async def _move(node: NodeApi, shard: ShardRef, limit: int) -> int:
     moved = 0
-    async for page in pages(
+    async for page in read_pages(
         node,
-        lambda last: FindDeparturesQuery(limit=limit, after=last or Departure()),
-        Departure,
+        lambda last: asked.FindDeparturesQuery(limit=limit, after=last or pb.Departure()),
+        pb.Departure,
         limit,
     ):
-        moved += await carry_out(node, shard, MoveReplicas(departures=page))
+        moved += await carry_out(node, shard, pb.MoveReplicas(departures=page))
     return moved
 
 

@@ -5,38 +5,30 @@ from itertools import islice
 
 from quorate.plugin import Reader, keys, read_range
 
-from quorate_storage_engine.bounds import FOUND, LONGEST_LIST
 from quorate_storage_engine.engines.fleet import RACK, Fleet
 from quorate_storage_engine.engines.moves import additions, next_step, shortage
 from quorate_storage_engine.families import ENGINES, REPLICAS, THIN, replica_key
-from quorate_storage_engine.segments.indexed import indexed
-from quorate_storage_engine.segments.rows import read_segment, seen
-from quorate_storage_engine.v1.commands_pb2 import Departure, SeenSegment
-from quorate_storage_engine.v1.queries_pb2 import (
-    EngineState,
-    FindDeparturesQuery,
-    FindThinQuery,
-    ListEnginesQuery,
-)
-from quorate_storage_engine.v1.rows_pb2 import Engine
+from quorate_storage_engine.segments.rows import indexed, read_segment, seen
+from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_storage_engine.validation import FOUND, LONGEST_LIST
 
 
-def list_engines(reader: Reader, query: ListEnginesQuery) -> Iterator[EngineState]:
+def list_engines(reader: Reader, query: asked.ListEnginesQuery) -> Iterator[asked.EngineState]:
     """Yield the engines that are registered or carry something, by name."""
     fleet = Fleet(reader)
     states = {
-        broker.name: EngineState(broker_epoch=broker.epoch, rack=broker.labels.get(RACK, ""))
+        broker.name: asked.EngineState(broker_epoch=broker.epoch, rack=broker.labels.get(RACK, ""))
         for broker in fleet.registered()
     }
     for row in read_range(reader, ENGINES, *keys.prefix()):
-        states.setdefault(Engine.FromString(row.value).name, EngineState())
+        states.setdefault(rows.Engine.FromString(row.value).name, asked.EngineState())
     wanted = sorted(name for name in states if name > query.after_name)
     for name in wanted[: min(query.limit or LONGEST_LIST, LONGEST_LIST)]:
         states[name].engine.CopyFrom(fleet.engine(name))
         yield states[name]
 
 
-def find_thin(reader: Reader, query: FindThinQuery) -> Iterator[SeenSegment]:
+def find_thin(reader: Reader, query: asked.FindThinQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments with too few replicas to which an engine can be added."""
     fleet = Fleet(reader)
     found = (
@@ -47,17 +39,17 @@ def find_thin(reader: Reader, query: FindThinQuery) -> Iterator[SeenSegment]:
     return islice(found, query.limit or FOUND)
 
 
-def find_departures(reader: Reader, query: FindDeparturesQuery) -> Iterator[Departure]:
+def find_departures(reader: Reader, query: asked.FindDeparturesQuery) -> Iterator[pb.Departure]:
     """Yield replicas on decommissioned engines for which a step can be taken."""
     return islice(_departures(reader, query.after), query.limit or FOUND)
 
 
-def _departures(reader: Reader, after: Departure) -> Iterator[Departure]:
+def _departures(reader: Reader, after: pb.Departure) -> Iterator[pb.Departure]:
     fleet = Fleet(reader)
     for row in read_range(
         reader, ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"
     ):
-        engine = Engine.FromString(row.value)
+        engine = rows.Engine.FromString(row.value)
         if not engine.decommissioned_at_ms or not engine.replicas:
             continue
         start, end = keys.prefix(engine.name)
@@ -67,4 +59,4 @@ def _departures(reader: Reader, after: Departure) -> Iterator[Departure]:
             _, shard, number = keys.unpack(entry.key)
             segment = read_segment(reader, str(shard), int(number))
             if segment is not None and next_step(segment, engine.name, fleet) is not None:
-                yield Departure(seen=seen(segment), engine=engine.name)
+                yield pb.Departure(seen=seen(segment), engine=engine.name)

@@ -3,18 +3,18 @@
 from quorate.plugin import Rejected, Txn
 
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.leadership.elections import depose, enthrone, restore, successor
-from quorate_storage_engine.leadership.preferred import preferred_leader
-from quorate_storage_engine.segments.rows import check_segment_epoch, draft, seen_draft, store
-from quorate_storage_engine.v1.commands_pb2 import (
-    Election,
-    ForceLeader,
-    SeenSegment,
+from quorate_storage_engine.leadership.elections import (
+    depose,
+    enthrone,
+    preferred_leader,
+    restore,
+    successor,
 )
-from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
+from quorate_storage_engine.segments.rows import check_segment_epoch, draft, seen_draft, store
+from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 
-def switch(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+def switch(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
     """Replace leaders that are gone by live in-sync replicas, or leave segments unavailable."""
     found = seen_draft(txn, seen)
     segment = found.segment
@@ -30,7 +30,7 @@ def switch(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     store(txn, fleet, found)
 
 
-def elect(txn: Txn, fleet: Fleet, election: Election) -> None:
+def elect(txn: Txn, fleet: Fleet, election: pb.Election) -> None:
     """Give unavailable segments leaders that told their logs' ends."""
     found = seen_draft(txn, election.seen)
     segment = found.segment
@@ -49,7 +49,7 @@ def elect(txn: Txn, fleet: Fleet, election: Election) -> None:
     store(txn, fleet, found)
 
 
-def move(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
+def move(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
     """Give leadership back to preferred leaders."""
     found = seen_draft(txn, seen)
     segment = found.segment
@@ -60,7 +60,7 @@ def move(txn: Txn, fleet: Fleet, seen: SeenSegment) -> None:
     store(txn, fleet, found)
 
 
-def force(txn: Txn, fleet: Fleet, command: ForceLeader) -> Segment:
+def force(txn: Txn, fleet: Fleet, command: pb.ForceLeader) -> rows.Segment:
     """Make a live replica the leader of an unavailable segment because an operator says so."""
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
@@ -78,12 +78,12 @@ def force(txn: Txn, fleet: Fleet, command: ForceLeader) -> Segment:
     return store(txn, fleet, found)
 
 
-def _check_unavailable(segment: Segment) -> None:
-    if segment.status == SEGMENT_STATUS_DELETING:
+def _check_unavailable(segment: rows.Segment) -> None:
+    if segment.status == rows.SEGMENT_STATUS_DELETING:
         raise Rejected("SEGMENT_DELETING", f"{_named(segment)} is being removed")
     if segment.leader:
         raise Rejected("SEGMENT_AVAILABLE", f"{_named(segment)} is led by {segment.leader}")
 
 
-def _named(segment: Segment) -> str:
+def _named(segment: rows.Segment) -> str:
     return f"segment {segment.number} of {segment.shard}"

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.config import StorageEngineConfig
@@ -17,23 +18,9 @@ from quorate_storage_engine.leadership.log_ends import (
     best,
 )
 from quorate_storage_engine.metrics import ELECTIONS
-from quorate_storage_engine.segments.rows import seen
-from quorate_storage_engine.v1.commands_pb2 import (
-    Election,
-    ElectLeaders,
-    MoveLeaders,
-    SeenSegment,
-    SwitchLeaders,
-)
-from quorate_storage_engine.v1.queries_pb2 import (
-    FindDisplacedQuery,
-    FindOrphansQuery,
-    FindRecoverableQuery,
-    LeaderMove,
-    RecoverableSegment,
-    SegmentId,
-)
-from quorate_storage_engine.working_off import carry_out, pages
+from quorate_storage_engine.segments.rows import seen, seen_id
+from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
+from quorate_storage_engine.working_off import carry_out
 
 
 async def hold_elections(node: NodeApi, shard: ShardRef, *, ask: AskLogEnd = ask_over_grpc) -> None:
@@ -46,11 +33,11 @@ async def switch_leaders(node: NodeApi, shard: ShardRef) -> None:
     """Give each segment whose leader is gone to a live in-sync replica."""
     limit = node.config(StorageEngineConfig).batch
     while True:
-        query = FindOrphansQuery(limit=limit)
-        orphans = [found async for found in node.query(query, SeenSegment)]
+        query = asked.FindOrphansQuery(limit=limit)
+        orphans = [found async for found in node.query(query, pb.SeenSegment)]
         if not orphans:
             return
-        switched = await carry_out(node, shard, SwitchLeaders(segments=orphans))
+        switched = await carry_out(node, shard, pb.SwitchLeaders(segments=orphans))
         if not switched:
             return
         node.count(ELECTIONS.name, switched, reason="switch")
@@ -60,13 +47,11 @@ async def recover(node: NodeApi, shard: ShardRef, ask: AskLogEnd) -> None:
     """Ask the last known in-sync replicas of unavailable segments, and let the best one lead."""
     config = node.config(StorageEngineConfig)
 
-    def query(last: RecoverableSegment | None) -> FindRecoverableQuery:
-        after = SegmentId()
-        if last is not None:
-            after = SegmentId(shard=last.segment.shard, segment=last.segment.number)
-        return FindRecoverableQuery(limit=config.batch, after=after)
+    def query(last: asked.RecoverableSegment | None) -> asked.FindRecoverableQuery:
+        after = seen_id(seen(last.segment) if last else None)
+        return asked.FindRecoverableQuery(limit=config.batch, after=after)
 
-    async for page in pages(node, query, RecoverableSegment, config.batch):
+    async for page in read_pages(node, query, asked.RecoverableSegment, config.batch):
         answers = await ask_candidates(page, ask, config.log_end_timeout_s)
         elections = []
         for each in page:
@@ -74,14 +59,14 @@ async def recover(node: NodeApi, shard: ShardRef, ask: AskLogEnd) -> None:
             chosen = best(segment, answers.get((segment.shard, segment.number), ()))
             if chosen is not None:
                 elections.append(
-                    Election(
+                    pb.Election(
                         seen=seen(segment),
                         engine=chosen.candidate.engine,
                         broker_epoch=chosen.candidate.broker_epoch,
                     )
                 )
         if elections:
-            elected = await carry_out(node, shard, ElectLeaders(elections=elections))
+            elected = await carry_out(node, shard, pb.ElectLeaders(elections=elections))
             node.count(ELECTIONS.name, elected, reason="recovery")
 
 
@@ -92,14 +77,14 @@ async def balance_leaders(node: NodeApi, shard: ShardRef) -> None:
 
 async def move_leaders(
     node: NodeApi, most: int, shard: ShardRef | None = None, *, dry_run: bool = False
-) -> list[LeaderMove]:
+) -> list[asked.LeaderMove]:
     """Move up to so many leaders, and return the moves; a dry run only returns them."""
     if not most:
         return []
-    query = FindDisplacedQuery(limit=most)
-    moves = [found async for found in node.query(query, LeaderMove)]
+    query = asked.FindDisplacedQuery(limit=most)
+    moves = [found async for found in node.query(query, asked.LeaderMove)]
     if moves and not dry_run:
-        command = MoveLeaders(segments=[move.seen for move in moves])
+        command = pb.MoveLeaders(segments=[move.seen for move in moves])
         reply = await node.propose(command, BatchReply, if_leader=shard)
         refused = {refusal.item for refusal in reply.refusals}
         moves = [move for position, move in enumerate(moves) if position not in refused]

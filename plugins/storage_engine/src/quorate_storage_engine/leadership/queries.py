@@ -7,7 +7,6 @@ from typing import Final
 from quorate.plugin import Reader, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
-from quorate_storage_engine.bounds import FOUND
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
     BROKERS,
@@ -17,43 +16,36 @@ from quorate_storage_engine.families import (
     UNAVAILABLE,
     engine_key,
 )
-from quorate_storage_engine.leadership.preferred import preferred_leader
-from quorate_storage_engine.segments.indexed import indexed
-from quorate_storage_engine.segments.rows import read_segment, seen
-from quorate_storage_engine.v1.commands_pb2 import SeenSegment
-from quorate_storage_engine.v1.queries_pb2 import (
-    Candidate,
-    FindDisplacedQuery,
-    FindOrphansQuery,
-    FindRecoverableQuery,
-    LeaderMove,
-    RecoverableSegment,
-)
-from quorate_storage_engine.v1.rows_pb2 import Engine
+from quorate_storage_engine.leadership.elections import preferred_leader
+from quorate_storage_engine.segments.rows import indexed, read_segment, seen
+from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_storage_engine.validation import FOUND
 
 #: The listener under which an engine registers where its StorageNode is.
 ADDRESS: Final = "storage"
 
 
-def find_orphans(reader: Reader, query: FindOrphansQuery) -> Iterator[SeenSegment]:
+def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments whose leader is registered no more, or as another process."""
     return islice(_orphans(reader), query.limit or FOUND)
 
 
-def find_recoverable(reader: Reader, query: FindRecoverableQuery) -> Iterator[RecoverableSegment]:
+def find_recoverable(
+    reader: Reader, query: asked.FindRecoverableQuery
+) -> Iterator[asked.RecoverableSegment]:
     """Yield unavailable segments that somebody who is registered may know to the end."""
     return islice(_recoverable(reader, query), query.limit or FOUND)
 
 
-def find_displaced(reader: Reader, query: FindDisplacedQuery) -> Iterator[LeaderMove]:
+def find_displaced(reader: Reader, query: asked.FindDisplacedQuery) -> Iterator[asked.LeaderMove]:
     """Yield segments whose preferred leader could lead and does not."""
     return islice(_displaced(reader, query), query.limit or FOUND)
 
 
-def _orphans(reader: Reader) -> Iterator[SeenSegment]:
+def _orphans(reader: Reader) -> Iterator[pb.SeenSegment]:
     fleet = Fleet(reader)
     for row in read_range(reader, ENGINES, *keys.prefix()):
-        engine = Engine.FromString(row.value)
+        engine = rows.Engine.FromString(row.value)
         if not engine.leaderships:
             continue
         start, end = keys.prefix(engine.name)
@@ -67,7 +59,9 @@ def _orphans(reader: Reader) -> Iterator[SeenSegment]:
                 yield seen(segment)
 
 
-def _recoverable(reader: Reader, query: FindRecoverableQuery) -> Iterator[RecoverableSegment]:
+def _recoverable(
+    reader: Reader, query: asked.FindRecoverableQuery
+) -> Iterator[asked.RecoverableSegment]:
     fleet = Fleet(reader)
     for segment in indexed(reader, UNAVAILABLE, query.after):
         candidates = [
@@ -76,19 +70,19 @@ def _recoverable(reader: Reader, query: FindRecoverableQuery) -> Iterator[Recove
             if fleet.is_registered(engine)
         ]
         if candidates:
-            yield RecoverableSegment(segment=segment, candidates=candidates)
+            yield asked.RecoverableSegment(segment=segment, candidates=candidates)
 
 
-def _candidate(reader: Reader, engine: str) -> Candidate:
+def _candidate(reader: Reader, engine: str) -> asked.Candidate:
     broker = Broker.FromString(reader.get(BROKERS, engine_key(engine)) or b"")
-    return Candidate(
+    return asked.Candidate(
         engine=engine, broker_epoch=broker.epoch, address=broker.addresses.get(ADDRESS, "")
     )
 
 
-def _displaced(reader: Reader, query: FindDisplacedQuery) -> Iterator[LeaderMove]:
+def _displaced(reader: Reader, query: asked.FindDisplacedQuery) -> Iterator[asked.LeaderMove]:
     fleet = Fleet(reader)
     for segment in indexed(reader, DISPLACED, query.after):
         preferred = preferred_leader(segment, fleet)
         if preferred is not None:
-            yield LeaderMove(seen=seen(segment), leader=segment.leader, preferred=preferred)
+            yield asked.LeaderMove(seen=seen(segment), leader=segment.leader, preferred=preferred)

@@ -4,26 +4,14 @@ import logging
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.batches import read_pages
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, GROUP, drop_key
 from quorate_storage_engine.metrics import OVERDUE, THIN, UNAVAILABLE
-from quorate_storage_engine.v1.commands_pb2 import (
-    FinishRemovals,
-    ForgetDrops,
-    RemoveSegments,
-    SeenSegment,
-)
-from quorate_storage_engine.v1.queries_pb2 import (
-    FindAbandonedQuery,
-    FindLostDropsQuery,
-    FindRemovableQuery,
-    GetHealthQuery,
-    Health,
-    SegmentId,
-)
-from quorate_storage_engine.v1.rows_pb2 import Drop
-from quorate_storage_engine.working_off import carry_out, pages
+from quorate_storage_engine.segments.rows import seen_id
+from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_storage_engine.working_off import carry_out
 
 _log = logging.getLogger(__name__)
 
@@ -31,33 +19,35 @@ _log = logging.getLogger(__name__)
 async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
     """Begin removals, end those that nobody can acknowledge any more, and report the others."""
     limit = node.config(StorageEngineConfig).batch
-    async for page in pages(
+    async for page in read_pages(
         node,
-        lambda last: FindRemovableQuery(limit=limit, after=_id(last)),
-        SeenSegment,
+        lambda last: asked.FindRemovableQuery(limit=limit, after=seen_id(last)),
+        pb.SeenSegment,
         limit,
     ):
-        await carry_out(node, shard, RemoveSegments(segments=page))
-    while lost := [drop async for drop in node.query(FindLostDropsQuery(limit=limit), Drop)]:
-        command = ForgetDrops(
+        await carry_out(node, shard, pb.RemoveSegments(segments=page))
+    while lost := [
+        drop async for drop in node.query(asked.FindLostDropsQuery(limit=limit), rows.Drop)
+    ]:
+        command = pb.ForgetDrops(
             keys=[drop_key(drop.engine, drop.shard_uid, drop.segment) for drop in lost]
         )
         if not await carry_out(node, shard, command):
             break
-    async for page in pages(
+    async for page in read_pages(
         node,
-        lambda last: FindAbandonedQuery(limit=limit, after=_id(last)),
-        SeenSegment,
+        lambda last: asked.FindAbandonedQuery(limit=limit, after=seen_id(last)),
+        pb.SeenSegment,
         limit,
     ):
-        await carry_out(node, shard, FinishRemovals(segments=page))
+        await carry_out(node, shard, pb.FinishRemovals(segments=page))
     await _report(node)
 
 
 async def _report(node: NodeApi) -> None:
     overdue_after_ms = round(node.config(StorageEngineConfig).overdue_after_s * 1_000)
-    query = GetHealthQuery(overdue_after_ms=overdue_after_ms)
-    async for health in node.query(query, Health):
+    query = asked.GetHealthQuery(overdue_after_ms=overdue_after_ms)
+    async for health in node.query(query, asked.Health):
         node.observe(UNAVAILABLE.name, health.unavailable_segments)
         node.observe(THIN.name, health.thin_segments)
         for overdue in health.overdue_drops:
@@ -70,10 +60,6 @@ async def _report(node: NodeApi) -> None:
                     overdue.drops,
                     overdue_after_ms // 1_000,
                 )
-
-
-def _id(last: SeenSegment | None) -> SegmentId:
-    return SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
 
 
 GARBAGE_COLLECTION: Final = Controller(

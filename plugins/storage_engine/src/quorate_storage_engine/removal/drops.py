@@ -12,22 +12,16 @@ from quorate_storage_engine.families import (
     shard_key,
 )
 from quorate_storage_engine.segments.rows import Draft, erase, store
-from quorate_storage_engine.v1.rows_pb2 import (
-    SEGMENT_STATUS_DELETING,
-    SHARD_STATUS_DELETING,
-    Drop,
-    Segment,
-    Shard,
-)
+from quorate_storage_engine.v1 import rows_pb2 as rows
 
 
-def begin_removal(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
+def begin_removal(txn: Txn, fleet: Fleet, draft: Draft) -> rows.Segment:
     """Ask the engines that hold a segment to drop it; a segment that nobody holds is gone."""
     segment = draft.segment
     holders = [engine for engine in segment.replicas if not fleet.is_lost(engine)]
     for engine in holders:
         ask_to_drop(txn, segment, engine)
-    segment.status = SEGMENT_STATUS_DELETING
+    segment.status = rows.SEGMENT_STATUS_DELETING
     segment.drops[:] = holders
     for field in (segment.replicas, segment.isr, segment.last_known_isr):
         del field[:]
@@ -37,7 +31,7 @@ def begin_removal(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
     return store_or_finish(txn, fleet, draft)
 
 
-def store_or_finish(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
+def store_or_finish(txn: Txn, fleet: Fleet, draft: Draft) -> rows.Segment:
     """Keep a segment while somebody holds it; the last one takes its shard along, if marked."""
     segment = draft.segment
     if segment.drops:
@@ -45,13 +39,13 @@ def store_or_finish(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
     erase(txn, fleet, draft)
     row = txn.get(SHARDS, shard_key(segment.shard))
     if row is not None:
-        _lose_segment(txn, Shard.FromString(row))
+        _lose_segment(txn, rows.Shard.FromString(row))
     return segment
 
 
-def ask_to_drop(txn: Txn, segment: Segment, engine: str) -> None:
+def ask_to_drop(txn: Txn, segment: rows.Segment, engine: str) -> None:
     """Leave word for an engine that it is to delete its replica of a segment."""
-    drop = Drop(
+    drop = rows.Drop(
         engine=engine,
         shard=segment.shard,
         shard_uid=segment.shard_uid,
@@ -63,20 +57,20 @@ def ask_to_drop(txn: Txn, segment: Segment, engine: str) -> None:
     txn.put(DROPS, key, drop.SerializeToString(deterministic=True))
 
 
-def read_drop(reader: Reader, key: bytes) -> Drop | None:
+def read_drop(reader: Reader, key: bytes) -> rows.Drop | None:
     """Return what an engine is asked to drop."""
     row = reader.get(DROPS, key)
-    return None if row is None else Drop.FromString(row)
+    return None if row is None else rows.Drop.FromString(row)
 
 
-def _lose_segment(txn: Txn, shard: Shard) -> None:
+def _lose_segment(txn: Txn, shard: rows.Shard) -> None:
     shard.segments -= 1
     key = shard_key(shard.name)
-    if not shard.segments and shard.status == SHARD_STATUS_DELETING:
+    if not shard.segments and shard.status == rows.SHARD_STATUS_DELETING:
         txn.delete(SHARDS, key)
         txn.delete(DELETIONS, key)
         return
     start, end = keys.prefix(shard.name)
     for row in txn.scan(SEGMENTS, start, end, limit=1):
-        shard.start_segment = Segment.FromString(row.value).number
+        shard.start_segment = rows.Segment.FromString(row.value).number
     txn.put(SHARDS, key, shard.SerializeToString(deterministic=True))

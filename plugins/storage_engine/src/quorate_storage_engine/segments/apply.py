@@ -1,32 +1,51 @@
 """The handlers of segments."""
 
+from collections.abc import Sequence
+
 from quorate.plugin import Rejected, Txn
 
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.leadership.claims import check_claim
+from quorate_storage_engine.leadership.elections import check_claim
 from quorate_storage_engine.removal.drops import begin_removal
 from quorate_storage_engine.segments.founding import found_segment, place_segment
-from quorate_storage_engine.segments.in_sync import check_isr
 from quorate_storage_engine.segments.rows import check_segment_epoch, draft, read_segment, store
 from quorate_storage_engine.shards.rows import read_shard, running_shard, write_shard
-from quorate_storage_engine.v1.commands_pb2 import (
-    CreateNextSegment,
-    DeleteSegment,
-    RecordSegmentStart,
-    SealSegment,
-    ShardState,
-    UpdateSegmentIsr,
-)
-from quorate_storage_engine.v1.rows_pb2 import (
-    SEGMENT_STATUS_DELETING,
-    SEGMENT_STATUS_SEALED,
-    SEGMENT_STATUS_WRITING,
-    Segment,
-    Shard,
-)
+from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
+from quorate_storage_engine.v1.commands_pb2 import IsrMember
+from quorate_storage_engine.v1.rows_pb2 import Segment
 
 
-def create_next(txn: Txn, fleet: Fleet, command: CreateNextSegment) -> ShardState:
+def check_isr(fleet: Fleet, segment: Segment, isr: Sequence[IsrMember]) -> None:
+    """Refuse in-sync replicas without the leader, outside the replicas, or that just came back."""
+    names = [member.engine for member in isr]
+    where = f"segment {segment.number} of {segment.shard}"
+    if segment.leader not in names:
+        raise Rejected("INVALID_ISR", f"{where} is led by {segment.leader}, which must be in sync")
+    strangers = sorted(set(names).difference(segment.replicas))
+    if strangers:
+        raise Rejected("INVALID_ISR", f"{where} has no replica on {', '.join(strangers)}")
+    check_joining(fleet, segment, isr)
+
+
+def check_joining(fleet: Fleet, segment: Segment, isr: Sequence[IsrMember]) -> None:
+    """Refuse a replica that joins under another registration than it caught up under.
+
+    Another process of that name may hold less.
+    """
+    for member in isr:
+        if member.engine in segment.isr:
+            continue
+        registered = fleet.broker_epoch(member.engine)
+        if not registered or registered != member.broker_epoch:
+            now = f"is registered with epoch {registered}" if registered else "is not registered"
+            raise Rejected(
+                "INELIGIBLE_REPLICA",
+                f"{member.engine} {now}, and caught up with segment {segment.number} of "
+                f"{segment.shard} under epoch {member.broker_epoch}; wait until it does so again",
+            )
+
+
+def create_next(txn: Txn, fleet: Fleet, command: pb.CreateNextSegment) -> pb.ShardState:
     """Seal the active segment, and begin the next one behind it."""
     shard = running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.current_segment)
@@ -34,7 +53,7 @@ def create_next(txn: Txn, fleet: Fleet, command: CreateNextSegment) -> ShardStat
     if command.current_segment != shard.active_segment:
         return _begun_before(txn, shard, segment, command)
     check_claim(fleet, segment, command.claim)
-    if segment.status == SEGMENT_STATUS_SEALED:
+    if segment.status == rows.SEGMENT_STATUS_SEALED:
         if command.end_offset != segment.end_offset:
             raise Rejected(
                 "INVALID_OFFSET",
@@ -45,7 +64,7 @@ def create_next(txn: Txn, fleet: Fleet, command: CreateNextSegment) -> ShardStat
         _check_end(segment, command.end_offset)
     number = shard.active_segment + 1
     replicas = place_segment(fleet, shard, number)
-    if segment.status == SEGMENT_STATUS_WRITING:
+    if segment.status == rows.SEGMENT_STATUS_WRITING:
         _end(segment, command.end_offset, command.end_timestamp_ms)
         store(txn, fleet, found)
     following = found_segment(
@@ -53,12 +72,12 @@ def create_next(txn: Txn, fleet: Fleet, command: CreateNextSegment) -> ShardStat
     )
     shard.active_segment = number
     shard.segments += 1
-    return ShardState(shard=write_shard(txn, shard), segment=following)
+    return pb.ShardState(shard=write_shard(txn, shard), segment=following)
 
 
 def _begun_before(
-    txn: Txn, shard: Shard, segment: Segment, command: CreateNextSegment
-) -> ShardState:
+    txn: Txn, shard: rows.Shard, segment: rows.Segment, command: pb.CreateNextSegment
+) -> pb.ShardState:
     """Answer a repeated command; refuse one for a segment that was never the last one like this."""
     repeated = (
         segment.number + 1 == shard.active_segment
@@ -71,16 +90,16 @@ def _begun_before(
             f"shard {shard.name} writes to segment {shard.active_segment}, and not to "
             f"{segment.number}; read it again",
         )
-    return ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))
+    return pb.ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))
 
 
-def seal(txn: Txn, fleet: Fleet, command: SealSegment) -> Segment:
+def seal(txn: Txn, fleet: Fleet, command: pb.SealSegment) -> rows.Segment:
     """End a segment that is written to."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
     check_claim(fleet, segment, command.claim)
-    if segment.status == SEGMENT_STATUS_SEALED:
+    if segment.status == rows.SEGMENT_STATUS_SEALED:
         if segment.end_offset == command.end_offset:
             return segment
         raise Rejected(
@@ -92,7 +111,7 @@ def seal(txn: Txn, fleet: Fleet, command: SealSegment) -> Segment:
     return store(txn, fleet, found)
 
 
-def record_start(txn: Txn, fleet: Fleet, command: RecordSegmentStart) -> Segment:
+def record_start(txn: Txn, fleet: Fleet, command: pb.RecordSegmentStart) -> rows.Segment:
     """Record the time of a segment's first record."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
@@ -101,16 +120,16 @@ def record_start(txn: Txn, fleet: Fleet, command: RecordSegmentStart) -> Segment
     return store(txn, fleet, found)
 
 
-def delete(txn: Txn, fleet: Fleet, command: DeleteSegment) -> Segment:
+def delete(txn: Txn, fleet: Fleet, command: pb.DeleteSegment) -> rows.Segment:
     """Begin to remove a sealed segment."""
     if command.missing_ok and read_segment(txn, command.shard, command.segment) is None:
-        return Segment()
+        return rows.Segment()
     shard = read_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
-    if segment.status == SEGMENT_STATUS_DELETING:
+    if segment.status == rows.SEGMENT_STATUS_DELETING:
         return segment
-    if segment.status == SEGMENT_STATUS_WRITING:
+    if segment.status == rows.SEGMENT_STATUS_WRITING:
         raise Rejected(
             "SEGMENT_WRITING",
             f"segment {segment.number} of {shard.name} is written to; seal it first",
@@ -124,7 +143,7 @@ def delete(txn: Txn, fleet: Fleet, command: DeleteSegment) -> Segment:
     return begin_removal(txn, fleet, found)
 
 
-def update_isr(txn: Txn, fleet: Fleet, command: UpdateSegmentIsr) -> Segment:
+def update_isr(txn: Txn, fleet: Fleet, command: pb.UpdateSegmentIsr) -> rows.Segment:
     """Replace the in-sync replicas of a segment, for its leader."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
@@ -137,7 +156,7 @@ def update_isr(txn: Txn, fleet: Fleet, command: UpdateSegmentIsr) -> Segment:
     return store(txn, fleet, found)
 
 
-def _check_end(segment: Segment, end_offset: int) -> None:
+def _check_end(segment: rows.Segment, end_offset: int) -> None:
     if end_offset < segment.start_offset:
         raise Rejected(
             "INVALID_OFFSET",
@@ -146,7 +165,7 @@ def _check_end(segment: Segment, end_offset: int) -> None:
         )
 
 
-def _end(segment: Segment, end_offset: int, end_timestamp_ms: int) -> None:
-    segment.status = SEGMENT_STATUS_SEALED
+def _end(segment: rows.Segment, end_offset: int, end_timestamp_ms: int) -> None:
+    segment.status = rows.SEGMENT_STATUS_SEALED
     segment.end_offset = end_offset
     segment.end_timestamp_ms = end_timestamp_ms

@@ -1,17 +1,27 @@
-"""Reads and writes segments, and keeps the private indexes and the engines' loads in step."""
+"""Reads, lists and writes segments, and keeps indexes and the loads of engines in step."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Self
 
-from quorate.plugin import Reader, Rejected, Txn
+from quorate.plugin import Reader, Rejected, Txn, keys, read_range
 
 from quorate_storage_engine import families
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.families import SEGMENTS, segment_key
+from quorate_storage_engine.families import (
+    REPLICAS,
+    SEGMENTS,
+    UNAVAILABLE,
+    replica_key,
+    segment_key,
+)
 from quorate_storage_engine.v1.commands_pb2 import SeenSegment
+from quorate_storage_engine.v1.queries_pb2 import GetSegmentsQuery, ListSegmentsQuery, SegmentId
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
+from quorate_storage_engine.validation import LONGEST_LIST
 
 _NOTHING: Final = b""
 
@@ -99,6 +109,11 @@ def seen(segment: Segment) -> SeenSegment:
     )
 
 
+def seen_id(last: SeenSegment | None) -> SegmentId:
+    """Return the segment after which a controller goes on; the beginning when it saw none."""
+    return SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
+
+
 def begin(txn: Txn, fleet: Fleet, segment: Segment) -> Segment:
     """Write a segment that is new."""
     return store(txn, fleet, Draft(segment, _ABSENT))
@@ -148,3 +163,67 @@ def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) 
             txn.delete(index, key)
         for index in sorted(now.indexes - was.indexes):
             txn.put(index, key, _NOTHING)
+
+
+def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
+    """Yield the segments that an index names, behind one of them."""
+    start, end = keys.prefix()
+    for entry in read_range(reader, index, max(start, start_behind(after)), end):
+        row = reader.get(SEGMENTS, entry.key)
+        if row is not None:
+            yield Segment.FromString(row)
+
+
+def start_behind(after: SegmentId) -> bytes:
+    """Return where a walk goes on behind a segment; the beginning when none is named."""
+    return keys.successor(segment_key(after.shard, after.segment)) if after.shard else b""
+
+
+def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:
+    """Yield those of the named segments that are there."""
+    for wanted in query.segments[:LONGEST_LIST]:
+        segment = read_segment(reader, wanted.shard, wanted.segment)
+        if segment is not None:
+            yield segment
+
+
+def list_segments(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
+    """Yield the segments that fit, as many as are wanted."""
+    fitting = (segment for segment in _walked(reader, query) if _fits(segment, query))
+    return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))
+
+
+def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
+    """Walk over the fewest rows that hold all that fits."""
+    if query.engine:
+        return _held(reader, query.engine, query.after)
+    if query.unavailable:
+        return indexed(reader, UNAVAILABLE, query.after)
+    start, end = keys.prefix(query.shard) if query.shard else keys.prefix()
+    rows = read_range(reader, SEGMENTS, max(start, start_behind(query.after)), end)
+    return (Segment.FromString(row.value) for row in rows)
+
+
+def _held(reader: Reader, engine: str, after: SegmentId) -> Iterator[Segment]:
+    start, end = keys.prefix(engine)
+    if after.shard:
+        start = keys.successor(replica_key(engine, after.shard, after.segment))
+    for entry in read_range(reader, REPLICAS, start, end):
+        _, shard, number = keys.unpack(entry.key)
+        segment = read_segment(reader, str(shard), int(number))
+        if segment is not None:
+            yield segment
+
+
+def _fits(segment: Segment, query: ListSegmentsQuery) -> bool:
+    if query.shard and segment.shard != query.shard:
+        return False
+    if query.unavailable and (segment.leader or segment.status == SEGMENT_STATUS_DELETING):
+        return False
+    return not query.under_replicated or _is_under_replicated(segment)
+
+
+def _is_under_replicated(segment: Segment) -> bool:
+    if segment.status == SEGMENT_STATUS_DELETING:
+        return False
+    return min(len(segment.isr), len(segment.replicas)) < segment.wanted_replicas

@@ -8,32 +8,23 @@ from quorate_storage_engine.families import DELETIONS, TENANTS, UIDS, shard_key
 from quorate_storage_engine.segments.founding import found_segment, place_segment
 from quorate_storage_engine.segments.rows import read_segment
 from quorate_storage_engine.shards.rows import find_shard, read_shard, write_shard
-from quorate_storage_engine.v1.commands_pb2 import (
-    CreateShard,
-    DeleteShard,
-    ShardState,
-)
-from quorate_storage_engine.v1.rows_pb2 import (
-    SHARD_STATUS_DELETING,
-    SHARD_STATUS_RUNNING,
-    Shard,
-)
+from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 
-def delete(txn: Txn, command: DeleteShard) -> Shard:
+def delete(txn: Txn, command: pb.DeleteShard) -> rows.Shard:
     """Mark a shard for deletion; the garbage collection does the rest."""
     if command.missing_ok and find_shard(txn, command.name) is None:
-        return Shard()
+        return rows.Shard()
     shard = read_shard(txn, command.name)
-    if shard.status == SHARD_STATUS_DELETING:
+    if shard.status == rows.SHARD_STATUS_DELETING:
         return shard
-    shard.status = SHARD_STATUS_DELETING
+    shard.status = rows.SHARD_STATUS_DELETING
     shard.deleting_at_ms = txn.proposed_at_ms
     txn.put(DELETIONS, shard_key(shard.name), b"")
     return write_shard(txn, shard)
 
 
-def create(txn: Txn, fleet: Fleet, command: CreateShard) -> ShardState:
+def create(txn: Txn, fleet: Fleet, command: pb.CreateShard) -> pb.ShardState:
     """Create a shard with its first segment."""
     known = find_shard(txn, command.name)
     if known is not None:
@@ -43,24 +34,24 @@ def create(txn: Txn, fleet: Fleet, command: CreateShard) -> ShardState:
         raise Rejected(
             "TENANT_DELETING", f"tenant {command.tenant} is being deleted: it takes nothing"
         )
-    shard = Shard(
+    shard = rows.Shard(
         name=command.name,
         tenant=command.tenant,
         topic=command.topic,
         description=command.description,
         config=command.config,
-        status=SHARD_STATUS_RUNNING,
+        status=rows.SHARD_STATUS_RUNNING,
         segments=1,
         created_at_ms=txn.proposed_at_ms,
     )
     replicas = place_segment(fleet, shard, 0)
     shard.uid = txn.next_id(UIDS)
     segment = found_segment(txn, fleet, shard, replicas, number=0, start_offset=0)
-    return ShardState(shard=write_shard(txn, shard), segment=segment)
+    return pb.ShardState(shard=write_shard(txn, shard), segment=segment)
 
 
-def _as_it_is(txn: Txn, shard: Shard, command: CreateShard) -> ShardState:
-    if shard.status == SHARD_STATUS_DELETING:
+def _as_it_is(txn: Txn, shard: rows.Shard, command: pb.CreateShard) -> pb.ShardState:
+    if shard.status == rows.SHARD_STATUS_DELETING:
         raise Rejected(
             "SHARD_DELETING", f"engine shard {shard.name} is being deleted; wait until it is gone"
         )
@@ -70,4 +61,4 @@ def _as_it_is(txn: Txn, shard: Shard, command: CreateShard) -> ShardState:
             "SHARD_DIFFERS",
             f"engine shard {shard.name} is there with another tenant, topic or configuration",
         )
-    return ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))
+    return pb.ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))

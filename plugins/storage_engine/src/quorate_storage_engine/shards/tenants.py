@@ -1,4 +1,4 @@
-"""The plugin's part in a tenant's deletion: its shards go, whether they name a topic or not."""
+"""The plugin's part in the deletions of tenants and topics: their shards go with them."""
 
 from typing import Final
 
@@ -7,12 +7,14 @@ from quorate.builtin.tenant.api import TenantCascade, waiting_tenants
 from quorate.plugin import Controller, Extension, NodeApi, ShardRef
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import FinishTenantCascade
+from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
+from quorate_mqtt.v1.topics_pb2 import Topic
 
-from quorate_storage_engine.bounds import LONGEST_LIST
 from quorate_storage_engine.families import GROUP, TENANTS
 from quorate_storage_engine.v1.commands_pb2 import DeleteShard, DeleteShards
 from quorate_storage_engine.v1.queries_pb2 import ListShardsQuery
 from quorate_storage_engine.v1.rows_pb2 import SHARD_STATUS_RUNNING, Shard
+from quorate_storage_engine.validation import LONGEST_LIST
 
 #: The plugin's name in the rows of tenants that are being deleted.
 CASCADE: Final = "storage_engine"
@@ -53,4 +55,27 @@ DELETION: Final = Controller(
 )
 TAKES_PART: Final = Extension(
     point="tenant.cascades", name=CASCADE, value=TenantCascade(holds=holds)
+)
+
+
+#: Shards that are marked in one call; the finalizer is called until there are none.
+_AT_A_TIME: Final = 1_000
+
+
+async def delete_shards_of(node: NodeApi, topic: Topic) -> bool:
+    """Mark the shards that name a topic for deletion, and tell whether all are gone."""
+    query = ListShardsQuery(tenant=topic.tenant, topic=topic.name, limit=_AT_A_TIME)
+    shards = [shard async for shard in node.query(query, Shard)]
+    deletions = [
+        DeleteShard(name=shard.name, missing_ok=True)
+        for shard in shards
+        if shard.status == SHARD_STATUS_RUNNING
+    ]
+    if deletions:
+        await node.propose(DeleteShards(shards=deletions), BatchReply)
+    return not shards
+
+
+FINALIZER: Final = Extension(
+    point=TOPIC_FINALIZERS, name="storage_engine.shards", value=TopicFinalizer(delete_shards_of)
 )

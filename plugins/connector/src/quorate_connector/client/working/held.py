@@ -3,21 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, Final, Protocol
+from urllib.parse import quote, quote_plus
 
-from quorate_connector.client.working.reasons import reason_of
-from quorate_connector.v1.connectors_pb2 import TARGET_PAUSED, TARGET_RUNNING
-from quorate_connector.v1.tasks_pb2 import (
-    TASK_STATE_FAILED,
-    TASK_STATE_PAUSED,
-    TASK_STATE_RUNNING,
-    TASK_STATE_STOPPED,
-    TASK_STATE_UNSPECIFIED,
-    Task,
-    TaskReport,
-    TaskState,
-)
+from quorate_connector.v1 import connectors_pb2, tasks_pb2
+
+#: In bytes; the cluster keeps no more.
+LONGEST: Final = 4_096
+_MASK: Final = "***"
+#: What is shorter stands in too many words, and protects nothing.
+_SHORTEST_SECRET: Final = 4
+
+
+def reason_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """Say what an error says, without the secrets that its task has read."""
+    said = "; ".join(f"{type(each).__name__}: {_told(each)}" for each in _leaves(error))
+    hidden = {
+        spelling
+        for secret in secrets
+        if len(secret) >= _SHORTEST_SECRET
+        for spelling in _spellings(secret)
+    }
+    for spelling in sorted(hidden, key=len, reverse=True):
+        said = said.replace(spelling, _MASK)
+    return said.encode("utf-8", "replace")[:LONGEST].decode("utf-8", "ignore")
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001 - without a reason the task would never be reported
+        return f"it cannot be told, for {type(failure).__name__}"
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """Yield how errors show a text: as it is, as a literal, and as part of an address."""
+    yield secret
+    yield repr(secret)[1:-1]
+    yield json.dumps(secret)[1:-1]
+    yield quote(secret, errors="replace")
+    yield quote(secret, safe="", errors="replace")
+    yield quote_plus(secret, errors="replace")
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
 
 
 class Work(Protocol):
@@ -32,7 +68,7 @@ class Work(Protocol):
 
 
 #: Gets a task ready; `fenced` is called by what hears that another worker has it.
-Prepare = Callable[[Task, Callable[[], None]], Awaitable[Work]]
+Prepare = Callable[[tasks_pb2.Task, Callable[[], None]], Awaitable[Work]]
 #: Begins a coroutine, and keeps it alive.
 Begin = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
@@ -54,7 +90,7 @@ class HeldTask:
 
     def __init__(
         self,
-        row: Task,
+        row: tasks_pb2.Task,
         *,
         prepare: Prepare,
         begin: Begin,
@@ -77,7 +113,7 @@ class HeldTask:
         self._ready = False
         self._stopping = False
         #: What the cluster has agreed to.
-        self._agreed = TASK_STATE_UNSPECIFIED
+        self._agreed = tasks_pb2.TASK_STATE_UNSPECIFIED
         self._may_run: Final = asyncio.Event()
         self._secrets: Callable[[], frozenset[str]] = frozenset
 
@@ -86,7 +122,7 @@ class HeldTask:
         """Whether its code may be running."""
         return self._running is not None
 
-    def update(self, row: Task) -> None:
+    def update(self, row: tasks_pb2.Task) -> None:
         """Go on with a newer row of the same epoch."""
         self.row = row
         self._settle()
@@ -96,7 +132,7 @@ class HeldTask:
         self._leased = holds
         if not holds:
             # Nothing that the cluster has agreed to counts any more.
-            self._agreed = TASK_STATE_UNSPECIFIED
+            self._agreed = tasks_pb2.TASK_STATE_UNSPECIFIED
             self._may_run.clear()
         self._settle()
 
@@ -105,43 +141,43 @@ class HeldTask:
         self._over = True
         self._settle()
 
-    def report(self) -> TaskReport | None:
+    def report(self) -> tasks_pb2.TaskReport | None:
         """Return what the cluster is to know of it; None while there is nothing to tell."""
         state = self._state()
-        if self._over or state == TASK_STATE_UNSPECIFIED:
+        if self._over or state == tasks_pb2.TASK_STATE_UNSPECIFIED:
             return None
         row = self.row
-        return TaskReport(task=row.id, epoch=row.epoch, state=state, reason=self._failure)
+        return tasks_pb2.TaskReport(task=row.id, epoch=row.epoch, state=state, reason=self._failure)
 
-    def is_unsettled(self, report: TaskReport) -> bool:
+    def is_unsettled(self, report: tasks_pb2.TaskReport) -> bool:
         """Tell whether the cluster has not agreed to a report yet."""
         return report.state != self._agreed
 
-    def agree(self, state: TaskState, at: float) -> None:
+    def agree(self, state: tasks_pb2.TaskState, at: float) -> None:
         """Record that the cluster has agreed to a report of that state, which left at a time."""
         self._agreed, self.agreed_at = state, at
-        if state == TASK_STATE_RUNNING:
+        if state == tasks_pb2.TASK_STATE_RUNNING:
             self._may_run.set()
         else:
             self._may_run.clear()
-        if state in (TASK_STATE_FAILED, TASK_STATE_STOPPED):
+        if state in (tasks_pb2.TASK_STATE_FAILED, tasks_pb2.TASK_STATE_STOPPED):
             self.end()
 
-    def _state(self) -> TaskState:
+    def _state(self) -> tasks_pb2.TaskState:
         if self._failure:
-            return TASK_STATE_FAILED
+            return tasks_pb2.TASK_STATE_FAILED
         if self._running is not None:
             runs = self._ready and not self._stopping
-            return TASK_STATE_RUNNING if runs else TASK_STATE_UNSPECIFIED
+            return tasks_pb2.TASK_STATE_RUNNING if runs else tasks_pb2.TASK_STATE_UNSPECIFIED
         if self.row.release_by_ms:
-            return TASK_STATE_STOPPED
-        if self.row.target == TARGET_PAUSED:
-            return TASK_STATE_PAUSED
-        return TASK_STATE_UNSPECIFIED
+            return tasks_pb2.TASK_STATE_STOPPED
+        if self.row.target == connectors_pb2.TARGET_PAUSED:
+            return tasks_pb2.TASK_STATE_PAUSED
+        return tasks_pb2.TASK_STATE_UNSPECIFIED
 
     def _is_wanted(self) -> bool:
         row = self.row
-        asked = row.target == TARGET_RUNNING and not row.release_by_ms
+        asked = row.target == connectors_pb2.TARGET_RUNNING and not row.release_by_ms
         return asked and self._leased and not self._over and not self._failure
 
     def _settle(self) -> None:

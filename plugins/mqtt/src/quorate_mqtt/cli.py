@@ -1,4 +1,4 @@
-"""`quorate mqtt check`, and how blacklist entries are created: their end is told in seconds."""
+"""The command group `quorate mqtt`, which the commands of the resources complete."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 from quorate.plugin import Console
+from quorate.plugin.console import columns_of, words_of
 
-from quorate_mqtt.cli.showing import show, words_of
 from quorate_mqtt.client import Access, Action, SyncMqtt
 from quorate_mqtt.v1 import blacklist_pb2 as blacklist
 
@@ -16,8 +16,57 @@ _KINDS: Final = words_of(blacklist.DESCRIPTOR.enum_types_by_name["BlacklistKind"
 #: A hundred years: what is to last longer has no end.
 _LONGEST_S: Final = 100 * 365 * 86_400
 
+_password = click.password_option(
+    help="Better left out: what is typed is not shown, and no other user of the machine reads it."
+)
 
-@click.group("blacklist-entries")
+
+@click.group()
+def mqtt() -> None:
+    """See and change what the cluster keeps for MQTT brokers."""
+
+
+@mqtt.group("users")
+def users() -> None:
+    """Say who may connect, and with which password."""
+
+
+@users.command("create")
+@click.argument("tenant")
+@click.argument("name")
+@_password
+@click.option("--superuser", is_flag=True, help="ACL rules do not bind the user.")
+@click.option("--description", default="")
+@click.option("--replace", is_flag=True, help="Replace the user of that name, if there is one.")
+@click.pass_obj
+def create_user(
+    console: Console,
+    tenant: str,
+    name: str,
+    password: str,
+    superuser: bool,
+    description: str,
+    replace: bool,
+) -> None:
+    """Make the user NAME of TENANT."""
+    users = SyncMqtt(console.client()).users
+    write = users.put if replace else users.create
+    made = write(tenant, name, password.encode(), superuser=superuser, description=description)
+    console.print([dict(columns_of(made))])
+
+
+@users.command("set-password")
+@click.argument("tenant")
+@click.argument("name")
+@_password
+@click.pass_obj
+def set_password(console: Console, tenant: str, name: str, password: str) -> None:
+    """Give the user NAME of TENANT another password."""
+    users = SyncMqtt(console.client()).users
+    console.print([dict(columns_of(users.update(tenant, name, password=password.encode())))])
+
+
+@mqtt.group("blacklist-entries")
 def blacklist_entries() -> None:
     """Keep clients out."""
 
@@ -37,7 +86,7 @@ def blacklist_entries() -> None:
 @click.option("--description", default="")
 @click.option("--replace", is_flag=True, help="Replace the entry of that name, if there is one.")
 @click.pass_obj
-def create(
+def create_entry(
     console: Console,
     tenant: str,
     name: str,
@@ -52,15 +101,15 @@ def create(
         tenant=tenant,
         name=name,
         description=description,
-        kind=_KINDS[kind],
+        kind=blacklist.BlacklistKind.Name(_KINDS[kind]),
         subject=subject,
         ends_at_ms=0 if seconds is None else round((time.time() + seconds) * 1_000),
     )
     entries = SyncMqtt(console.client()).blacklist
-    show(console, [entries.put(entry) if replace else entries.create(entry)])
+    console.print([dict(columns_of(entries.put(entry) if replace else entries.create(entry)))])
 
 
-@click.command("check")
+@mqtt.command("check")
 @click.argument("tenant")
 @click.argument("client_id")
 @click.argument("action", type=click.Choice([action.value for action in Action]))
@@ -103,5 +152,24 @@ def check(
                 "reason": decision.reason.value,
                 "decided_by": decision.decided_by,
             }
+        ]
+    )
+
+
+@mqtt.group("sessions")
+def sessions() -> None:
+    """See and end the sessions of clients."""
+
+
+@sessions.command("count")
+@click.pass_obj
+def count_connections(console: Console) -> None:
+    """Count the connected clients of each registration of a broker."""
+    q = console.client()
+    names = {broker.epoch: broker.name for broker in q.brokers.list()}
+    console.print(
+        [
+            {"broker": names.get(epoch, ""), "broker_epoch": epoch, "connections": connections}
+            for epoch, connections in SyncMqtt(q).sessions.connections().items()
         ]
     )

@@ -1,16 +1,18 @@
-"""What runs on leaders: the controller that expires groups, each shard's on its own leader."""
+"""Expiry: groups that nobody uses are deleted, and forgotten later, each shard's by its leader."""
 
 import json
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quorate.builtin.resource.api import value_of
-from quorate.plugin import Controller, Metric, NodeApi, Rejected, ShardRef
+from quorate.plugin import Controller, Metric, NodeApi, Rejected, ShardRef, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.config import OffsetConfig
-from quorate_offset.families import GROUP
-from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupExpiry
+from quorate_offset.families import CHANGES, GROUP, MARKS, change_key, group_key
+from quorate_offset.marks import raise_floor, read_mark
+from quorate_offset.offsets.apply import delete_group
+from quorate_offset.v1.commands_pb2 import ExpireGroups, GroupExpiry, OffsetsChanged
 from quorate_offset.v1.queries_pb2 import IdleGroup, ListIdleGroupsQuery
 
 #: The path of the resource; its value is a JSON object.
@@ -86,3 +88,21 @@ EXPIRY: Final = Controller(
     scope="each_shard",
     wake_on=(FAMILY,),
 )
+
+
+def expire_groups(txn: Txn, command: ExpireGroups) -> BatchReply:
+    """Expire the groups that have not changed since they were found idle."""
+    return answer_each(txn, command.groups, _expire)
+
+
+def _expire(txn: Txn, expiry: GroupExpiry) -> OffsetsChanged | None:
+    group = group_key(expiry.tenant, expiry.group)
+    mark = read_mark(txn, group)
+    if mark.revision != expiry.revision:
+        return None
+    if not mark.deleted:
+        return OffsetsChanged(offsets=delete_group(txn, group))
+    if raise_floor(txn, mark.revision, group):
+        txn.delete(CHANGES, change_key(mark.revision, group))
+        txn.delete(MARKS, group)
+    return None

@@ -1,1 +1,0 @@
-"""What operators want to know of the brokers: shards count it, and their leader tells it."""

@@ -1,1 +1,0 @@
-"""Expiry: groups that nobody uses are deleted, and forgotten later."""
