@@ -35,8 +35,9 @@ from quorate.testing.sim.profile import QUIET
 from tests.support.sim.bugs.catalogue import CONFLICTS, CRASHES, POWER, READS, SNAPSHOTS, bug
 
 #: A process often ends between a truncation and its sync.
+#: What a leader has logged takes some seconds to be agreed upon, with disks as slow as these.
 _TRUNCATIONS: Final = replace(
-    CONFLICTS, sync_s=(0.01, 0.1), faults=replace(CONFLICTS.faults, crash=12)
+    CONFLICTS, sync_s=(0.01, 0.1), recovery_s=20.0, faults=replace(CONFLICTS.faults, crash=12)
 )
 #: Five nodes, so that a single wrong vote is not a majority by itself.
 _FIVE: Final = replace(CRASHES, nodes=5, faults=replace(CRASHES.faults, duplicate=0.3, reorder=0.3))

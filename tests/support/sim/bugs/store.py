@@ -1,7 +1,7 @@
 """Bugs in what makes rows of a log: installs, sessions, reads, watches, apply, durability."""
 
 from asyncio import get_running_loop
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -205,9 +205,12 @@ def durable_index_read_too_late(self: ShardData, index: int) -> None:
 
 
 @bug(ShardData, "commit", "apply", CRASHES)
-def index_not_in_the_batch(self: ShardData, batch: Batch, record: AppliedRecord) -> None:
+def index_not_in_the_batch(
+    self: ShardData, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None
+) -> None:
     """The applied index is written with the rows."""
     self._engine.write(batch)
+    self.touched = Touched(record.position.index)
     self._record = record
     last = Batch()
     last.put(APPLIED, KEY, record.encode())
@@ -222,12 +225,12 @@ def checksum_not_in_the_record(self: AppliedRecord) -> bytes:
 
 
 @bug(effects, "unpack_into", "apply", CRASHES)
-def some_effects_left_out(layer: Layer, found: Effects) -> None:
+def some_effects_left_out(layer: Layer, found: Effects) -> set[str]:
     """Every effect of an entry is stored on every replica."""
     families = list(found.tables)
     if families and _own_ms() % 2:
         del found.tables[families[-1]]
-    _unpack_into(layer, found)
+    return _unpack_into(layer, found)
 
 
 @bug(applier._Turn, "_take_effects", "apply", CRASHES)
