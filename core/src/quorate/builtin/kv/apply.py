@@ -52,13 +52,7 @@ def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
         found = read_values(txn, PAIRS, [put.key for put in puts])
     rows: dict[bytes, bytes] = {}
     for put, old in zip(puts, found, strict=True):
-        key, ttl_ms = put.key, put.ttl_ms
-        begin, had_ttl = (created, False) if old is None else kept_of(old)
-        rows[key] = row_of(begin, put.value, ttl_ms)
-        if ttl_ms:
-            _renew(txn, key, ttl_ms)
-        elif had_ttl:
-            txn.schedule(TTL, key, None)
+        rows[put.key] = _put_row(txn, put, old, created)
     txn.put_each(PAIRS, rows)
     return reply
 
@@ -158,14 +152,19 @@ def _expect(key: bytes, row: Row | None, revision: int) -> None:
 
 def _put(txn: Txn, command: PutPair, replaced: Row | None, created: bytes) -> None:
     """Write a pair; its row begins with `created` unless it replaces one."""
-    key, ttl_ms, had_ttl = command.key, command.ttl_ms, False
-    if replaced is not None:
-        created, had_ttl = kept_of(replaced.value)
-    txn.put(PAIRS, key, row_of(created, command.value, ttl_ms))
+    old = None if replaced is None else replaced.value
+    txn.put(PAIRS, command.key, _put_row(txn, command, old, created))
+
+
+def _put_row(txn: Txn, command: PutPair, old: bytes | None, created: bytes) -> bytes:
+    """Return the row of a pair that is put; its time to live begins anew, or ends."""
+    ttl_ms = command.ttl_ms
+    begin, had_ttl = (created, False) if old is None else kept_of(old)
     if ttl_ms:
-        _renew(txn, key, ttl_ms)
+        _renew(txn, command.key, ttl_ms)
     elif had_ttl:
-        txn.schedule(TTL, key, None)
+        txn.schedule(TTL, command.key, None)
+    return row_of(begin, command.value, ttl_ms)
 
 
 def _delete(txn: Txn, row: Row | None) -> None:
