@@ -264,7 +264,7 @@ async def test_leaders_are_spread(nodes: Nodes, monkeypatch: pytest.MonkeyPatch)
         looks = 0
         await until(lambda: looks >= 5)
 
-        # Each replica knows it by now, whoever comes to lead the shard, or metadata/0.
+        # Each replica knows it by now, whichever node comes to lead the shard or metadata/0.
         assert led() == [0, 0, 3]
         found = [shard.placement for node in started for shard in node.shards.all()]
         assert {placed and placed.node for placed in found} == {"n1"}

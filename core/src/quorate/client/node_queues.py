@@ -25,7 +25,7 @@ MOST_COMMANDS: Final = 1_000
 MOST_BYTES: Final = 1 << 20
 #: Maximum number of calls in flight per queue; later commands wait for one to end.
 CALLS: Final = 3
-#: What waits is divided over the calls that may go, unless it is fewer than these.
+#: Commands that wait are divided over the free calls, unless they are fewer than this.
 FEW_COMMANDS: Final = 100
 
 #: Share of the remaining time given to the node, so that its answer arrives in time.
@@ -137,8 +137,8 @@ class NodeQueue:
     def _next(self) -> list[PendingCommand]:
         """Take the commands of one call; those that were given up meanwhile are left out.
 
-        Of many that wait the other free calls get as much: a node works on one while the answers
-        of another are on their way. In one call all of them would wait for each step.
+        Many are divided evenly over the free calls, so that a node works on one call while the
+        answers of another are on their way. In one call all of them would wait for each step.
         """
         free = CALLS - len(self._under_way)
         most = min(self._most, max(FEW_COMMANDS, ceil(len(self._waiting) / free)))

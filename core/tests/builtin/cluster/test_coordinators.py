@@ -276,7 +276,7 @@ def test_only_brokers_that_fit_coordinate(
         get(coordinators, wanted(**among))
 
 
-def test_a_key_has_one_coordinator_whoever_is_asked_for(
+def test_a_key_has_one_coordinator_whichever_is_requested(
     node: MemoryNode, coordinators: Any
 ) -> None:
     register(node, "ada", labels={"zone": "a"})
@@ -330,7 +330,7 @@ def test_a_batch_is_answered_item_by_item(node: MemoryNode, coordinators: Any) -
 
     first, _, _, *others = map(Coordinator.FromString, reply.replies)
     assert first.key == "new"
-    # What stands stays as it is beside what is assigned, whoever has come since.
+    # Existing assignments stay as they are, also when other brokers have joined since.
     assert {row.key: row for row in others} == standing
     assert [(each.item, each.code) for each in reply.refusals] == [
         (1, "NO_BROKER"),

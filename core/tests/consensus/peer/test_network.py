@@ -191,7 +191,7 @@ class Dialer:
         return decode_answer(content)
 
     async def cut_off(self) -> bool:
-        """Wait until the other end has closed, without a word."""
+        """Wait until the other end has closed without sending anything."""
         async with asyncio.timeout(10):
             try:
                 return await self._reader.read() == b""

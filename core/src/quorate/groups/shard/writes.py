@@ -143,7 +143,7 @@ class Flights:
         max_bytes: int,
     ) -> None:
         self._shard: Final = shard
-        #: Without a word of their leader for that long, others elect another one.
+        #: Replicas that hear nothing from their leader for this long elect another one.
         self._patience_s: Final = patience_s
         self._clock: Final = clock
         self._slow_s: Final = slow_s
