@@ -1,5 +1,6 @@
 """What a node keeps in its directory, and where: its identity, its cluster, its databases."""
 
+import secrets
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,6 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage import durably
 from quorate.storage.data.home import DiskHome
 from quorate.storage.engine.rocks import Budget, RocksEngine
-from quorate.storage.identity import replica_id
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes
@@ -42,7 +42,7 @@ class NodeDirectory:
                 " restore again"
             )
         #: This node's replica, which was drawn with the directory.
-        self.me: Final = Peer(node, replica_id(path))
+        self.me: Final = Peer(node, _replica_id(path))
         self.path: Final = path
         self._token: Final = token
         #: What its databases may take of memory, all together.
@@ -97,3 +97,12 @@ def directory_of(settings: Settings) -> NodeDirectory:
         settings.cluster.token.get_secret_value(),
         Budget(storage.block_cache_bytes, storage.write_buffer_bytes),
     )
+
+
+def _replica_id(directory: Path) -> int:
+    """Return the replica id in a directory; draw one for a new directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "replica"
+    if not path.exists():
+        durably.replace(path, str(secrets.randbits(64)).encode())
+    return int(path.read_text())

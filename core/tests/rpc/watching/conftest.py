@@ -33,7 +33,7 @@ from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import LOW_KEY, EventRow, Kind, event_key

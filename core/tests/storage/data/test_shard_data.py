@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.journal import Position
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.memory_home import MemoryHome
-from quorate.storage.data.pointer import Pointer
-from quorate.storage.data.record import EMPTY, KEY
+from quorate.storage.data.home import DiskHome, MemoryHome
+from quorate.storage.data.record import EMPTY, KEY, Pointer
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError, FullError, StalledError
 from quorate.storage.engine.rocks import RocksEngine

@@ -28,7 +28,7 @@ from quorate.groups.snapshots import queue as snapshots
 from quorate.groups.snapshots.transfer import Offer
 from quorate.groups.watching.feeds import LocalFeed, Lost, Page
 from quorate.storage.data.checkpoint import Checkpoint, Manifest
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.record import KEY, AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

@@ -10,8 +10,7 @@ from quorate.observe.failpoints import failpoint
 from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
 from quorate.storage.data.digest import Digest
 from quorate.storage.data.home import Home
-from quorate.storage.data.pointer import Pointer
-from quorate.storage.data.record import EMPTY, KEY, AppliedRecord
+from quorate.storage.data.record import EMPTY, KEY, AppliedRecord, Pointer
 from quorate.storage.engine.port import (
     Batch,
     DamagedError,
