@@ -20,11 +20,10 @@ from quorate.node.drain import hand_over
 from quorate.node.forming import Forming, initial_members
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.life import STOPPING, Life
-from quorate.node.metrics import expose
-from quorate.node.metrics.work import Work
+from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
-from quorate.node.readiness import Readiness, ended
+from quorate.node.readiness import Readiness
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.wall_clock import wall_ms
@@ -161,7 +160,15 @@ class Node:
             missing=self._life.missing,
             loop=self._loop,
         )
-        expose(self.metrics, self.shards.all, self._replicas.stored, self._worked)
+        parts = Parts(
+            replicas=self._replicas,
+            serving=self._serving,
+            watching=self._watching,
+            runner=self.leader_tasks.runner,
+            version=self._version,
+            ready=lambda: not self._life.missing(),
+        )
+        expose(self.metrics, parts)
         join = settings.cluster.join
         members = f"those of the cluster of {_listed(join)}" if join else ""
         _log.info(
@@ -255,23 +262,6 @@ class Node:
         await self._serving.welcome()
         await asyncio.gather(*map(self._readiness.caught_up, hosted))
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
-
-    def _worked(self) -> Work:
-        return Work(
-            node=self.me.node,
-            version=self._version,
-            ready=not self._life.missing(),
-            stopped={
-                **{str(shard.id): False for shard in self.shards.all()},
-                **{str(shard): True for shard, _ in ended(self.shards)},
-            },
-            calls=self._serving.calls,
-            controllers=self.leader_tasks.runner.counters,
-            posts=self.leader_tasks.runner.status(),
-            caches=self._watching.caches,
-            watches=self._watching.open_now,
-            lag=self._serving.lag,
-        )
 
 
 def _listed(names: Iterable[str]) -> str:
