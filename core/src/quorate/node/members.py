@@ -23,7 +23,6 @@ from quorate.groups.members import (
     AskedStep,
     Goal,
     MemberSteps,
-    StepPort,
     StepTaken,
 )
 from quorate.groups.node_shards import NodeShards
@@ -37,6 +36,7 @@ from quorate.groups.refusals import (
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.rpc.member_steps import NodeMemberSteps
 from quorate.storage.families import MEMBERS
 from quorate.v1.admin_pb2 import MemberProgress
 from quorate.v1.control_pb2 import (
@@ -65,14 +65,13 @@ _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
 class Members:
-    """Implements `quorate.rpc.admin_service.Members`."""
+    """Changes who belongs to the cluster; either goes on with what was begun before."""
 
     def __init__(
         self,
         shards: NodeShards,
         groups: Groups,
         steps: MemberSteps,
-        elsewhere: StepPort,
         peers: Peers,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -80,7 +79,7 @@ class Members:
         self._shards: Final = shards
         self._groups: Final = groups
         self._steps: Final = steps
-        self._elsewhere: Final = elsewhere
+        self._elsewhere: Final = NodeMemberSteps(peers.channels)
         self._peers: Final = peers
         self._loop: Final = loop
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import Final
 
@@ -11,24 +12,29 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
+from quorate.groups.members import MemberSteps
 from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
-from quorate.node.administration import Administration
+from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
+from quorate.node.backups import Backups
 from quorate.node.directory import directory_of
-from quorate.node.drain import hand_over
 from quorate.node.forming import Forming, initial_members
-from quorate.node.leader_tasks import LeaderTasks
+from quorate.node.leader_tasks import LeaderTasks, hand_over
 from quorate.node.life import STOPPING, Life
+from quorate.node.members import Members
 from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
+from quorate.node.purging import purge
 from quorate.node.readiness import Readiness
+from quorate.node.recovery import recover
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
-from quorate.node.wall_clock import wall_ms
+from quorate.node.status import NodeReports
 from quorate.node.watching import Watching
 from quorate.plugin.catalog import Catalog
+from quorate.rpc.clocks import wall_ms
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
@@ -123,16 +129,24 @@ class Node:
             loop=self._loop,
         )
 
-        self.administration: Final = Administration(
+        self.backups: Final = Backups(self._replicas, self._loop)
+        steps = MemberSteps(self.shards.get, self.groups.propose_control)
+        reports = NodeReports(
             settings,
             catalog,
             self._replicas,
-            self.peers,
-            self.groups,
-            self.leader_tasks,
+            self.peers.addresses,
+            self.leader_tasks.runner,
             self._life,
             version=self._version,
-            loop=self._loop,
+        )
+        self.admin: Final = AdminService(
+            reports,
+            self.leader_tasks,
+            self.backups,
+            Members(self.shards, self.groups, steps, self.peers, self._loop),
+            partial(recover, self.shards, self.groups),
+            partial(purge, catalog, self.shards, self.groups, channels),
         )
         fresh = self._watching.fresh
         self._serving: Final = Serving(
@@ -146,14 +160,14 @@ class Node:
                     self.network,
                     self.groups,
                     self.shards.membership,
-                    self.administration.steps.accept,
+                    steps.accept,
                     wall_ms,
                     fresh,
                     lambda: self._serving.forwarding(),
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
-                self.administration.service,
+                self.admin,
             ],
             listen=self.network.listen,
             registry=self.metrics,
@@ -228,7 +242,7 @@ class Node:
         """Let no call in, hand over what is led, finish, make all durable, and let go."""
         _log.info("stopping: no more calls are taken")
         self._life.stop()
-        self.administration.backups.stop()
+        self.backups.stop()
         await self._serving.refuse(STOPPING)
         await self._life.stop_settling()
         await self.leader_tasks.stop()

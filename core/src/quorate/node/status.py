@@ -13,10 +13,10 @@ from quorate.node.addresses import Addresses
 from quorate.node.life import Life
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
-from quorate.node.wall_clock import wall_ms
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.rpc.clocks import wall_ms
 from quorate.storage.data.record import AppliedRecord
 from quorate.v1 import admin_pb2
 from quorate.v1.control_pb2 import ShardRow
@@ -26,7 +26,7 @@ _FAILURES: Final = 3
 
 
 class NodeReports:
-    """Implements `quorate.rpc.admin_service.Reports`, whatever the node is doing."""
+    """Says what the node knows and does, whatever it is doing."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
-"""What the wall clocks of the other nodes show."""
+"""What the wall clocks of the nodes show."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
@@ -75,3 +76,8 @@ class NodeClocks:
             return
         # It was read about halfway between asking and hearing.
         self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
+
+
+def wall_ms() -> int:
+    """Return what the clock of this machine shows."""
+    return int(time.time() * 1_000)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Final, Protocol
+from typing import Final
 
-from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.groups.snapshots.parts import BackupError
+from quorate.node.backups import Backups
+from quorate.node.leader_tasks import LeaderTasks
+from quorate.node.members import Members
+from quorate.node.status import NodeReports
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
@@ -23,70 +27,21 @@ _LONGEST_TEXT: Final = 512
 _TRANSFER_S: Final = 10.0
 
 
-class Reports(Protocol):
-    """Says what the node knows and does."""
-
-    def topology(self) -> admin_pb2.TopologyResponse:
-        """Return where the shards of the cluster are."""
-
-    def status(self) -> admin_pb2.NodeStatusResponse:
-        """Return what this node is doing."""
-
-
-class Controllers(Protocol):
-    """The controllers of this node; raises `LookupError` for others."""
-
-    def pause(self, name: str) -> None:
-        """Begin no run any more."""
-
-    def resume(self, name: str) -> None:
-        """Run again."""
-
-
-class Members(Protocol):
-    """Changes who belongs to the cluster; either goes on with what was begun before."""
-
-    def add(self, node: str, address: str) -> AsyncIterator[admin_pb2.MemberProgress]:
-        """Make a node that is running a member of every shard."""
-
-    def remove(self, node: str, *, force: bool = False) -> AsyncIterator[admin_pb2.MemberProgress]:
-        """Take a node out of every shard."""
-
-
-#: Hands a shard that this node leads to a node; raises what it is refused with.
-Transfer = Callable[[ShardId, str, float], Awaitable[None]]
-#: Begins a shard anew, and returns how often that was done with it.
-Recover = Callable[[ShardId, admin_pb2.RecoverShardRequest], Awaitable[int]]
-
-
-class Purge(Protocol):
-    """Deletes or counts the rows of a plugin; raises what it is refused with."""
-
-    def __call__(self, plugin: str, *, count_only: bool) -> AsyncIterator[admin_pb2.PurgedRows]:
-        """Yield what was deleted, or counted, step by step."""
-
-
-#: Yields a backup of this node.
-BackUp = Callable[[], AsyncGenerator[Part, None]]
-
-
 class AdminService:
     """Reads the requests, and asks the parts of the node for what they say."""
 
     def __init__(
         self,
-        reports: Reports,
-        controllers: Controllers,
-        transfer: Transfer,
-        back_up: BackUp,
+        reports: NodeReports,
+        leader_tasks: LeaderTasks,
+        backups: Backups,
         members: Members,
-        recover: Recover,
-        purge: Purge,
+        recover: Callable[[ShardId, admin_pb2.RecoverShardRequest], Awaitable[int]],
+        purge: Callable[[str, bool], AsyncIterator[admin_pb2.PurgedRows]],
     ) -> None:
         self._reports: Final = reports
-        self._controllers: Final = controllers
-        self._transfer: Final = transfer
-        self._back_up: Final = back_up
+        self._leader_tasks: Final = leader_tasks
+        self._backups: Final = backups
         self._members: Final = members
         self._recover: Final = recover
         self._purge: Final = purge
@@ -115,7 +70,7 @@ class AdminService:
         _demand("node", request.node)
         remaining_s = deadline.remaining_s()
         timeout_s = _TRANSFER_S if remaining_s is None else remaining_s
-        await self._transfer(shard, request.node, timeout_s)
+        await self._leader_tasks.transfer(shard, request.node, timeout_s)
         return admin_pb2.TransferLeaderResponse()
 
     async def AddMember(
@@ -148,7 +103,7 @@ class AdminService:
     ) -> AsyncIterator[admin_pb2.PurgedRows]:
         """Delete the rows of a plugin that is not served, or count them, and return how many."""
         _demand("plugin", request.plugin)
-        async for rows in self._purge(request.plugin, count_only=request.count_only):
+        async for rows in self._purge(request.plugin, request.count_only):
             yield rows
 
     async def PauseController(
@@ -156,7 +111,7 @@ class AdminService:
     ) -> admin_pb2.PauseControllerResponse:
         """Keep a controller from running here."""
         _demand("name", request.name)
-        _act_on(self._controllers.pause, request.name)
+        _act_on(self._leader_tasks.runner.pause, request.name)
         return admin_pb2.PauseControllerResponse()
 
     async def ResumeController(
@@ -164,7 +119,7 @@ class AdminService:
     ) -> admin_pb2.ResumeControllerResponse:
         """Let a controller run here again."""
         _demand("name", request.name)
-        _act_on(self._controllers.resume, request.name)
+        _act_on(self._leader_tasks.runner.resume, request.name)
         return admin_pb2.ResumeControllerResponse()
 
     async def Backup(
@@ -172,7 +127,7 @@ class AdminService:
     ) -> AsyncIterator[admin_pb2.BackupPart]:
         """Send a copy of every shard of this node."""
         try:
-            async with aclosing(self._back_up()) as parts:
+            async with aclosing(self._backups.back_up()) as parts:
                 async for part in parts:
                     yield admin_pb2.BackupPart(
                         path=part.path, offset=part.offset, content=part.content, size=part.size
