@@ -9,7 +9,7 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.config import Settings
-from quorate.consensus.alarms import Alarms
+from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
 from quorate.groups.node_shards import NodeShards, declared_groups

@@ -12,10 +12,10 @@ from quorate.apply.entries import POSITION_BITS, LoggedCommand, Stamp, whole
 from quorate.apply.evaluator import Evaluation, Evaluator
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED, Outcome
+from quorate.consensus.inherited import Outbox
 from quorate.consensus.journal import Journal, Position
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry
-from quorate.consensus.outbox import Outbox
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.groups.shard import log_keeper

@@ -17,9 +17,8 @@ import grpc.aio
 
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import Lane, Message, Peer, lane
-from quorate.consensus.peer.incoming import Incoming
+from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
-from quorate.consensus.peer.refused import Refused
 from quorate.consensus.peer.streams import (
     Context,
     StreamLimits,
