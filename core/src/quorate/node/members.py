@@ -36,7 +36,7 @@ from quorate.groups.refusals import (
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.member_steps import NodeMemberSteps
+from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
 from quorate.v1.admin_pb2 import MemberProgress
 from quorate.v1.control_pb2 import (

@@ -34,7 +34,7 @@ from quorate.node.serving import Serving
 from quorate.node.status import NodeReports
 from quorate.node.watching import Watching
 from quorate.plugin.catalog import Catalog
-from quorate.rpc.clocks import wall_ms
+from quorate.rpc.asking import wall_ms
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService

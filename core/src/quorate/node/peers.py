@@ -22,9 +22,8 @@ from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.node import tuning
 from quorate.node.addresses import Addresses, addresses_of
 from quorate.node.forming import Forming
+from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
-from quorate.rpc.clocks import NodeClocks
-from quorate.rpc.membership import NodeMembership
 from quorate.rpc.server import RpcServer
 from quorate.v1.admin_pb2 import NodeAddress
 from quorate.v1.node_pb2 import NodeIntroduction

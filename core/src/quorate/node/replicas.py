@@ -24,7 +24,7 @@ from quorate.node.directory import NodeDirectory
 from quorate.node.peers import Peers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.clocks import wall_ms
+from quorate.rpc.asking import wall_ms
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop

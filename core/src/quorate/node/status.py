@@ -16,7 +16,7 @@ from quorate.node.replicas import Replicas
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
-from quorate.rpc.clocks import wall_ms
+from quorate.rpc.asking import wall_ms
 from quorate.storage.data.record import AppliedRecord
 from quorate.v1 import admin_pb2
 from quorate.v1.control_pb2 import ShardRow

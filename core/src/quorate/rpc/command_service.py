@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, Final, TypeAlias
-
-import grpc.aio
+from typing import Final
 
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups, Proposal
@@ -18,7 +16,7 @@ from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
 from quorate.rpc.command_stream import CommandStream
-from quorate.rpc.methods import failed_status
+from quorate.rpc.methods import Context, failed_status
 from quorate.rpc.server import RpcServer
 from quorate.v1 import command_pb2, entry_pb2
 
@@ -30,8 +28,6 @@ _STATUS_BYTES: Final = 512
 _ANSWER_BYTES: Final = 64
 #: A message of split answers has this part of the largest one, or a single larger answer.
 _PARTS: Final = 4
-
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class CommandService:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import grpc
 import grpc.aio
@@ -22,6 +22,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
 from quorate.rpc.channels import ADMITTED_KEY, PEER_KEY, SERVICE
 from quorate.rpc.forward_serving import ForwardServing, parsed_shard
+from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import node_pb2
 
@@ -29,8 +30,6 @@ from quorate.v1 import node_pb2
 PART_BYTES: Final = 1 << 20
 #: How long a change of members may take whose caller set no deadline.
 _STEP_S: Final = 10.0
-
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class NodeService:

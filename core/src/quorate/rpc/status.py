@@ -97,21 +97,6 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
 }
 
 
-#: Those that say all in their text.
-_PLAIN: Final[frozenset[type[Exception]]] = frozenset(
-    {
-        CopyBehindError,
-        NotProposedError,
-        NotProposedInTimeError,
-        NotServingError,
-        OutcomeUnknownError,
-        UnansweredInTimeError,
-        UnreadableError,
-        ReadTimeoutError,
-    }
-)
-
-
 def status_of(error: Exception) -> status_pb2.Status:
     """Return the status of an exception."""
     if isinstance(error, Rejected) and not isinstance(error, FencedError):
@@ -166,7 +151,8 @@ def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
             delay_ms = detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds()
             return ExhaustedError(_without_advice(status.message, delay_ms), delay_ms)
         for kind, row in _TABLE.items():
-            if row.reason == info.reason and kind in _PLAIN:
+            says_all = row.retry and kind not in (UnknownShardError, WrongShardError)
+            if row.reason == info.reason and says_all:
                 return kind(status.message)
         safe = info.metadata["retry"] == "safe"
         return (NotProposedError if safe else OutcomeUnknownError)(status.message)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
-
-import grpc.aio
+from typing import Final
 
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews, ViewedReplica
@@ -13,14 +11,13 @@ from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
+from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import view_pb2
 
 SERVICE: Final = view_pb2.DESCRIPTOR.services_by_name["ViewService"]
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
-
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class ViewService:

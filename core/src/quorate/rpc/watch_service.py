@@ -19,6 +19,7 @@ from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
+from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import watch_pb2
 
@@ -28,7 +29,6 @@ RESPONSE_BYTES: Final = 1 << 20
 #: How long a client that takes nothing holds up the end of a node.
 STOP_S: Final = 0.5
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Kind: TypeAlias = watch_pb2.WatchEvent.Kind
 
 
