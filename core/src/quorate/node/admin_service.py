@@ -15,9 +15,9 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 from quorate.rpc.server import RpcServer
-from quorate.v1 import admin_pb2
+from quorate.v1 import admin_pb2 as pb
 
-SERVICE: Final = admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["AdminService"]
 #: What is answered whatever the node is doing.
 ALWAYS: Final = (f"{SERVICE.full_name}/Topology", f"{SERVICE.full_name}/Status")
 
@@ -36,8 +36,8 @@ class AdminService:
         leader_tasks: LeaderTasks,
         backups: Backups,
         members: Members,
-        recover: Callable[[ShardId, admin_pb2.RecoverShardRequest], Awaitable[int]],
-        purge: Callable[[str, bool], AsyncIterator[admin_pb2.PurgedRows]],
+        recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]],
+        purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]],
     ) -> None:
         self._reports: Final = reports
         self._leader_tasks: Final = leader_tasks
@@ -50,32 +50,28 @@ class AdminService:
         """Serve it."""
         server.add(SERVICE, self)
 
-    async def Topology(
-        self, request: admin_pb2.TopologyRequest, context: object
-    ) -> admin_pb2.TopologyResponse:
+    async def Topology(self, request: pb.TopologyRequest, context: object) -> pb.TopologyResponse:
         """Return where the shards are, as far as this node knows."""
         return self._reports.topology()
 
-    async def Status(
-        self, request: admin_pb2.NodeStatusRequest, context: object
-    ) -> admin_pb2.NodeStatusResponse:
+    async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
         """Return what this node is doing."""
         return self._reports.status()
 
     async def TransferLeader(
-        self, request: admin_pb2.TransferLeaderRequest, context: object
-    ) -> admin_pb2.TransferLeaderResponse:
+        self, request: pb.TransferLeaderRequest, context: object
+    ) -> pb.TransferLeaderResponse:
         """Answer once the node that was named leads the shard."""
         shard = _shard(request.shard)
         _demand("node", request.node)
         remaining_s = deadline.remaining_s()
         timeout_s = _TRANSFER_S if remaining_s is None else remaining_s
         await self._leader_tasks.transfer(shard, request.node, timeout_s)
-        return admin_pb2.TransferLeaderResponse()
+        return pb.TransferLeaderResponse()
 
     async def AddMember(
-        self, request: admin_pb2.AddMemberRequest, context: object
-    ) -> AsyncIterator[admin_pb2.MemberProgress]:
+        self, request: pb.AddMemberRequest, context: object
+    ) -> AsyncIterator[pb.MemberProgress]:
         """Add a node, and report each step."""
         _demand("node", request.node)
         _demand("address", request.address)
@@ -83,53 +79,53 @@ class AdminService:
             yield progress
 
     async def RemoveMember(
-        self, request: admin_pb2.RemoveMemberRequest, context: object
-    ) -> AsyncIterator[admin_pb2.MemberProgress]:
+        self, request: pb.RemoveMemberRequest, context: object
+    ) -> AsyncIterator[pb.MemberProgress]:
         """Remove a node, and report each step."""
         _demand("node", request.node)
         async for progress in self._members.remove(request.node, force=request.force):
             yield progress
 
     async def RecoverShard(
-        self, request: admin_pb2.RecoverShardRequest, context: object
-    ) -> admin_pb2.RecoverShardResponse:
+        self, request: pb.RecoverShardRequest, context: object
+    ) -> pb.RecoverShardResponse:
         """Begin a shard anew; its nodes do so by themselves."""
         shard = _shard(request.shard)
         _demand("node", request.node)
-        return admin_pb2.RecoverShardResponse(epoch=await self._recover(shard, request))
+        return pb.RecoverShardResponse(epoch=await self._recover(shard, request))
 
     async def PurgePlugin(
-        self, request: admin_pb2.PurgePluginRequest, context: object
-    ) -> AsyncIterator[admin_pb2.PurgedRows]:
+        self, request: pb.PurgePluginRequest, context: object
+    ) -> AsyncIterator[pb.PurgedRows]:
         """Delete the rows of a plugin that is not served, or count them, and return how many."""
         _demand("plugin", request.plugin)
         async for rows in self._purge(request.plugin, request.count_only):
             yield rows
 
     async def PauseController(
-        self, request: admin_pb2.PauseControllerRequest, context: object
-    ) -> admin_pb2.PauseControllerResponse:
+        self, request: pb.PauseControllerRequest, context: object
+    ) -> pb.PauseControllerResponse:
         """Keep a controller from running here."""
         _demand("name", request.name)
         _act_on(self._leader_tasks.runner.pause, request.name)
-        return admin_pb2.PauseControllerResponse()
+        return pb.PauseControllerResponse()
 
     async def ResumeController(
-        self, request: admin_pb2.ResumeControllerRequest, context: object
-    ) -> admin_pb2.ResumeControllerResponse:
+        self, request: pb.ResumeControllerRequest, context: object
+    ) -> pb.ResumeControllerResponse:
         """Let a controller run here again."""
         _demand("name", request.name)
         _act_on(self._leader_tasks.runner.resume, request.name)
-        return admin_pb2.ResumeControllerResponse()
+        return pb.ResumeControllerResponse()
 
     async def Backup(
-        self, request: admin_pb2.BackupRequest, context: object
-    ) -> AsyncIterator[admin_pb2.BackupPart]:
+        self, request: pb.BackupRequest, context: object
+    ) -> AsyncIterator[pb.BackupPart]:
         """Send a copy of every shard of this node."""
         try:
             async with aclosing(self._backups.back_up()) as parts:
                 async for part in parts:
-                    yield admin_pb2.BackupPart(
+                    yield pb.BackupPart(
                         path=part.path, offset=part.offset, content=part.content, size=part.size
                     )
         except BackupError as error:

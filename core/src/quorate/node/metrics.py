@@ -1,6 +1,6 @@
 """What a node exposes: the metrics of its shards, its disk and its work, and where each is read."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple, get_args
@@ -17,8 +17,7 @@ from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.watching import Watching
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
-from quorate.storage.data.shard_data import ShardData
-from quorate.storage.log.node_log import NodeLog
+from quorate.storage.engine.port import Engine
 
 
 class Replica(NamedTuple):
@@ -162,13 +161,12 @@ _OF_REPLICAS: Final[Sequence[Metric[_Replicas]]] = (
 
 
 def _databases(
-    read: Callable[[NodeLog | ShardData], float],
+    read: Callable[[Engine], float],
 ) -> Callable[[Parts], Iterator[Reading]]:
     def read_all(parts: Parts) -> Iterator[Reading]:
-        databases: Mapping[str, NodeLog | ShardData] = {
-            "log": parts.replicas.log,
-            **{str(shard.id): shard.data for shard in parts.replicas.shards.all()},
-        }
+        shards = parts.replicas.shards.all()
+        databases = {"log": parts.replicas.log.engine}
+        databases |= {str(shard.id): shard.data.engine for shard in shards}
         return (((name,), read(database)) for name, database in databases.items())
 
     return read_all

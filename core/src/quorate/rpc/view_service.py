@@ -13,9 +13,9 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
-from quorate.v1 import view_pb2
+from quorate.v1 import view_pb2 as pb
 
-SERVICE: Final = view_pb2.DESCRIPTOR.services_by_name["ViewService"]
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
 
@@ -37,9 +37,7 @@ class ViewService:
         """Serve it."""
         server.add(SERVICE, self)
 
-    async def Open(
-        self, request: view_pb2.OpenViewRequest, context: object
-    ) -> view_pb2.OpenViewResponse:
+    async def Open(self, request: pb.OpenViewRequest, context: object) -> pb.OpenViewResponse:
         """Take a view after a read barrier."""
         shard = ShardId(self._group(request.family), request.shard)
         ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
@@ -52,7 +50,7 @@ class ViewService:
         view = await self._views.open(
             replica, request.family, ttl_s, _OPEN_S if remaining_s is None else remaining_s
         )
-        opened = view_pb2.OpenViewResponse(
+        opened = pb.OpenViewResponse(
             view=view.name, revision=view.revision, estimated_rows=view.estimated_rows
         )
         ends = view.ends()
@@ -60,7 +58,7 @@ class ViewService:
             opened.first, opened.last = ends
         return opened
 
-    async def Read(self, request: view_pb2.ReadViewRequest, context: Context) -> None:
+    async def Read(self, request: pb.ReadViewRequest, context: Context) -> None:
         """Give the rows of a range, page by page."""
         start, end = request.start, request.end or None
         left = request.limit or None
@@ -68,7 +66,7 @@ class ViewService:
             page = self._views.get(request.view).page(start, end, left)
             if not page:
                 return
-            response = view_pb2.ReadViewResponse()
+            response = pb.ReadViewResponse()
             add = response.rows.add
             for key, value, revision in page:
                 add(key=key, value=value, revision=revision)
@@ -79,12 +77,10 @@ class ViewService:
                 if left <= 0:
                     return
 
-    async def Close(
-        self, request: view_pb2.CloseViewRequest, context: object
-    ) -> view_pb2.CloseViewResponse:
+    async def Close(self, request: pb.CloseViewRequest, context: object) -> pb.CloseViewResponse:
         """End a view; one that is not held is passed over."""
         self._views.close(request.view)
-        return view_pb2.CloseViewResponse()
+        return pb.CloseViewResponse()
 
     def _group(self, family: str) -> str:
         declared = self._catalog.families.get(family)

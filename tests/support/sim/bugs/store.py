@@ -209,13 +209,13 @@ def index_not_in_the_batch(
     self: ShardData, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None
 ) -> None:
     """The applied index is written with the rows."""
-    self._engine.write(batch)
+    self.engine.write(batch)
     self.touched = Touched(record.position.index)
     self._record = record
     last = Batch()
     last.put(APPLIED, KEY, record.encode())
     if record.position.index % 3 == 0:
-        self._engine.write(last)
+        self.engine.write(last)
 
 
 @bug(AppliedRecord, "encode", "apply", CRASHES)
