@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.groups.snapshots.parts import BackupError
@@ -14,6 +15,7 @@ from quorate.node.status import NodeReports
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
+from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2 as pb
 
@@ -27,24 +29,16 @@ _LONGEST_TEXT: Final = 512
 _TRANSFER_S: Final = 10.0
 
 
+@dataclass(eq=False)
 class AdminService:
     """Reads the requests, and asks the parts of the node for what they say."""
 
-    def __init__(
-        self,
-        reports: NodeReports,
-        leader_tasks: LeaderTasks,
-        backups: Backups,
-        members: Members,
-        recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]],
-        purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]],
-    ) -> None:
-        self._reports: Final = reports
-        self._leader_tasks: Final = leader_tasks
-        self._backups: Final = backups
-        self._members: Final = members
-        self._recover: Final = recover
-        self._purge: Final = purge
+    _reports: NodeReports
+    _leader_tasks: LeaderTasks
+    _backups: Backups
+    _members: Members
+    _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
+    _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -62,7 +56,7 @@ class AdminService:
         self, request: pb.TransferLeaderRequest, context: object
     ) -> pb.TransferLeaderResponse:
         """Answer once the node that was named leads the shard."""
-        shard = _shard(request.shard)
+        shard = parsed_shard(request.shard)
         _demand("node", request.node)
         remaining_s = deadline.remaining_s()
         timeout_s = _TRANSFER_S if remaining_s is None else remaining_s
@@ -90,7 +84,7 @@ class AdminService:
         self, request: pb.RecoverShardRequest, context: object
     ) -> pb.RecoverShardResponse:
         """Begin a shard anew; its nodes do so by themselves."""
-        shard = _shard(request.shard)
+        shard = parsed_shard(request.shard)
         _demand("node", request.node)
         return pb.RecoverShardResponse(epoch=await self._recover(shard, request))
 
@@ -130,13 +124,6 @@ class AdminService:
                     )
         except BackupError as error:
             raise Rejected("FAILED_PRECONDITION", str(error)) from error
-
-
-def _shard(text: str) -> ShardId:
-    try:
-        return ShardId.parse(text)
-    except ValueError as error:
-        raise Invalid("shard", str(error)) from None
 
 
 def _demand(field: str, value: str) -> None:

@@ -4,8 +4,9 @@
 # ruff: noqa: D102
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
@@ -44,6 +45,7 @@ CacheT = TypeVar("CacheT", bound=CacheView)
 OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 
 
+@dataclass(eq=False)
 class PluginNode:
     """The node as its plugins may see it; one for all of them.
 
@@ -52,23 +54,13 @@ class PluginNode:
     answered with an empty `reply`.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        catalog: Catalog,
-        groups: Groups,
-        caches: Sequence[CacheView],
-        metrics: PluginMetrics,
-        open_watch: OpenWatch,
-        replica: Callable[[ShardId], Shard | None],
-    ) -> None:
-        self._settings: Final = settings
-        self._catalog: Final = catalog
-        self._groups: Final = groups
-        self._caches: Final = caches
-        self._metrics: Final = metrics
-        self._open_watch: Final = open_watch
-        self._replica: Final = replica
+    _settings: Settings
+    _catalog: Catalog
+    _groups: Groups
+    _caches: Sequence[CacheView]
+    _metrics: PluginMetrics
+    _open_watch: OpenWatch
+    _replica: Callable[[ShardId], Shard | None]
 
     def config(self, model: type[ModelT]) -> ModelT:
         return self._settings.plugin_section(model)

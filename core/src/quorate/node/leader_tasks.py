@@ -43,9 +43,11 @@ class LeaderTasks:
         self._shards: Final = shards
         self._groups: Final = groups
         self._loop: Final = loop
-        self._timers: Final = Timers(
-            catalog.timers.values(), shards.all, self._propose_due, loop=loop
-        )
+
+        async def propose(command: Message, fence: ShardRef) -> None:
+            await groups.propose(command, if_leader=fence)
+
+        self._timers: Final = Timers(catalog.timers.values(), shards.all, propose, loop=loop)
         self.runner: Final = Runner(
             catalog.controllers.values(),
             shards.all,
@@ -102,9 +104,6 @@ class LeaderTasks:
         if replica is None:
             raise TransferRefusedError("its replica here has stopped")
         replica.transfer(node)
-
-    async def _propose_due(self, command: Message, fence: ShardRef) -> None:
-        await self._groups.propose(command, if_leader=fence)
 
 
 async def hand_over(

@@ -38,14 +38,8 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
+from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MemberProgress
-from quorate.v1.control_pb2 import (
-    MEMBER_CHANGE_ADD,
-    MEMBER_CHANGE_REMOVE,
-    BeginMemberChange,
-    BeginMemberChangeReply,
-    FinishMemberChange,
-)
 from quorate.v1.node_pb2 import NodeIntroduction
 
 #: How long one step may take, and how long it is tried again while none succeeds.
@@ -95,9 +89,9 @@ class Members:
         # It raises for what no shard may do.
         await self._reached(goal)
         number = await self._begin(
-            BeginMemberChange(
+            pb.BeginMemberChange(
                 node=node,
-                change=MEMBER_CHANGE_ADD,
+                change=pb.MEMBER_CHANGE_ADD,
                 address=address,
                 replica=newcomer.replica,
             )
@@ -116,7 +110,7 @@ class Members:
         goal = Goal(node, None)
         if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
-        number = await self._begin(BeginMemberChange(node=node, change=MEMBER_CHANGE_REMOVE))
+        number = await self._begin(pb.BeginMemberChange(node=node, change=pb.MEMBER_CHANGE_REMOVE))
         async for progress in self._go(goal, number):
             yield progress
 
@@ -190,11 +184,11 @@ class Members:
             or any(each.node == node for each in self._shards.declarations())
         )
 
-    async def _begin(self, change: BeginMemberChange) -> int:
+    async def _begin(self, change: pb.BeginMemberChange) -> int:
         answer = await self._record(change)
-        return BeginMemberChangeReply.FromString(answer.reply).number
+        return pb.BeginMemberChangeReply.FromString(answer.reply).number
 
-    async def _record(self, command: BeginMemberChange | FinishMemberChange) -> Answer:
+    async def _record(self, command: pb.BeginMemberChange | pb.FinishMemberChange) -> Answer:
         """Have metadata/0 carry out a command, which may be carried out twice."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _PATIENCE_S
@@ -227,7 +221,7 @@ class Members:
                         break
                     await pause(self._loop, _LOOK_S)
             if goal.replica is not None:
-                await self._record(FinishMemberChange(node=goal.node, number=number))
+                await self._record(pb.FinishMemberChange(node=goal.node, number=number))
         except Rejected as refusal:
             # An attempt whose answer was lost may have ended it, or another call.
             if refusal.code != OVER or not all(await self._reached(goal)):

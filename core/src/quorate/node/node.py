@@ -138,7 +138,7 @@ class Node:
             self.peers.addresses,
             self.leader_tasks.runner,
             self._life,
-            version=self._version,
+            self._version,
         )
         self.admin: Final = AdminService(
             reports,

@@ -1,6 +1,7 @@
 """What a node says of itself and of its cluster to operators."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply.control import METADATA
@@ -25,29 +26,21 @@ from quorate.v1.control_pb2 import ShardRow
 _FAILURES: Final = 3
 
 
+@dataclass(eq=False)
 class NodeReports:
     """Says what the node knows and does, whatever it is doing."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        catalog: Catalog,
-        replicas: Replicas,
-        addresses: Addresses,
-        runner: Runner,
-        life: Life,
-        *,
-        version: str,
-    ) -> None:
-        self._settings: Final = settings
-        self._catalog: Final = catalog
-        self._replicas: Final = replicas
-        self._shards: Final = replicas.shards
-        self._runner: Final = runner
-        self._version: Final = version
-        self._addresses: Final = addresses
-        self._life: Final = life
-        self._started_at_ms: Final = wall_ms()
+    _settings: Settings
+    _catalog: Catalog
+    _replicas: Replicas
+    _addresses: Addresses
+    _runner: Runner
+    _life: Life
+    _version: str
+
+    def __post_init__(self) -> None:
+        self._shards = self._replicas.shards
+        self._started_at_ms = wall_ms()
 
     def topology(self) -> pb.TopologyResponse:
         """Return where the shards of the cluster are, as far as this node knows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.config.sections import LimitsSection
@@ -30,13 +31,13 @@ _ANSWER_BYTES: Final = 64
 _PARTS: Final = 4
 
 
+@dataclass(eq=False)
 class CommandService:
     """Takes public commands alone: internal ones are refused like unknown ones."""
 
-    def __init__(self, groups: Groups, catalog: Catalog, limits: LimitsSection) -> None:
-        self._groups: Final = groups
-        self._catalog: Final = catalog
-        self._limits: Final = limits
+    _groups: Groups
+    _catalog: Catalog
+    _limits: LimitsSection
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from quorate.groups.refusals import UnreadableError
@@ -88,20 +89,14 @@ async def _taken(
             yield taken
             return
         else:
-            await _set_until(woken, due)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await woken.wait()
         if loop.time() >= due:
             yield moved
             if moved is not None:
                 return
             due = loop.time() + WORD_S
-
-
-async def _set_until(event: asyncio.Event, due: float) -> None:
-    try:
-        async with asyncio.timeout_at(due):
-            await event.wait()
-    except TimeoutError:
-        return
 
 
 def _response(feed: Feed, taken: Page | Lost | None) -> pb.FeedResponse:

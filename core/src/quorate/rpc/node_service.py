@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing
+from dataclasses import dataclass
 from typing import Final
 
 import grpc
@@ -32,27 +33,18 @@ PART_BYTES: Final = 1 << 20
 _STEP_S: Final = 10.0
 
 
+@dataclass(eq=False)
 class NodeService:
     """Answers a node whose handshake the peers' streams would take, too."""
 
-    def __init__(
-        self,
-        network: PeerNetwork,
-        groups: Groups,
-        membership: Callable[[ShardId], Membership | None],
-        change_member: Callable[[AskedStep], Awaitable[StepTaken]],
-        wall_ms: Callable[[], int],
-        watching: Callable[[], FreshWatches],
-        under_way: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._network: Final = network
-        self._groups: Final = groups
-        self._membership: Final = membership
-        self._change_member: Final = change_member
-        self._wall_ms: Final = wall_ms
-        self._watching: Final = watching
-        #: Entered for as long as forwarded commands are carried out.
-        self._under_way: Final = under_way
+    _network: PeerNetwork
+    _groups: Groups
+    _membership: Callable[[ShardId], Membership | None]
+    _change_member: Callable[[AskedStep], Awaitable[StepTaken]]
+    _wall_ms: Callable[[], int]
+    _watching: Callable[[], FreshWatches]
+    #: Entered for as long as forwarded commands are carried out.
+    _under_way: Callable[[], AbstractContextManager[None]]
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.groups.refusals import UnreadableError
@@ -20,18 +21,13 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
 _OPEN_S: Final = 10.0
 
 
+@dataclass(eq=False)
 class ViewService:
     """Yields rows as fast as they are read, and holds at most a page of them."""
 
-    def __init__(
-        self,
-        views: HeldViews,
-        replica: Callable[[ShardId], ViewedReplica | None],
-        catalog: Catalog,
-    ) -> None:
-        self._views: Final = views
-        self._replica: Final = replica
-        self._catalog: Final = catalog
+    _views: HeldViews
+    _replica: Callable[[ShardId], ViewedReplica | None]
+    _catalog: Catalog
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -32,23 +33,18 @@ STOP_S: Final = 0.5
 Kind: TypeAlias = pb.WatchEvent.Kind
 
 
+@dataclass(eq=False)
 class WatchService:
     """Gives what a watch reads as fast as its client takes it, and holds a page of it at most.
 
     `shards` says which shards a group has.
     """
 
-    def __init__(
-        self,
-        watching: Callable[[], FreshWatches],
-        shards: Callable[[str], Sequence[ShardId]],
-        catalog: Catalog,
-    ) -> None:
-        self._watching: Final = watching
-        self._shards: Final = shards
-        self._catalog: Final = catalog
-        self._open: Final[dict[asyncio.Task[Any], watches.Watch]] = {}
-        self._stopping: str | None = None
+    _watching: Callable[[], FreshWatches]
+    _shards: Callable[[str], Sequence[ShardId]]
+    _catalog: Catalog
+    _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
+    _stopping: str | None = field(default=None, init=False)
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""

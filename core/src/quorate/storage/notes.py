@@ -25,10 +25,7 @@ class Notes(Protocol):
     """One note per shard."""
 
     def read(self, shard: str) -> Note:
-        """Return the note of a shard, by default an empty one.
-
-        Raises `DamagedError`.
-        """
+        """Return the note of a shard, by default an empty one; raises `DamagedError`."""
 
     def write(self, shard: str, note: Note) -> None:
         """Replace the note of a shard, durably; raises `OSError`."""

@@ -237,13 +237,13 @@ class Node:
         # Nothing but marks and feeds is asked here.
         rest: Any = None
         NodeService(
-            network=self.network,
-            groups=rest,
-            membership=rest,
-            change_member=rest,
-            wall_ms=rest,
-            watching=lambda: self.fresh,
-            under_way=rest,
+            self.network,
+            rest,
+            rest,
+            rest,
+            rest,
+            lambda: self.fresh,
+            rest,
         ).add_to(server)
         self.watch_service.add_to(server)
         self.view_service.add_to(server)

@@ -183,12 +183,13 @@ class _Caller:
 
     def _take_frame(self, peer: Peer, content: memoryview) -> None:
         messages = decode_frame(
-            content, peer, self._in.me, self._in.limits.entry_bytes, self._pass_over
+            content,
+            peer,
+            self._in.me,
+            self._in.limits.entry_bytes,
+            lambda error: self._note(error.reason, error.detail),
         )
         self._in.deliver(peer, messages)
-
-    def _pass_over(self, error: MalformedMessageError) -> None:
-        self._note(error.reason, error.detail)
 
     def _refuse(self, reason: str, detail: str) -> None:
         self._note(reason, detail)
