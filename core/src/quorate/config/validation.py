@@ -53,12 +53,7 @@ class ConfigError(Exception):
 
 
 def _place(problem: ConfigProblem) -> tuple[bool, int, str, str]:
-    return (
-        problem.variable is not None,
-        problem.line or 0,
-        problem.variable or "",
-        problem.key,
-    )
+    return (problem.variable is not None, problem.line or 0, problem.variable or "", problem.key)
 
 
 @dataclass(frozen=True, slots=True)

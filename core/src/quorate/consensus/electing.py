@@ -2,12 +2,7 @@
 
 from quorate.consensus.following import Following
 from quorate.consensus.inherited import CANDIDATE, FOLLOWER, LEADER, replaces
-from quorate.consensus.messages import (
-    EntryKind,
-    Peer,
-    RequestVote,
-    VoteReply,
-)
+from quorate.consensus.messages import EntryKind, Peer, RequestVote, VoteReply
 from quorate.consensus.reads import ReadOutcome, ReadRounds
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.consensus.state import Ballot

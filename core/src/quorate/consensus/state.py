@@ -131,10 +131,6 @@ class State(Inherited):
     def _send(self, target: Peer, body: Body, needs: int = 0, *, term: int | None = None) -> None:
         """Enqueue a message until the term, and the write that it depends on, are durable."""
         message = Message(
-            self.me,
-            target,
-            self.term if term is None else term,
-            self.log.configuration_index,
-            body,
+            self.me, target, self.term if term is None else term, self.log.configuration_index, body
         )
         self.outbox.hold(message, max(needs, self.log.state_sequence))

@@ -17,14 +17,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.groups.first_shards import difference_of
 from quorate.groups.groups import Answer, Groups
-from quorate.groups.members import (
-    NO_MAJORITY,
-    SILENT,
-    AskedStep,
-    Goal,
-    MemberSteps,
-    StepTaken,
-)
+from quorate.groups.members import NO_MAJORITY, SILENT, AskedStep, Goal, MemberSteps, StepTaken
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.pause import Pause, pause
 from quorate.groups.refusals import (
@@ -90,10 +83,7 @@ class Members:
         await self._reached(goal)
         number = await self._begin(
             pb.BeginMemberChange(
-                node=node,
-                change=pb.MEMBER_CHANGE_ADD,
-                address=address,
-                replica=newcomer.replica,
+                node=node, change=pb.MEMBER_CHANGE_ADD, address=address, replica=newcomer.replica
             )
         )
         async for progress in self._go(goal, number):

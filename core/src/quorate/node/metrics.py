@@ -160,9 +160,7 @@ _OF_REPLICAS: Final[Sequence[Metric[_Replicas]]] = (
 # The databases, the calls, the controllers and the loop.
 
 
-def _databases(
-    read: Callable[[Engine], float],
-) -> Callable[[Parts], Iterator[Reading]]:
+def _databases(read: Callable[[Engine], float]) -> Callable[[Parts], Iterator[Reading]]:
     def read_all(parts: Parts) -> Iterator[Reading]:
         shards = parts.replicas.shards.all()
         databases = {"log": parts.replicas.log.engine}

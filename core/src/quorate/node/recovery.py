@@ -37,10 +37,7 @@ async def recover(
             " of its nodes runs, `quorate member replace` replaces one; otherwise restore a"
             " backup with `quorate backup restore`",
         )
-    row = next(
-        (each for each in shards.rows() if ShardId(each.group, each.number) == shard),
-        None,
-    )
+    row = next((each for each in shards.rows() if ShardId(each.group, each.number) == shard), None)
     if row is None:
         raise Invalid("shard", f"there is no shard {shard}")
     for field, value, most in (

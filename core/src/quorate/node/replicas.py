@@ -119,12 +119,7 @@ class Replicas:
     # Inside.
 
     def _new_shard(
-        self,
-        peers: Peers,
-        shard: ShardId,
-        epoch: int,
-        data: ShardData,
-        journal: TailJournal,
+        self, peers: Peers, shard: ShardId, epoch: int, data: ShardData, journal: TailJournal
     ) -> Shard:
         return Shard(
             shard,

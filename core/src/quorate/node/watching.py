@@ -58,11 +58,7 @@ class Watching:
             cluster, self._shards.get, self._feeds, loop=self._loop, clock=self._loop.time
         )
         self._fresh = FreshWatches(
-            cluster,
-            self._watches,
-            self._shards.get,
-            self._feeds,
-            timeout_s=self._read_timeout_s,
+            cluster, self._watches, self._shards.get, self._feeds, timeout_s=self._read_timeout_s
         )
 
     def start(self) -> None:

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
 from prometheus_client import core
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from quorate.observe.histogram import Histogram
 

@@ -223,9 +223,7 @@ def _session(stamp: entry_pb2.Stamp) -> SessionRef:
     if not stamp.session or not stamp.sequence:
         raise Invalid("stamp", "name a session that was opened, and a sequence from 1 on")
     return SessionRef(
-        session=stamp.session,
-        sequence=stamp.sequence,
-        lowest_unanswered=stamp.lowest_unanswered,
+        session=stamp.session, sequence=stamp.sequence, lowest_unanswered=stamp.lowest_unanswered
     )
 
 
@@ -236,10 +234,7 @@ def _reply_room(limits: LimitsSection, answers: int) -> int:
 
 
 def _fill(
-    filled: pb.CommandAnswer,
-    command: pb.Command,
-    answer: Answer | Exception,
-    room: int,
+    filled: pb.CommandAnswer, command: pb.Command, answer: Answer | Exception, room: int
 ) -> int:
     """Fill an answer where it stands, and return how much of the room for replies it takes.
 

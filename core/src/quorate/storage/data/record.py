@@ -60,12 +60,7 @@ class AppliedRecord:
         if form != _FORMAT:
             raise ValueError(f"an applied record of format {form} was written by a newer version")
         return cls(
-            Position(index, term),
-            configured,
-            content[_FIXED.size :],
-            now_ms,
-            checksum,
-            generation,
+            Position(index, term), configured, content[_FIXED.size :], now_ms, checksum, generation
         )
 
 

@@ -11,13 +11,7 @@ from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
 from quorate.storage.data.digest import Digest
 from quorate.storage.data.home import Home
 from quorate.storage.data.record import EMPTY, KEY, AppliedRecord, Pointer
-from quorate.storage.engine.port import (
-    Batch,
-    DamagedError,
-    Engine,
-    EngineError,
-    View,
-)
+from quorate.storage.engine.port import Batch, DamagedError, Engine, EngineError, View
 from quorate.storage.families import APPLIED, SYSTEM
 from quorate.storage.touched import Touched
 
