@@ -123,7 +123,8 @@ class State(Inherited):
     def _may_apply_to(self) -> int:
         return min(self.commit, self.log.synced_index)
 
-    def _mark_applied(self, index: int) -> None:
+    def applied_to(self, index: int) -> None:
+        """Record that the store holds every entry up to an index."""
         if index > self.applied:
             self.applied = index
             self.log.forget_configurations(index)
