@@ -1,7 +1,5 @@
 """What operators ask of a node, and what they have it do."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass

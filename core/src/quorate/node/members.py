@@ -1,7 +1,5 @@
 """Adds nodes to the cluster and removes them, shard by shard; each call goes on where one ended."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Deletes the rows of a plugin that no node serves any more, shard by shard, through their logs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Brings a shard back that lost its majority: from one replica, or without its rows."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What nodes ask each other besides commands and rows: members, changes of them, and clocks."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Connections to the other nodes: one for each, reused by everything that is asked of it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """What a shard's replica here gives to the watches of a node that has none."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What this node answers to the other nodes of its cluster, and to nobody else."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ or `session` where only an exactly-once session makes it safe. Without it, tryin
 `stage` is `admission` when a command was refused before what its session has recorded was read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeVar
 

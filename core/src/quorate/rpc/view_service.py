@@ -1,7 +1,5 @@
 """Views of a family in one shard, held on the asked node and read in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The watches of clients: rows of families, then every change of them, from any node."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
