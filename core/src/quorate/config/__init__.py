@@ -6,15 +6,9 @@ hands in the sections of the installed plugins, so that nothing here knows what 
 
 from quorate.config.rendering import render, render_defaults, schema
 from quorate.config.sections import (
-    ClusterSection,
     CoreSections,
-    GroupSection,
     LimitsSection,
-    NodeSection,
-    PluginsSection,
-    StorageSection,
     TimingSection,
-    TlsSection,
     is_loopback,
     join_address,
     split_address,
@@ -24,19 +18,13 @@ from quorate.config.validation import ConfigError, ConfigProblem
 
 __all__ = [
     "PREFIX",
-    "ClusterSection",
     "ConfigError",
     "ConfigProblem",
     "CoreSections",
-    "GroupSection",
     "LimitsSection",
-    "NodeSection",
     "PluginModels",
-    "PluginsSection",
     "Settings",
-    "StorageSection",
     "TimingSection",
-    "TlsSection",
     "is_loopback",
     "join_address",
     "load",
