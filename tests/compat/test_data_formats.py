@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from quorate.consensus.journal import Position
 from quorate.storage import families
-from quorate.storage.data.pointer import Pointer
-from quorate.storage.data.record import EMPTY, KEY, AppliedRecord
+from quorate.storage.data.record import EMPTY, KEY, AppliedRecord, Pointer
 
 GOLDEN: dict[str, str] = json.loads(
     (Path(__file__).parent / "golden" / "data_formats.json").read_text()

@@ -14,8 +14,8 @@ from quorate.apply.control import METADATA
 from quorate.config import Settings, load
 from quorate.groups.snapshots.backup import Backup, read
 from quorate.groups.snapshots.parts import BackupError, BackupTarget, Part
+from quorate.node.directory import restore
 from quorate.node.node import Node
-from quorate.node.restore import restore
 from quorate.plugin import Stub
 from quorate.testing.installed import catalog_of
 from quorate.v1 import admin_pb2

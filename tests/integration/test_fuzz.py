@@ -24,7 +24,7 @@ from quorate.apply.evaluator import Evaluator
 from quorate.apply.program import families_of
 from quorate.plugin import Command
 from quorate.plugin.singles import Singles, batch_of
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.v1.command_pb2 import (
     CommandAnswer,

@@ -31,7 +31,7 @@ from quorate.plugin import (
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 
 SHARD: Final = ShardId("tested", 3)

@@ -14,7 +14,7 @@ from quorate.apply.outcomes import ReplicaStoppedError
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin.catalog import Catalog
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError, EngineError, FullError, StalledError
 from quorate.storage.families import EVENTS

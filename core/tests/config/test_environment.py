@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from quorate.config import load
-from quorate.config.environment import overrides, read_value
+from quorate.config.settings import overrides, read_value
 
 
 @pytest.mark.parametrize(

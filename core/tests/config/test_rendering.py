@@ -75,11 +75,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
     )
 )
 def test_any_values_load_back_equal(values: dict[str, Any]) -> None:
-    core = load(None, {}, {})
-    settings = Settings(
-        **{name: getattr(core, name) for name in Settings.__slots__ if name != "plugin_sections"},
-        plugin_sections={"notes": Notes(**values)},
-    )
+    settings = load(None, {}, {}).model_copy(update={"plugin_sections": {"notes": Notes(**values)}})
     with TemporaryDirectory() as folder:
         file = Path(folder) / "quorate.toml"
         file.write_text(render(settings), encoding="utf-8", newline="")

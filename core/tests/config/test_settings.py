@@ -1,4 +1,3 @@
-import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -331,9 +330,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_sections_are_found_by_plugin_and_by_model(loading: Loading, greeting: Any) -> None:
     settings = loading("[plugins.greeting]\nwords = ['a']\npause_s = 1\n")
     assert settings.plugin_section(greeting).words == ("a",)
-    assert settings.plugin("greeting") is settings.plugin_section(greeting)
-    with pytest.raises(LookupError, match=r"\[plugins.plain\]"):
-        settings.plugin("plain")
+    assert settings.plugin_sections["greeting"] is settings.plugin_section(greeting)
     with pytest.raises(LookupError, match="BaseModel"):
         settings.plugin_section(BaseModel)
 
@@ -347,8 +344,8 @@ def test_a_plugin_that_is_not_enabled_may_lack_a_setting(sections: Sections) -> 
 
 def test_settings_do_not_change(loading: Loading, greeting: Any) -> None:
     settings = loading("[groups.a]\nshards = 1\n")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        settings.node = settings.node  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        settings.node = settings.node
     with pytest.raises(ValidationError):
         settings.node.port = 1
     with pytest.raises(TypeError):

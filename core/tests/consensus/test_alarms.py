@@ -5,7 +5,7 @@ import random
 
 import pytest
 import uvloop
-from quorate.consensus.alarms import Alarms
+from quorate.consensus.driver import Alarms
 from quorate.consensus.timing import Timing
 
 

@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.consensus.alarms import Alarms
-from quorate.consensus.driver import Driver
+from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, Message, Peer
 from quorate.consensus.reads import ReadOutcome

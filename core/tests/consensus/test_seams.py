@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pysyncobj.syncobj
 import pytest
 from quorate import consensus
-from quorate.consensus.inherited import NotOfferedError, mangled
+from quorate.consensus.inherited import NotOfferedError, Outbox, mangled
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import HeartbeatReply, Message, Peer
-from quorate.consensus.outbox import Outbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,9 +21,8 @@ from quorate.control.leader_balance import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.space import FreeSpace
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part
-from quorate.node.directory import UnfinishedRestoreError, unfinished
+from quorate.node.directory import UnfinishedRestoreError, restore, unfinished
 from quorate.node.node import Node
-from quorate.node.restore import restore
 from quorate.plugin import Controller, NodeApi, ShardRef, Stub
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.status import DETAILS_KEY, detail
@@ -403,7 +402,7 @@ async def test_a_node_that_was_restored_is_a_cluster_of_its_own(
 async def test_there_is_one_backup_of_a_node_at_a_time(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     async with nodes.started(path) as [node], operator(path) as stub:
-        async with aclosing(node.administration.backups.back_up()) as first:
+        async with aclosing(node.backups.back_up()) as first:
             await anext(first)
             with pytest.raises(grpc.aio.AioRpcError, match="a backup of n1 is under way"):
                 await stub.Backup(admin_pb2.BackupRequest(), timeout=20).read()
@@ -421,10 +420,10 @@ async def test_a_node_that_stops_ends_its_backup(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     async with (
         nodes.started(path) as [node],
-        aclosing(node.administration.backups.back_up()) as parts,
+        aclosing(node.backups.back_up()) as parts,
     ):
         await anext(parts)
-        node.administration.backups.stop()
+        node.backups.stop()
         with pytest.raises(UnreadableError, match="back up another node"):
             await anext(parts)
 

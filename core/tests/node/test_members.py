@@ -389,7 +389,7 @@ async def test_answers_that_are_lost_change_nothing(
     there = nodes.files(3)
     path = nodes.joining("n4", *there)
     async with nodes.started(*there) as members, nodes.running(path) as newcomer:
-        changing: Any = members[1].administration.service._members
+        changing: Any = members[1].admin._members
         logged = losing(changing._groups.propose_control, lambda _, shard, sent: type(sent))
         step = losing(
             changing._attempt,

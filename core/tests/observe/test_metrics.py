@@ -48,6 +48,7 @@ def test_a_histogram_has_its_buckets_sum_and_count() -> None:
     metric: Metric[Histogram] = Metric(
         name="quorate_c_seconds",
         kind="histogram",
+        labels=(),
         help="Of a test.",
         read=lambda source: [((), source)],
     )

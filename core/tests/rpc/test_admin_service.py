@@ -14,9 +14,9 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.node.admin_service import AdminService
 from quorate.plugin import Stub
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.admin_service import AdminService
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2
 
@@ -35,6 +35,7 @@ class Ports:
         self.error: Exception | None = None
         self.parts_left = 1
         self.let_go = asyncio.Event()
+        self.runner = self
 
     def topology(self) -> admin_pb2.TopologyResponse:
         return admin_pb2.TopologyResponse(cluster_id=b"c")
@@ -74,7 +75,7 @@ class Ports:
         self._ask("recover", shard, request.node, request.empty)
         return 3
 
-    async def purge(self, plugin: str, *, count_only: bool) -> AsyncIterator[admin_pb2.PurgedRows]:
+    async def purge(self, plugin: str, count_only: bool) -> AsyncIterator[admin_pb2.PurgedRows]:
         self._ask("purge", plugin, count_only)
         yield admin_pb2.PurgedRows(shard="kv/0", family="kv.pairs", rows=3)
 
@@ -102,9 +103,8 @@ def ports() -> Ports:
 @pytest.fixture
 async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
     server = RpcServer(limits)
-    Keeping(ports, ports, ports.transfer, ports.back_up, ports, ports.recover, ports.purge).add_to(
-        server
-    )
+    each: Any = ports
+    Keeping(each, each, each, each, ports.recover, ports.purge).add_to(server)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:

@@ -28,10 +28,8 @@ from quorate.groups.routing.forwarding import AsOf, ForwardedCommand, ForwardedQ
 from quorate.plugin import Invalid, Rejected, Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
+from quorate.rpc.asking import NodeClocks, NodeMembership, NodeMemberSteps
 from quorate.rpc.channels import PEER_KEY
-from quorate.rpc.clocks import NodeClocks
-from quorate.rpc.member_steps import NodeMemberSteps
-from quorate.rpc.membership import NodeMembership
 from quorate.rpc.node_service import PART_BYTES, parts
 from quorate.v1 import node_pb2
 

@@ -31,7 +31,7 @@ def command(ctx: click.Context, directory: Path, config_file: Path | None) -> No
     settings = terminal.settings()
     try:
         from quorate.groups.snapshots.parts import BackupError
-        from quorate.node.restore import restore
+        from quorate.node.directory import restore
     except ModuleNotFoundError as error:
         raise failure(
             ExitCode.FAILED,

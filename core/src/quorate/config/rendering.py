@@ -56,8 +56,7 @@ def schema(sections: PluginModels) -> dict[str, Any]:
     models: list[type[BaseModel]] = [CoreSections, PluginsSection]
     models += [model for model in sections.values() if model is not None]
     references, document = models_json_schema(
-        [(model, "validation") for model in models],
-        ref_template="#/$defs/{model}",
+        [(model, "validation") for model in models], ref_template="#/$defs/{model}"
     )
     definitions = document["$defs"]
 

@@ -6,56 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from quorate.config import environment, positions
-from quorate.config.problems import ConfigError, ConfigProblem
-from quorate.config.sections import (
-    ClusterSection,
-    CoreSections,
-    GroupSection,
-    LimitsSection,
-    NodeSection,
-    PluginsSection,
-    StorageSection,
-    TimingSection,
-    TlsSection,
-)
-from quorate.config.validation import Origins, check, suggestion
+from quorate.config import positions
+from quorate.config.sections import CoreSections, PluginsSection
+from quorate.config.validation import ConfigError, ConfigProblem, Origins, check, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 
 #: Every installed plugin by name, with the model of its section; None: it has no settings.
 PluginModels = Mapping[str, type[BaseModel] | None]
 
+#: What the name of every overriding variable begins with.
+PREFIX: Final = "QUORATE__"
+
 _CORE_PLUGIN_KEYS = frozenset(PluginsSection.model_fields)
 _SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(CoreSections):
     """The configuration in effect; nothing of it changes while the process lives."""
 
-    node: NodeSection
-    cluster: ClusterSection
-    groups: Mapping[str, GroupSection]
-    storage: StorageSection
-    timing: TimingSection
-    limits: LimitsSection
-    tls: TlsSection
-    plugins: PluginsSection
     #: The sections of plugins by plugin name. One that is neither enabled nor configured is
     #: missing when its model cannot do without a setting.
     plugin_sections: Mapping[str, BaseModel]
-
-    def plugin(self, name: str) -> BaseModel:
-        """Return the section of a plugin; LookupError when it has none."""
-        try:
-            return self.plugin_sections[name]
-        except KeyError:
-            raise LookupError(f"plugin {name!r} has no section [plugins.{name}]") from None
 
     def plugin_section(self, model: type[M]) -> M:
         """Return the section that is an instance of this very model; LookupError when none is."""
@@ -95,8 +71,8 @@ def load(path: Path | None, sections: PluginModels, environ: Mapping[str, str]) 
         text = _read(path)
         tree = _parse(path, text)
         lines = positions.lines(text)
-    found, problems = environment.overrides(environ)
-    applied = [override for override in found if environment.overlay(tree, override)]
+    found, problems = overrides(environ)
+    applied = [override for override in found if overlay(tree, override)]
     origins = Origins(
         file=None if path is None else str(path),
         lines=lines,
@@ -154,15 +130,8 @@ def _settle(
             problems += faults
     if core is None:
         return None, problems
-    settings = Settings(
-        node=core.node,
-        cluster=core.cluster,
-        groups=MappingProxyType(dict(core.groups)),
-        storage=core.storage,
-        timing=core.timing,
-        limits=core.limits,
-        tls=core.tls,
-        plugins=core.plugins,
+    settings = Settings.model_construct(
+        **{**dict(core), "groups": MappingProxyType(dict(core.groups))},
         plugin_sections=MappingProxyType(plugin_sections),
     )
     return settings, problems
@@ -240,3 +209,58 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
             fix="mend the line; https://toml.io shows the syntax",
         )
         raise ConfigError([problem]) from None
+
+
+# The environment: `QUORATE__SECTION__KEY=value`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """One variable: the key that it sets, and the value."""
+
+    variable: str
+    path: tuple[str, ...]
+    value: Any
+
+
+def overrides(environ: Mapping[str, str]) -> tuple[Sequence[Override], Sequence[ConfigProblem]]:
+    """Return the overrides in the order of their names, and the names that are not understood."""
+    found: list[Override] = []
+    problems: list[ConfigProblem] = []
+    for variable in sorted(name for name in environ if name.startswith(PREFIX)):
+        segments = variable.removeprefix(PREFIX).split("__")
+        if len(segments) < 2 or not all(segments) or variable != variable.upper():
+            problems.append(
+                ConfigProblem(
+                    variable=variable,
+                    what="is not the name of a setting",
+                    fix=f"write {PREFIX}SECTION__KEY in capitals, or unset it",
+                )
+            )
+        else:
+            path = tuple(segment.lower() for segment in segments)
+            found.append(
+                Override(variable=variable, path=path, value=read_value(environ[variable]))
+            )
+    return found, problems
+
+
+def read_value(text: str) -> Any:
+    """Read a TOML value; what is none, as a bare word, is a string."""
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return document["value"] if list(document) == ["value"] else text
+
+
+def overlay(tree: dict[str, Any], override: Override) -> bool:
+    """Set the value in the tree; return False where something that is no table is in the way."""
+    table = tree
+    for segment in override.path[:-1]:
+        child = table.setdefault(segment, {})
+        if not isinstance(child, dict):
+            return False
+        table = child
+    table[override.path[-1]] = override.value
+    return True

@@ -2,12 +2,7 @@
 
 from quorate.consensus.following import Following
 from quorate.consensus.inherited import CANDIDATE, FOLLOWER, LEADER, replaces
-from quorate.consensus.messages import (
-    EntryKind,
-    Peer,
-    RequestVote,
-    VoteReply,
-)
+from quorate.consensus.messages import EntryKind, Peer, RequestVote, VoteReply
 from quorate.consensus.reads import ReadOutcome, ReadRounds
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.consensus.state import Ballot
@@ -23,7 +18,7 @@ class Electing(Following):
         """Campaign, send heartbeats, or step down when no majority answers."""
         now = self.clock()
         if self.role == LEADER:
-            if not self._has_majority_contact(now):
+            if self._majority_seen_at() < now - self.timing.quorum_window_s:
                 self._step_down(self.term, None)
             elif now >= min(self.heartbeat_deadline, self._round_due):
                 self._send_heartbeats()
@@ -100,13 +95,10 @@ class Electing(Following):
             self.set_hard_state(self.term, source)
         if granted:
             self._draw_election_deadline()
-        self._send(source, VoteReply(granted, False, term), self._vote_needs())
+        self._send(source, VoteReply(granted, False, term), self.log.state_sequence)
 
     def _may_vote_for(self, candidate: Peer) -> bool:
         return self.role == FOLLOWER and self.voted_for in (None, candidate)
-
-    def _vote_needs(self) -> int:
-        return self.log.state_sequence
 
     def _is_up_to_date(self, request: RequestVote) -> bool:
         last = self.log.last

@@ -6,15 +6,16 @@ something is replaced by `Replica` (with `@replaces`) or closed here.
 
 import operator
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final, NoReturn, TypeVar
 
 import pysyncobj
+import pysyncobj.transport
 from pysyncobj.node import Node
 from pysyncobj.syncobj import _RAFT_STATE
 
 from quorate.consensus.log import RaftLog
-from quorate.consensus.messages import Peer
-from quorate.consensus.outbox import Outbox
+from quorate.consensus.messages import Message, Peer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,63 +52,6 @@ KEPT: Final = (
     "selfNode",
 )
 
-#: What this replica does not support: it proposes bytes to leaders only, changes whole
-#: configurations, takes snapshots out of band, and has no thread.
-CLOSED: Final = (
-    "__applyLogEntries",
-    "__callErrCallback",
-    "__changeCluster",
-    "__connectedToAnyone",
-    "__deleteEntriesFrom",
-    "__deleteEntriesTo",
-    "__doApplyCommand",
-    "__doChangeCluster",
-    "__getEntries",
-    "__getPrevLogIndexTerm",
-    "__loadDumpFile",
-    "__onLeaderChanged",
-    "__onNodeConnected",
-    "__onNodeDisconnected",
-    "__onReadonlyNodeConnected",
-    "__onReadonlyNodeDisconnected",
-    "__parseChangeClusterRequest",
-    "__sendNextNodeIdx",
-    "__setCodeVersion",
-    "__tryLogCompaction",
-    "__updateClusterConfiguration",
-    "_addNodeToCluster",
-    "_applyCommand",
-    "_autoTickThread",
-    "_checkCommandsToApply",
-    "_forceLogCompaction",
-    "_getFuncName",
-    "_getStatus",
-    "_isReady",
-    "_printStatus",
-    "_removeNodeFromCluster",
-    "_setCodeVersion",
-    "_transferLeadership",
-    "addNodeToCluster",
-    "addOnTickCallback",
-    "destroy_synchronous",
-    "doTick",
-    "forceLogCompaction",
-    "getCodeVersion",
-    "getStatus",
-    "hasQuorum",
-    "isNodeConnected",
-    "isReady",
-    "printStatus",
-    "readonlyNodes",
-    "removeNodeFromCluster",
-    "removeOnTickCallback",
-    "setCodeVersion",
-    "tick_thread_alive",
-    "transferLeadership",
-    "waitBinded",
-    "waitReady",
-)
-
 
 class NotOfferedError(Exception):
     """The called method of PySyncObj is not supported."""
@@ -135,6 +79,30 @@ def _state(name: str) -> Any:
         setattr(self, attribute, value)
 
     return property(operator.attrgetter(attribute), write)
+
+
+class Outbox(pysyncobj.transport.Transport):
+    """PySyncObj's transport seam: holds messages until the writes they depend on are durable."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+        self._held: Final[list[tuple[int, Message]]] = []
+
+    @property
+    def ready(self) -> bool:
+        """Do nothing: the streams belong to the driver."""
+        return True
+
+    def hold(self, message: Message, needs: int) -> None:
+        """Keep a message until the write numbered `needs` is durable."""
+        self._held.append((needs, message))
+
+    def release(self, synced: int) -> list[Message]:
+        """Return the messages that may be sent, in order."""
+        free = [message for needs, message in self._held if needs <= synced]
+        if free:
+            self._held[:] = [held for held in self._held if held[0] > synced]
+        return free
 
 
 class Inherited(pysyncobj.SyncObj):
@@ -204,5 +172,10 @@ def _close(name: str) -> Callable[..., NoReturn]:
     return closed
 
 
-for _name in CLOSED:
-    setattr(Inherited, mangled(_name), _close(_name))
+# What this replica does not support: it proposes bytes to leaders only, changes whole
+# configurations, takes snapshots out of band, and has no thread. `@replaces` opens again what a
+# subclass has a method for.
+for _name, _method in vars(pysyncobj.SyncObj).items():
+    _plain = _name.replace(_PREFIX, "__", 1)
+    if isinstance(_method, FunctionType | property) and _plain not in KEPT:
+        setattr(Inherited, _name, _close(_plain))

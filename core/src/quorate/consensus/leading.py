@@ -188,14 +188,6 @@ class Leading(State):
         follower.round = max(follower.round, reply.round)
         self._confirm_reads()
 
-    def _has_majority_contact(self, now: float) -> bool:
-        configuration = self._configuration()
-        since = now - self.timing.quorum_window_s
-        heard = sum(
-            1 for peer in configuration.voters if peer == self.me or self._heard(peer) >= since
-        )
-        return heard >= configuration.majority
-
     def _majority_seen_at(self) -> float:
         """When the last of a majority was in contact: no other leader was possible before."""
         configuration, now = self._configuration(), self.clock()

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pysyncobj.journal
 
@@ -11,14 +11,11 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry, EntryKind, Peer, weight
 
 
-class Stored:
+class Stored(NamedTuple):
     """The configuration stored with the applied index in the state machine's store."""
 
-    __slots__ = ("configuration", "index")
-
-    def __init__(self, index: int, configuration: Configuration | None) -> None:
-        self.index: Final = index
-        self.configuration: Final = configuration
+    index: int  # type: ignore[assignment]  # it hides the method of tuples
+    configuration: Configuration | None
 
 
 class RaftLog(pysyncobj.journal.Journal):
@@ -31,15 +28,14 @@ class RaftLog(pysyncobj.journal.Journal):
         self._tail_weight = 0
         #: Entry writes that may not be durable yet: (sequence, last index that it covers).
         self._unsynced: deque[tuple[int, int]] = deque()
-        self._synced_sequence = journal.written
+        #: The number of the newest write that is durable.
+        self.synced_sequence = journal.written
         self.synced_index = journal.last.index
         self._state_sequence = journal.written
         #: The position of the last entry.
         self.last = journal.last
         #: The configurations of the log in order, after the stored one.
-        self._configurations: list[tuple[int, Configuration | None]] = [
-            (stored.index, stored.configuration)
-        ]
+        self._configurations: list[tuple[int, Configuration | None]] = [stored]
         self._find_configurations(stored.index)
 
     # What the log holds.
@@ -81,11 +77,6 @@ class RaftLog(pysyncobj.journal.Journal):
     # What is durable.
 
     @property
-    def synced_sequence(self) -> int:
-        """The number of the newest write that is durable."""
-        return self._synced_sequence
-
-    @property
     def state_sequence(self) -> int:
         """The number of the newest write of the hard state: what any message depends on."""
         return self._state_sequence
@@ -99,8 +90,8 @@ class RaftLog(pysyncobj.journal.Journal):
 
     def synced(self, sequence: int) -> None:
         """Record that every write up to this number is durable."""
-        self._synced_sequence = max(self._synced_sequence, sequence)
-        while self._unsynced and self._unsynced[0][0] <= self._synced_sequence:
+        self.synced_sequence = max(self.synced_sequence, sequence)
+        while self._unsynced and self._unsynced[0][0] <= self.synced_sequence:
             self.synced_index = self._unsynced.popleft()[1]
 
     # How it changes.

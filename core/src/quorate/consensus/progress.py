@@ -67,30 +67,22 @@ class Progress:
 
     def replicate(self) -> None:
         """The logs match up to `match`: send what follows."""
-        self.mode = Mode.REPLICATE
-        self.asked = False
-        self.next = self.match + 1
-        self._forget_inflight()
+        self._enter(Mode.REPLICATE, self.match + 1)
 
     def probe(self, next_index: int) -> None:
         """Probe for the matching index again; what was in flight is lost."""
-        self.mode = Mode.PROBE
-        self.asked = False
-        self.next = max(self.match + 1, next_index)
-        self._forget_inflight()
+        self._enter(Mode.PROBE, max(self.match + 1, next_index))
 
     def await_snapshot(self, next_index: int) -> None:
         """Send nothing until the follower holds a snapshot up to at least `next_index - 1`."""
-        self.mode = Mode.SNAPSHOT
-        self.asked = False
-        self.next = next_index
-        self._forget_inflight()
+        self._enter(Mode.SNAPSHOT, next_index)
 
     @property
     def awaited_snapshot_came(self) -> bool:
         """Whether the follower acknowledged the snapshot that it waited for."""
         return self.mode is Mode.SNAPSHOT and self.match >= self.next - 1
 
-    def _forget_inflight(self) -> None:
+    def _enter(self, mode: Mode, next_index: int) -> None:
+        self.mode, self.asked, self.next = mode, False, next_index
         self._inflight.clear()
         self.inflight_bytes = 0

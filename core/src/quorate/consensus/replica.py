@@ -160,7 +160,7 @@ class Replica(Electing):
             self.log.reset(position, configuration)
             self._verified = 0
         self.commit = position.index
-        self._mark_applied(position.index)
+        self.applied_to(position.index)
         self._delivered = position.index
         self._configuration_changed()
         if self.leader is not None and self.role == FOLLOWER:
@@ -188,10 +188,6 @@ class Replica(Electing):
             raise ValueError(f"index {index} is not applied yet, {self.applied} is")
         if index > self.log.sentinel.index:
             self.log.compact_to(index)
-
-    def applied_to(self, index: int) -> None:
-        """Record that the store holds every entry up to an index."""
-        self._mark_applied(index)
 
     def take_messages(self) -> list[Message]:
         """Return the messages to send; those that depend on a write that is not durable stay."""

@@ -123,7 +123,8 @@ class State(Inherited):
     def _may_apply_to(self) -> int:
         return min(self.commit, self.log.synced_index)
 
-    def _mark_applied(self, index: int) -> None:
+    def applied_to(self, index: int) -> None:
+        """Record that the store holds every entry up to an index."""
         if index > self.applied:
             self.applied = index
             self.log.forget_configurations(index)
@@ -131,10 +132,6 @@ class State(Inherited):
     def _send(self, target: Peer, body: Body, needs: int = 0, *, term: int | None = None) -> None:
         """Enqueue a message until the term, and the write that it depends on, are durable."""
         message = Message(
-            self.me,
-            target,
-            self.term if term is None else term,
-            self.log.configuration_index,
-            body,
+            self.me, target, self.term if term is None else term, self.log.configuration_index, body
         )
         self.outbox.hold(message, max(needs, self.log.state_sequence))

@@ -1,8 +1,12 @@
 """What a plugin sees of the node that hosts it: implements `quorate.plugin.NodeApi`."""
 
+# What a method does is documented at its port, `NodeApi`.
+# ruff: noqa: D102
+
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
@@ -41,55 +45,45 @@ CacheT = TypeVar("CacheT", bound=CacheView)
 OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 
 
+@dataclass(eq=False)
 class PluginNode:
-    """The node as its plugins may see it; one for all of them."""
+    """The node as its plugins may see it; one for all of them.
 
-    def __init__(
-        self,
-        settings: Settings,
-        catalog: Catalog,
-        groups: Groups,
-        caches: Sequence[CacheView],
-        metrics: PluginMetrics,
-        open_watch: OpenWatch,
-        replica: Callable[[ShardId], Shard | None],
-    ) -> None:
-        self._settings: Final = settings
-        self._catalog: Final = catalog
-        self._groups: Final = groups
-        self._caches: Final = caches
-        self._metrics: Final = metrics
-        self._open_watch: Final = open_watch
-        self._replica: Final = replica
+    Within a call a command or a query has as long as the caller gave, else the node's own timeout.
+    A command also raises what `Groups.propose` does; one whose answer its session does not keep is
+    answered with an empty `reply`.
+    """
+
+    _settings: Settings
+    _catalog: Catalog
+    _groups: Groups
+    _caches: Sequence[CacheView]
+    _metrics: PluginMetrics
+    _open_watch: OpenWatch
+    _replica: Callable[[ShardId], Shard | None]
 
     def config(self, model: type[ModelT]) -> ModelT:
-        """Return the plugin's section of the configuration; raises `LookupError`."""
         return self._settings.plugin_section(model)
 
     def cache(self, kind: type[CacheT]) -> CacheT:
-        """Return the cache of that type; raises `LookupError`."""
         for view in self._caches:
             if isinstance(view, kind):
                 return view
         raise LookupError(f"no plugin of this node declares a Cache whose factory gives {kind!r}")
 
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
-        """Return what plugins give to an extension point, by the extension's name."""
         given = self._catalog.extensions.get(point, {})
         return MappingProxyType(
             {name: value for name, value in given.items() if isinstance(value, kind)}
         )
 
     def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
-        """Add to a declared counter."""
         self._metrics.count(metric, value, labels)
 
     def observe(self, metric: str, value: float, **labels: str) -> None:
-        """Record a value in a declared histogram, or set a declared gauge."""
         self._metrics.observe(metric, value, labels)
 
     def logical_ms(self, shard: ShardRef) -> int:
-        """Return the logical time that a command would get which is proposed now."""
         led = ShardId(shard.group, shard.shard)
         replica = self._replica(led)
         if replica is None or not replica.leads or replica.term != shard.term:
@@ -106,12 +100,6 @@ class PluginNode:
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
     ) -> R:
-        """Validate, route and replicate a command; return its handler's reply.
-
-        Within a call it has as long as the caller gave, else the node's own timeout. An operation
-        whose answer its session does not keep is answered with an empty `reply`. Also raises what
-        `Groups.propose` does.
-        """
         batch = batch_of(self._catalog.singles, command)
         try:
             answer = await self._groups.propose(
@@ -134,7 +122,6 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> AsyncIterator[R]:
-        """Run a declared query where its rows are, and yield its answers in key order."""
         return self._groups.query(message, row, consistency=consistency, min_revision=min_revision)
 
     async def read(
@@ -145,11 +132,6 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> Answers[A]:
-        """Run a declared query, and return its answers with the age of the oldest shard's.
-
-        Within a call it has as long as the caller gave. With `bytes` for the row they are not
-        parsed.
-        """
         options = ReadOptions(consistency=consistency, min_revision=min_revision)
         found = await self._groups.read(message, row, options, timeout_s=deadline.remaining_s())
         ages = [as_of.age_ms for as_of in found.as_of.values()]
@@ -164,10 +146,6 @@ class PluginNode:
         shards: Collection[int] | None = None,
         consistency: Consistency = "linearizable",
     ) -> AsyncIterator[ShardAnswers[R]]:
-        """Run a declared query, and yield the answers of each shard as soon as they are there.
-
-        Within a call it has as long as the caller gave.
-        """
         options = ReadOptions(consistency=consistency)
         return self._groups.read_shards(
             message, row, options, shards=shards, timeout_s=deadline.remaining_s()

@@ -1,16 +1,20 @@
 """What a node keeps in its directory, and where: its identity, its cluster, its databases."""
 
+import secrets
 from pathlib import Path
 from typing import Final
 
 from quorate.config import Settings
 from quorate.consensus.formation import cluster_id
+from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
+from quorate.groups.snapshots import backup
+from quorate.groups.snapshots.backup import Backup
+from quorate.groups.snapshots.parts import BackupError
 from quorate.plugin.shard_id import ShardId
 from quorate.storage import durably
 from quorate.storage.data.home import DiskHome
 from quorate.storage.engine.rocks import Budget, RocksEngine
-from quorate.storage.identity import replica_id
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes
@@ -42,7 +46,7 @@ class NodeDirectory:
                 " restore again"
             )
         #: This node's replica, which was drawn with the directory.
-        self.me: Final = Peer(node, replica_id(path))
+        self.me: Final = Peer(node, _replica_id(path))
         self.path: Final = path
         self._token: Final = token
         #: What its databases may take of memory, all together.
@@ -97,3 +101,36 @@ def directory_of(settings: Settings) -> NodeDirectory:
         settings.cluster.token.get_secret_value(),
         Budget(storage.block_cache_bytes, storage.write_buffer_bytes),
     )
+
+
+def restore(source: Path, settings: Settings) -> Backup:
+    """Fill the empty directory of a node that does not run from a backup; blocks.
+
+    The node of these settings is then the only member of a new cluster, under their token, and
+    starts as such; other nodes are added to it as to any cluster. Raises `BackupError`, after which
+    the node does not start until its directory has been emptied.
+    """
+    path = settings.node.dir.absolute()
+    backup.read(source)
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise BackupError(
+            f"{path} is not empty: restore into an empty node.dir, or move away what is in it."
+        )
+    directory = directory_of(settings)
+    durably.write(unfinished(path), b"")
+    durably.sync_directory(path)
+    restored = backup.restore(source, directory.home, directory.me)
+    directory.join(Configuration.of([Member(directory.me)]).encode())
+    unfinished(path).unlink()
+    durably.sync_directory(path)
+    return restored
+
+
+def _replica_id(directory: Path) -> int:
+    """Return the replica id in a directory; draw one for a new directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "replica"
+    if not path.exists():
+        durably.replace(path, str(secrets.randbits(64)).encode())
+    return int(path.read_text())

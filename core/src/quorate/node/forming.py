@@ -41,10 +41,7 @@ class Forming:
         return Introduction(self._me, self._members, found)
 
     def receive(self, other: Introduction) -> Introduction:
-        """Take what another node says of itself, and answer it.
-
-        Raises `FormationRefusedError`.
-        """
+        """Take what another node says of itself, and answer it; raises `FormationRefusedError`."""
         if not self._found.done():
             if self._formation is None:
                 found = other.first_entry

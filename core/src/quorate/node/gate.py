@@ -1,7 +1,5 @@
 """Lets clients' calls in while the node serves, and knows when the last of them has ended."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator

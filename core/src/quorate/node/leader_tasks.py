@@ -1,23 +1,33 @@
-"""What a node does for the shards that it leads: deadlines, controllers, and balancing leaders."""
+"""What a node does for the shards that it leads: deadlines, controllers, giving them away."""
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.control.leader_balance import LeaderBalance
+from quorate.consensus.refusals import RefusedError, TransferRefusedError
+from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of
 from quorate.control.ports import Changes, Withdraw
 from quorate.control.runner import Runner
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
-from quorate.node.leading import Leading
-from quorate.plugin import NodeApi, ShardRef
+from quorate.groups.pause import pause
+from quorate.groups.refusals import NoLeaderError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.transfer import check_ready, transfer
+from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.v1.control_pb2 import PlaceLeader
+
+_LOOK_S: Final = 0.02
 
 
 class LeaderTasks:
-    """Starts them together, and stops them in the opposite order."""
+    """Starts them together, stops them in the opposite order, and moves leaders."""
 
     def __init__(
         self,
@@ -30,12 +40,14 @@ class LeaderTasks:
         *,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self.leading: Final = Leading(shards, groups.propose_control, loop)
         self._shards: Final = shards
         self._groups: Final = groups
-        self._timers: Final = Timers(
-            catalog.timers.values(), shards.all, self._propose_due, loop=loop
-        )
+        self._loop: Final = loop
+
+        async def propose(command: Message, fence: ShardRef) -> None:
+            await groups.propose(command, if_leader=fence)
+
+        self._timers: Final = Timers(catalog.timers.values(), shards.all, propose, loop=loop)
         self.runner: Final = Runner(
             catalog.controllers.values(),
             shards.all,
@@ -45,7 +57,7 @@ class LeaderTasks:
             withdraw=withdraw,
         )
         self._balance: Final = LeaderBalance(
-            shards.me.node, self.leading.leaderships, self.leading.give_away, loop=loop
+            shards.me.node, self.leaderships, self.give_away, loop=loop
         )
 
     def start(self) -> None:
@@ -60,5 +72,70 @@ class LeaderTasks:
         await self.runner.stop()
         await self._timers.stop()
 
-    async def _propose_due(self, command: Message, fence: ShardRef) -> None:
-        await self._groups.propose(command, if_leader=fence)
+    async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
+        """Hand over a shard, to be left with that node for a while.
+
+        Raises `Invalid`, `UnknownShardError`, and what proposing and `transfer` raise.
+        """
+        if shard.group not in self._shards.declared:
+            raise Invalid("shard", f"there is no group {shard.group}")
+        shards = self._shards.slot_map.shards(shard.group)
+        if shard not in shards:
+            raise Invalid("shard", f"group {shard.group} has the shards 0 to {len(shards) - 1}")
+        replica = self._shards.get(shard)
+        if replica is None:
+            raise NoLeaderError(shard)
+        until = self._loop.time() + timeout_s
+        configuration = replica.configuration
+        voters = configuration.voters if configuration is not None else ()
+        if replica.leads and any(peer.node == node for peer in voters):
+            check_ready(replica, node)
+            # Before the transfer, so that the next leader reads from its own rows that it stays.
+            await self._groups.propose_control(shard, PlaceLeader(node=node), timeout_s=timeout_s)
+        await transfer(replica, node, self._loop, until - self._loop.time())
+
+    def leaderships(self) -> list[Leadership]:
+        """Say who leads each shard that has a replica here."""
+        return [leadership_of(shard) for shard in self._shards.all() if shard.stopped is None]
+
+    def give_away(self, shard: ShardId, node: str) -> None:
+        """Begin to hand over a shard; raises what the replica refuses with."""
+        replica = self._shards.get(shard)
+        if replica is None:
+            raise TransferRefusedError("its replica here has stopped")
+        replica.transfer(node)
+
+
+async def hand_over(
+    shards: Iterable[Shard], loop: asyncio.AbstractEventLoop, timeout_s: float
+) -> tuple[list[Shard], list[Shard]]:
+    """Transfer every led shard that another voter can lead; return those, and those kept."""
+    deadline = loop.time() + timeout_s
+    led = [shard for shard in shards if shard.stopped is None and shard.leads]
+    await asyncio.gather(*(_hand_over(shard, loop, deadline) for shard in led))
+    kept = [shard for shard in led if shard.leads]
+    return [shard for shard in led if shard not in kept], kept
+
+
+async def _hand_over(shard: Shard, loop: asyncio.AbstractEventLoop, deadline: float) -> None:
+    while shard.leads and loop.time() < deadline:
+        heir = _heir(shard)
+        if heir is None:
+            return
+        # One that is under way already, or that the replica cannot begin now, is looked at again.
+        with suppress(RefusedError):
+            shard.transfer(heir)
+        await pause(loop, _LOOK_S)
+
+
+def _heir(shard: Shard) -> str | None:
+    """Return the voter that needs the least to lead; None if none has been in touch lately."""
+    status = shard.replica.status()
+    if status.configuration is None:
+        return None
+    voters = set(status.configuration.voters)
+    patience_s = shard.settings.timing.election_max_s
+    alive = [
+        each for each in status.followers if each.peer in voters and each.silent_s < patience_s
+    ]
+    return max(alive, key=lambda each: each.match).peer.node if alive else None

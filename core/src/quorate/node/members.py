@@ -1,7 +1,5 @@
 """Adds nodes to the cluster and removes them, shard by shard; each call goes on where one ended."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
@@ -17,15 +15,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.groups.first_shards import difference_of
 from quorate.groups.groups import Answer, Groups
-from quorate.groups.members import (
-    NO_MAJORITY,
-    SILENT,
-    AskedStep,
-    Goal,
-    MemberSteps,
-    StepPort,
-    StepTaken,
-)
+from quorate.groups.members import NO_MAJORITY, SILENT, AskedStep, Goal, MemberSteps, StepTaken
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.pause import Pause, pause
 from quorate.groups.refusals import (
@@ -37,15 +27,10 @@ from quorate.groups.refusals import (
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
+from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MemberProgress
-from quorate.v1.control_pb2 import (
-    MEMBER_CHANGE_ADD,
-    MEMBER_CHANGE_REMOVE,
-    BeginMemberChange,
-    BeginMemberChangeReply,
-    FinishMemberChange,
-)
 from quorate.v1.node_pb2 import NodeIntroduction
 
 #: How long one step may take, and how long it is tried again while none succeeds.
@@ -65,14 +50,13 @@ _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
 class Members:
-    """Implements `quorate.rpc.admin_service.Members`."""
+    """Changes who belongs to the cluster; either goes on with what was begun before."""
 
     def __init__(
         self,
         shards: NodeShards,
         groups: Groups,
         steps: MemberSteps,
-        elsewhere: StepPort,
         peers: Peers,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -80,7 +64,7 @@ class Members:
         self._shards: Final = shards
         self._groups: Final = groups
         self._steps: Final = steps
-        self._elsewhere: Final = elsewhere
+        self._elsewhere: Final = NodeMemberSteps(peers.channels)
         self._peers: Final = peers
         self._loop: Final = loop
 
@@ -96,11 +80,8 @@ class Members:
         # It raises for what no shard may do.
         await self._reached(goal)
         number = await self._begin(
-            BeginMemberChange(
-                node=node,
-                change=MEMBER_CHANGE_ADD,
-                address=address,
-                replica=newcomer.replica,
+            pb.BeginMemberChange(
+                node=node, change=pb.MEMBER_CHANGE_ADD, address=address, replica=newcomer.replica
             )
         )
         async for progress in self._go(goal, number):
@@ -117,7 +98,7 @@ class Members:
         goal = Goal(node, None)
         if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
-        number = await self._begin(BeginMemberChange(node=node, change=MEMBER_CHANGE_REMOVE))
+        number = await self._begin(pb.BeginMemberChange(node=node, change=pb.MEMBER_CHANGE_REMOVE))
         async for progress in self._go(goal, number):
             yield progress
 
@@ -191,11 +172,11 @@ class Members:
             or any(each.node == node for each in self._shards.declarations())
         )
 
-    async def _begin(self, change: BeginMemberChange) -> int:
+    async def _begin(self, change: pb.BeginMemberChange) -> int:
         answer = await self._record(change)
-        return BeginMemberChangeReply.FromString(answer.reply).number
+        return pb.BeginMemberChangeReply.FromString(answer.reply).number
 
-    async def _record(self, command: BeginMemberChange | FinishMemberChange) -> Answer:
+    async def _record(self, command: pb.BeginMemberChange | pb.FinishMemberChange) -> Answer:
         """Have metadata/0 carry out a command, which may be carried out twice."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _PATIENCE_S
@@ -228,7 +209,7 @@ class Members:
                         break
                     await pause(self._loop, _LOOK_S)
             if goal.replica is not None:
-                await self._record(FinishMemberChange(node=goal.node, number=number))
+                await self._record(pb.FinishMemberChange(node=goal.node, number=number))
         except Rejected as refusal:
             # An attempt whose answer was lost may have ended it, or another call.
             if refusal.code != OVER or not all(await self._reached(goal)):

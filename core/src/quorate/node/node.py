@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import Final
 
@@ -11,25 +12,29 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
+from quorate.groups.members import MemberSteps
 from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
-from quorate.node.administration import Administration
+from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
+from quorate.node.backups import Backups
 from quorate.node.directory import directory_of
-from quorate.node.drain import hand_over
 from quorate.node.forming import Forming, initial_members
-from quorate.node.leader_tasks import LeaderTasks
+from quorate.node.leader_tasks import LeaderTasks, hand_over
 from quorate.node.life import STOPPING, Life
-from quorate.node.metrics import expose
-from quorate.node.metrics.work import Work
+from quorate.node.members import Members
+from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
-from quorate.node.readiness import Readiness, ended
+from quorate.node.purging import purge
+from quorate.node.readiness import Readiness
+from quorate.node.recovery import recover
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
-from quorate.node.wall_clock import wall_ms
+from quorate.node.status import NodeReports
 from quorate.node.watching import Watching
 from quorate.plugin.catalog import Catalog
+from quorate.rpc.asking import wall_ms
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
@@ -124,16 +129,24 @@ class Node:
             loop=self._loop,
         )
 
-        self.administration: Final = Administration(
+        self.backups: Final = Backups(self._replicas, self._loop)
+        steps = MemberSteps(self.shards.get, self.groups.propose_control)
+        reports = NodeReports(
             settings,
             catalog,
             self._replicas,
-            self.peers,
-            self.groups,
-            self.leader_tasks,
+            self.peers.addresses,
+            self.leader_tasks.runner,
             self._life,
-            version=self._version,
-            loop=self._loop,
+            self._version,
+        )
+        self.admin: Final = AdminService(
+            reports,
+            self.leader_tasks,
+            self.backups,
+            Members(self.shards, self.groups, steps, self.peers, self._loop),
+            partial(recover, self.shards, self.groups),
+            partial(purge, catalog, self.shards, self.groups, channels),
         )
         fresh = self._watching.fresh
         self._serving: Final = Serving(
@@ -147,21 +160,29 @@ class Node:
                     self.network,
                     self.groups,
                     self.shards.membership,
-                    self.administration.steps.accept,
+                    steps.accept,
                     wall_ms,
                     fresh,
                     lambda: self._serving.forwarding(),
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
-                self.administration.service,
+                self.admin,
             ],
             listen=self.network.listen,
             registry=self.metrics,
             missing=self._life.missing,
             loop=self._loop,
         )
-        expose(self.metrics, self.shards.all, self._replicas.stored, self._worked)
+        parts = Parts(
+            replicas=self._replicas,
+            serving=self._serving,
+            watching=self._watching,
+            runner=self.leader_tasks.runner,
+            version=self._version,
+            ready=lambda: not self._life.missing(),
+        )
+        expose(self.metrics, parts)
         join = settings.cluster.join
         members = f"those of the cluster of {_listed(join)}" if join else ""
         _log.info(
@@ -221,7 +242,7 @@ class Node:
         """Let no call in, hand over what is led, finish, make all durable, and let go."""
         _log.info("stopping: no more calls are taken")
         self._life.stop()
-        self.administration.backups.stop()
+        self.backups.stop()
         await self._serving.refuse(STOPPING)
         await self._life.stop_settling()
         await self.leader_tasks.stop()
@@ -255,23 +276,6 @@ class Node:
         await self._serving.welcome()
         await asyncio.gather(*map(self._readiness.caught_up, hosted))
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
-
-    def _worked(self) -> Work:
-        return Work(
-            node=self.me.node,
-            version=self._version,
-            ready=not self._life.missing(),
-            stopped={
-                **{str(shard.id): False for shard in self.shards.all()},
-                **{str(shard): True for shard, _ in ended(self.shards)},
-            },
-            calls=self._serving.calls,
-            controllers=self.leader_tasks.runner.counters,
-            posts=self.leader_tasks.runner.status(),
-            caches=self._watching.caches,
-            watches=self._watching.open_now,
-            lag=self._serving.lag,
-        )
 
 
 def _listed(names: Iterable[str]) -> str:

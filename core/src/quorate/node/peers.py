@@ -1,13 +1,19 @@
 """The other nodes of a node: how they are found, and the ways on which replicas reach theirs."""
 
 import asyncio
+import logging
 import random
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from google.protobuf.message import DecodeError
+
+from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction
-from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.network import IntroductionRefusedError, PeerNetwork
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.ports import NetworkPeers
 from quorate.groups.shard.shard import Shard
@@ -16,12 +22,16 @@ from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.node import tuning
 from quorate.node.addresses import Addresses, addresses_of
 from quorate.node.forming import Forming
-from quorate.node.introductions import Introductions
-from quorate.node.joining import Joining
+from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
-from quorate.rpc.clocks import NodeClocks
-from quorate.rpc.membership import NodeMembership
 from quorate.rpc.server import RpcServer
+from quorate.v1.admin_pb2 import NodeAddress
+from quorate.v1.node_pb2 import NodeIntroduction
+
+_log = logging.getLogger(__name__)
+
+#: How often the others are asked where all of them are: who leads must be let in.
+_ASK_S: Final = 0.5
 
 
 class Peers:
@@ -38,8 +48,7 @@ class Peers:
         self._others: Final = own.keys() - {shards.me.node}
         self._forming: Final = forming
         self.addresses: Final = Addresses(own)
-        self._joining: Final = Joining(self._others, self.addresses)
-        self._introductions: Final = Introductions(forming, self._joining, self.addresses, shards)
+        self._shards: Final = shards
         self.network: Final = PeerNetwork(
             shards.me,
             settings.cluster.token.get_secret_value(),
@@ -47,7 +56,7 @@ class Peers:
             remade=shards.remade,
             admit=shards.admits,
             config_index=shards.config_index,
-            introduced=self._introductions.answer,
+            introduced=self._introduced,
             rng=random.Random(),
             limits=limits,
         )
@@ -80,8 +89,27 @@ class Peers:
         self.clocks.start()
 
     async def admitted(self, metadata: Shard) -> None:
-        """Return once this node's replica of metadata/0 knows its members."""
-        await self._joining.admitted(metadata, self._ask)
+        """Return once this node's replica of metadata/0 knows its members.
+
+        Until then the node learns from the others where all of them are.
+        """
+        if metadata.configuration is not None:
+            return
+        come = asyncio.Event()
+        cancel = metadata.subscribe(lambda _: come.set())
+        _log.info(
+            "waiting to be added: run `quorate member add %s ADDRESS`, with the address at which"
+            " the other nodes reach this one",
+            metadata.me.node,
+        )
+        try:
+            while metadata.configuration is None:
+                await asyncio.gather(*map(self._ask, sorted(self._others)))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_ASK_S):
+                        await come.wait()
+        finally:
+            cancel()
 
     async def stop(self) -> None:
         """Close all connections."""
@@ -99,7 +127,37 @@ class Peers:
 
     async def meet(self, node: str, address: str) -> Introduction:
         """Ask a node at an address who it is; raises `IntroductionRefusedError`."""
-        return await self.network.introduce(node, self._introductions.own(), address)
+        return await self.network.introduce(node, self._introduction(), address)
 
-    async def _ask(self, node: str) -> Introduction:
-        return await self.network.introduce(node, self._forming.introduction)
+    # Who is who.
+
+    def _introduction(self) -> Introduction:
+        """Say who this node is, what it serves, and where the others are."""
+        known = sorted(self.addresses.known.items())
+        about = NodeIntroduction(
+            declaration=self._shards.declaration,
+            nodes=[NodeAddress(node=node, address=address) for node, address in known],
+        )
+        return replace(self._forming.introduction, about=about.SerializeToString())
+
+    def _introduced(self, other: Introduction) -> Introduction:
+        """Answer another node; raises `FormationRefusedError`."""
+        self._forming.receive(other)
+        metadata = self._shards.replica(METADATA)
+        if other.first_entry and (metadata is None or metadata.configuration is None):
+            self._hear(other)
+        return self._introduction()
+
+    def _hear(self, other: Introduction) -> None:
+        """Take what another node of the cluster says of all nodes."""
+        try:
+            about = NodeIntroduction.FromString(other.about)
+        except DecodeError:
+            return
+        self.addresses.hear({each.node: each.address for each in about.nodes})
+
+    async def _ask(self, node: str) -> None:
+        try:
+            self._hear(await self.network.introduce(node, self._forming.introduction))
+        except IntroductionRefusedError as error:
+            _log.debug("cannot ask where the nodes are: %s", error)

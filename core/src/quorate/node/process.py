@@ -50,10 +50,7 @@ class NodeRemovedError(NodeEndedError):
 
 
 def run(settings: Settings, catalog: Catalog) -> None:
-    """Be a node until SIGTERM or SIGINT, which end it in order.
-
-    Raises `NodeEndedError`.
-    """
+    """Be a node until SIGTERM or SIGINT, which end it in order; raises `NodeEndedError`."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         uvloop.run(_live(settings, catalog))

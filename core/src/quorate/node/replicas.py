@@ -9,7 +9,7 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.config import Settings
-from quorate.consensus.alarms import Alarms
+from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
 from quorate.groups.node_shards import NodeShards, declared_groups
@@ -21,11 +21,10 @@ from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.addresses import addresses_of
 from quorate.node.directory import NodeDirectory
-from quorate.node.metrics.storage import Storage
 from quorate.node.peers import Peers
-from quorate.node.wall_clock import wall_ms
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.rpc.asking import wall_ms
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop
@@ -60,11 +59,11 @@ class Replicas:
         self._loop: Final = loop
         self._failed: Final = failed
         self._token: Final = settings.cluster.token.get_secret_value()
-        self._directory: Final = directory
+        self.directory: Final = directory
         self._held: Final = directory.first_entry()
         #: The id of the cluster; empty until the node has joined it.
         self.cluster = b""
-        self._log: Final = directory.open_log()
+        self.log: Final = directory.open_log()
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
         self._rests: Final = LoopBudget(loop.time)
         self._alarms: Final = Alarms(loop)
@@ -73,21 +72,21 @@ class Replicas:
             directory.me,
             addresses_of(settings)[directory.me.node],
             catalog,
-            self._log,
+            self.log,
             directory.home,
             configured=configured,
             notes=directory.notes(),
             loop=loop,
             failed=failed,
         )
-        self._syncs: Final = SyncLoop(self._log, loop, self.shards.synced, self._log_failed)
+        self.syncs: Final = SyncLoop(self.log, loop, self.shards.synced, self._log_failed)
 
     # Life.
 
     def join(self, entry: bytes) -> Configuration:
         """Belong to the cluster with this first entry, and return who founded it."""
         if not self._held:
-            self._directory.join(entry)
+            self.directory.join(entry)
         self.cluster = cluster_id(self._token, entry)
         return Configuration.decode(entry)
 
@@ -114,30 +113,13 @@ class Replicas:
         """Make all durable, and let go of it."""
         await asyncio.gather(*map(self._flush, self.shards.all()))
         await self.shards.close()
-        await self._syncs.close()
-        self._log.close()
-
-    # What metrics ask.
-
-    def stored(self) -> Storage:
-        """Return where the figures of the disk and of its memory are."""
-        data = {str(shard.id): shard.data for shard in self.shards.all()}
-        return Storage(
-            databases={"log": self._log, **data},
-            budget=self._directory.budget,
-            syncs=self._syncs.durations,
-            free_bytes=free_bytes_of(self._directory.path),
-        )
+        await self.syncs.close()
+        self.log.close()
 
     # Inside.
 
     def _new_shard(
-        self,
-        peers: Peers,
-        shard: ShardId,
-        epoch: int,
-        data: ShardData,
-        journal: TailJournal,
+        self, peers: Peers, shard: ShardId, epoch: int, data: ShardData, journal: TailJournal
     ) -> Shard:
         return Shard(
             shard,
@@ -146,7 +128,7 @@ class Replicas:
             data,
             journal,
             peers=peers.network_peers(epoch),
-            syncs=self._syncs,
+            syncs=self.syncs,
             snapshots=peers.snapshots,
             loop=self._loop,
             clock=self._loop.time,

@@ -9,13 +9,12 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
-from quorate.node import tuning
+from quorate.node import admin_service, tuning
 from quorate.node.gate import Gate
 from quorate.node.probes import Probes
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
-from quorate.rpc import admin_service
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.server import RpcServer, ServingRefusedError

@@ -1,6 +1,7 @@
 """What a node says of itself and of its cluster to operators."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply.control import METADATA
@@ -13,43 +14,35 @@ from quorate.node.addresses import Addresses
 from quorate.node.life import Life
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
-from quorate.node.wall_clock import wall_ms
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.rpc.asking import wall_ms
 from quorate.storage.data.record import AppliedRecord
-from quorate.v1 import admin_pb2
+from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import ShardRow
 
 #: A controller that failed so often in a row is not just waiting for a leader.
 _FAILURES: Final = 3
 
 
+@dataclass(eq=False)
 class NodeReports:
-    """Implements `quorate.rpc.admin_service.Reports`, whatever the node is doing."""
+    """Says what the node knows and does, whatever it is doing."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        catalog: Catalog,
-        replicas: Replicas,
-        addresses: Addresses,
-        runner: Runner,
-        life: Life,
-        *,
-        version: str,
-    ) -> None:
-        self._settings: Final = settings
-        self._catalog: Final = catalog
-        self._replicas: Final = replicas
-        self._shards: Final = replicas.shards
-        self._runner: Final = runner
-        self._version: Final = version
-        self._addresses: Final = addresses
-        self._life: Final = life
-        self._started_at_ms: Final = wall_ms()
+    _settings: Settings
+    _catalog: Catalog
+    _replicas: Replicas
+    _addresses: Addresses
+    _runner: Runner
+    _life: Life
+    _version: str
 
-    def topology(self) -> admin_pb2.TopologyResponse:
+    def __post_init__(self) -> None:
+        self._shards = self._replicas.shards
+        self._started_at_ms = wall_ms()
+
+    def topology(self) -> pb.TopologyResponse:
         """Return where the shards of the cluster are, as far as this node knows.
 
         Raises `UnreadableError` on a node that has a cluster and does not belong to it, not yet or
@@ -61,14 +54,14 @@ class NodeReports:
                 "was removed, or has stopped; ask another node"
             )
         places = list(self._places())
-        return admin_pb2.TopologyResponse(
+        return pb.TopologyResponse(
             cluster_id=self._replicas.cluster, nodes=self._nodes(places), shards=places
         )
 
-    def status(self) -> admin_pb2.NodeStatusResponse:
+    def status(self) -> pb.NodeStatusResponse:
         """Return what this node is doing."""
         node = self._settings.node
-        return admin_pb2.NodeStatusResponse(
+        return pb.NodeStatusResponse(
             node=node.name,
             address=self._addresses.known.get(node.name, node.address),
             http_address=node.http_address,
@@ -77,7 +70,7 @@ class NodeReports:
             started_at_ms=self._started_at_ms,
             ready=not self._life.missing(),
             plugins=[
-                admin_pb2.PluginVersion(
+                pb.PluginVersion(
                     name=name, version=each.plugin.version, built_in=each.plugin.built_in
                 )
                 for name, each in self._catalog.declared.items()
@@ -88,7 +81,7 @@ class NodeReports:
                 for shard, error in sorted(self._shards.broken.items())
             ],
             controllers=[
-                admin_pb2.ControllerReport(
+                pb.ControllerReport(
                     name=each.name,
                     shard=str(each.shard),
                     term=each.term,
@@ -124,7 +117,7 @@ class NodeReports:
 
     # Where things are.
 
-    def _nodes(self, places: list[admin_pb2.ShardPlace]) -> list[admin_pb2.NodeAddress]:
+    def _nodes(self, places: list[pb.ShardPlace]) -> list[pb.NodeAddress]:
         """Return the members of the cluster whose addresses are known.
 
         Before there are members, what the file names is all there is.
@@ -132,11 +125,11 @@ class NodeReports:
         known = self._addresses.known
         members = {node for place in places for node in place.nodes} or set(known)
         return [
-            admin_pb2.NodeAddress(node=node, address=known[node])
+            pb.NodeAddress(node=node, address=known[node])
             for node in sorted(members & known.keys())
         ]
 
-    def _places(self) -> Iterator[admin_pb2.ShardPlace]:
+    def _places(self) -> Iterator[pb.ShardPlace]:
         rows = {ShardId(row.group, row.number): row for row in self._shards.rows()}
         here = {shard.id: shard for shard in self._shards.all()}
         if METADATA in here:
@@ -150,7 +143,7 @@ class NodeReports:
             else:
                 peers = () if row is None else self._shards.slot_map.members(shard)
             leader = None if replica is None else replica.leader
-            yield admin_pb2.ShardPlace(
+            yield pb.ShardPlace(
                 group=shard.group,
                 number=shard.number,
                 slots=b"" if row is None else row.slots,
@@ -165,10 +158,8 @@ def _in_order(shards: NodeShards) -> list[Shard]:
     return sorted(shards.all(), key=lambda shard: (shard.id != METADATA, shard.id))
 
 
-def _broken(
-    shard: ShardId, error: Exception, left: AppliedRecord | None
-) -> admin_pb2.BrokenReplica:
-    return admin_pb2.BrokenReplica(
+def _broken(shard: ShardId, error: Exception, left: AppliedRecord | None) -> pb.BrokenReplica:
+    return pb.BrokenReplica(
         shard=str(shard),
         error=str(error),
         applied_index=0 if left is None else left.position.index,
@@ -176,10 +167,10 @@ def _broken(
     )
 
 
-def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
+def _replica(shard: Shard) -> pb.ReplicaReport:
     status = shard.status()
     replica, configuration = status.replica, status.replica.configuration
-    return admin_pb2.ReplicaReport(
+    return pb.ReplicaReport(
         shard=str(shard.id),
         role=replica.role,
         term=replica.term,
@@ -198,11 +189,11 @@ def _replica(shard: Shard) -> admin_pb2.ReplicaReport:
         age_ms=shard.staleness().age_ms,
         stopped=status.stopped,
         members=[
-            admin_pb2.MemberReport(node=each.peer.node, replica=each.peer.replica, voter=each.voter)
+            pb.MemberReport(node=each.peer.node, replica=each.peer.replica, voter=each.voter)
             for each in (() if configuration is None else configuration.members)
         ],
         followers=[
-            admin_pb2.FollowerReport(
+            pb.FollowerReport(
                 node=each.peer.node,
                 mode=each.mode,
                 match_index=each.match,

@@ -34,7 +34,9 @@ class Watching:
         self._shards: Final = shards
         self._loop: Final = loop
         self._read_timeout_s: Final = read_timeout_s
-        self._feeds: Final = NodeFeeds(channels, self._others, loop)
+        self._feeds: Final = NodeFeeds(
+            channels, lambda shard: shards.slot_map.others(shard, shards.me.node), loop
+        )
         self._watches: Watches | None = None
         self._fresh: FreshWatches | None = None
         self.caches: Final[Sequence[CacheKeeper]] = [
@@ -56,11 +58,7 @@ class Watching:
             cluster, self._shards.get, self._feeds, loop=self._loop, clock=self._loop.time
         )
         self._fresh = FreshWatches(
-            cluster,
-            self._watches,
-            self._shards.get,
-            self._feeds,
-            timeout_s=self._read_timeout_s,
+            cluster, self._watches, self._shards.get, self._feeds, timeout_s=self._read_timeout_s
         )
 
     def start(self) -> None:
@@ -118,6 +116,3 @@ class Watching:
 
     def _shards_of(self, family: str) -> Sequence[ShardId]:
         return self._shards.slot_map.shards(self._catalog.families[family].group)
-
-    def _others(self, shard: ShardId) -> Sequence[str]:
-        return self._shards.slot_map.others(shard, self._shards.me.node)

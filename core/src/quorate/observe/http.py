@@ -1,7 +1,5 @@
 """A small read-only HTTP server for metrics and probes."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import socketserver

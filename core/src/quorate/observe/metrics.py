@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
 from prometheus_client import core
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from quorate.observe.histogram import Histogram
 
@@ -19,15 +15,18 @@ S = TypeVar("S")
 Reading = tuple[tuple[str, ...], float | Histogram]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Kind = Literal["counter", "gauge", "histogram"]
+
+
+@dataclass(frozen=True, slots=True)
 class Metric(Generic[S]):
     """A metric, and how to read it from its source."""
 
     #: As exposed: with the unit, and with `_total` for a counter.
     name: str
-    kind: Literal["counter", "gauge", "histogram"]
+    kind: Kind
+    labels: tuple[str, ...]
     help: str
-    labels: tuple[str, ...] = ()
     read: Callable[[S], Iterable[Reading]]
 
 

@@ -1,7 +1,5 @@
 """Counts the calls of a server, by method and by how they ended."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Connections to the other nodes: one for each, reused by everything that is asked of it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final, NamedTuple
 
@@ -9,6 +7,7 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.streams import StreamLimits, open_channel
 from quorate.consensus.peer.wire import encode_handshake
 from quorate.plugin import Stub
 from quorate.v1 import node_pb2
@@ -20,19 +19,6 @@ PEER_KEY: Final = "quorate-peer-bin"
 
 #: The header that confirms to the asking node that its stream was admitted.
 ADMITTED_KEY: Final = "quorate-admitted"
-
-_OPTIONS: Final = [
-    # A connection of its own: votes and entries never queue after calls of clients.
-    ("grpc.use_local_subchannel_pool", 1),
-    # What is too large was refused where it came from.
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-    ("grpc.keepalive_time_ms", 5_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-]
 
 _SETTLED: Final = frozenset(
     {
@@ -102,7 +88,8 @@ class NodeChannels:
             closing.add_done_callback(self._closing.discard)
         if address is None:
             raise UnreachableError(f"no address of {node} is known")
-        channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        # What is too large was refused where it came from.
+        channel = open_channel(address, StreamLimits(), largest=-1)
         made = self._known[node] = _Known(address, channel, Stub(channel, SERVICE))
         return made
 

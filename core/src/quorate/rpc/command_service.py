@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, Final, TypeAlias
-
-import grpc.aio
+from dataclasses import dataclass
+from typing import Final
 
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups, Proposal
@@ -18,11 +17,11 @@ from quorate.plugin import Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.rpc import deadline
 from quorate.rpc.command_stream import CommandStream
-from quorate.rpc.methods import failed_status
+from quorate.rpc.methods import Context, failed_status
 from quorate.rpc.server import RpcServer
-from quorate.v1 import command_pb2, entry_pb2
+from quorate.v1 import command_pb2 as pb, entry_pb2
 
-SERVICE: Final = command_pb2.DESCRIPTOR.services_by_name["CommandService"]
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
 #: About what an answer takes without a reply: a smaller reply always has room.
 _STATUS_BYTES: Final = 512
@@ -31,49 +30,45 @@ _ANSWER_BYTES: Final = 64
 #: A message of split answers has this part of the largest one, or a single larger answer.
 _PARTS: Final = 4
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
-
+@dataclass(eq=False)
 class CommandService:
     """Takes public commands alone: internal ones are refused like unknown ones."""
 
-    def __init__(self, groups: Groups, catalog: Catalog, limits: LimitsSection) -> None:
-        self._groups: Final = groups
-        self._catalog: Final = catalog
-        self._limits: Final = limits
+    _groups: Groups
+    _catalog: Catalog
+    _limits: LimitsSection
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
         server.add(SERVICE, self)
 
-    async def Execute(
-        self, request: command_pb2.ExecuteRequest, context: object
-    ) -> command_pb2.ExecuteResponse:
+    async def Execute(self, request: pb.ExecuteRequest, context: object) -> pb.ExecuteResponse:
         """Carry out commands side by side, and answer each in its place."""
         answers = await self._answers(request.commands)
-        response = command_pb2.ExecuteResponse()
+        response = pb.ExecuteResponse()
         room = _reply_room(self._limits, len(answers))
         for command, answer in zip(request.commands, answers, strict=True):
             room -= _fill(response.answers.add(), command, answer, room)
         return response
 
     async def ExecuteSplit(
-        self, request: command_pb2.ExecuteRequest, context: object
-    ) -> AsyncIterator[command_pb2.ExecuteResponse]:
+        self, request: pb.ExecuteRequest, context: object
+    ) -> AsyncIterator[pb.ExecuteResponse]:
         """Carry out commands side by side, and answer each in its place, in several messages."""
         answers = await self._answers(request.commands)
         room, most = _reply_room(self._limits, 1), self._limits.grpc_message_bytes // _PARTS
-        response, size = command_pb2.ExecuteResponse(), 0
+        response, size = pb.ExecuteResponse(), 0
         for command, answer in zip(request.commands, answers, strict=True):
             coming = _STATUS_BYTES if isinstance(answer, Exception) else len(answer.reply)
             if size and size + coming > most:
                 yield response
-                response, size = command_pb2.ExecuteResponse(), 0
+                response, size = pb.ExecuteResponse(), 0
             _fill(response.answers.add(), command, answer, room)
             size += coming + _ANSWER_BYTES
         yield response
 
-    async def _answers(self, commands: Sequence[command_pb2.Command]) -> list[Answer | Exception]:
+    async def _answers(self, commands: Sequence[pb.Command]) -> list[Answer | Exception]:
         self._check_count(commands)
         ends = _Deadlines(self._groups)
         failed: dict[int, Exception] = {}
@@ -88,24 +83,20 @@ class CommandService:
             failed[place] if place in failed else next(proposed) for place in range(len(commands))
         ]
 
-    async def Stream(
-        self, requests: AsyncIterator[command_pb2.StreamRequest], context: Context
-    ) -> None:
+    async def Stream(self, requests: AsyncIterator[pb.StreamRequest], context: Context) -> None:
         """Carry out commands as they come, in order per shard, and answer each when it has ended.
 
         A message that cannot be right ends the stream, once all before it is answered.
         """
         ordered = self._groups.ordered()
 
-        def put(commands: Iterable[tuple[command_pb2.Command, Answered]]) -> None:
+        def put(commands: Iterable[tuple[pb.Command, Answered]]) -> None:
             self._put(ordered, commands)
 
         room = _reply_room(self._limits, 1)
 
-        def answered(
-            command: command_pb2.Command, answer: Answer | Exception
-        ) -> command_pb2.CommandAnswer:
-            filled = command_pb2.CommandAnswer()
+        def answered(command: pb.Command, answer: Answer | Exception) -> pb.CommandAnswer:
+            filled = pb.CommandAnswer()
             _fill(filled, command, answer, room)
             return filled
 
@@ -119,8 +110,8 @@ class CommandService:
             await asyncio.gather(reading, ordered.close(), return_exceptions=True)
 
     async def OpenSession(
-        self, request: command_pb2.OpenSessionRequest, context: object
-    ) -> command_pb2.OpenSessionResponse:
+        self, request: pb.OpenSessionRequest, context: object
+    ) -> pb.OpenSessionResponse:
         """Open an exactly-once session on the shard of a key."""
         self._check_place(request.group, request.shard_key)
         self._check_name(request.name)
@@ -131,11 +122,11 @@ class CommandService:
             ttl_ms=request.ttl_ms,
             timeout_s=deadline.remaining_s(),
         )
-        return command_pb2.OpenSessionResponse(session=session)
+        return pb.OpenSessionResponse(session=session)
 
     async def SealSession(
-        self, request: command_pb2.SealSessionRequest, context: object
-    ) -> command_pb2.SealSessionResponse:
+        self, request: pb.SealSessionRequest, context: object
+    ) -> pb.SealSessionResponse:
         """Let the session of a name carry out nothing more, and return what it has carried out."""
         self._check_place(request.group, request.shard_key)
         if not request.name:
@@ -144,11 +135,11 @@ class CommandService:
         sealed = await self._groups.seal_session(
             request.group, request.shard_key, request.name, timeout_s=deadline.remaining_s()
         )
-        return command_pb2.SealSessionResponse(session=sealed.session, revisions=sealed.revisions)
+        return pb.SealSessionResponse(session=sealed.session, revisions=sealed.revisions)
 
     async def CloseSession(
-        self, request: command_pb2.CloseSessionRequest, context: object
-    ) -> command_pb2.CloseSessionResponse:
+        self, request: pb.CloseSessionRequest, context: object
+    ) -> pb.CloseSessionResponse:
         """End a session; one that has ended is passed over."""
         self._check_place(request.group, request.shard_key)
         if not request.session:
@@ -156,18 +147,16 @@ class CommandService:
         await self._groups.close_session(
             request.group, request.shard_key, request.session, timeout_s=deadline.remaining_s()
         )
-        return command_pb2.CloseSessionResponse()
+        return pb.CloseSessionResponse()
 
     async def _messages(
-        self, requests: AsyncIterator[command_pb2.StreamRequest]
-    ) -> AsyncIterator[Sequence[command_pb2.Command]]:
+        self, requests: AsyncIterator[pb.StreamRequest]
+    ) -> AsyncIterator[Sequence[pb.Command]]:
         async for request in requests:
             self._check_count(request.commands)
             yield request.commands
 
-    def _put(
-        self, ordered: OrderedStream, commands: Iterable[tuple[command_pb2.Command, Answered]]
-    ) -> None:
+    def _put(self, ordered: OrderedStream, commands: Iterable[tuple[pb.Command, Answered]]) -> None:
         ends = _Deadlines(self._groups)
         for command, answered in commands:
             try:
@@ -177,7 +166,7 @@ class CommandService:
             else:
                 ordered.put(proposal, answered)
 
-    def _proposal(self, command: command_pb2.Command, ends: _Deadlines) -> Proposal:
+    def _proposal(self, command: pb.Command, ends: _Deadlines) -> Proposal:
         size, most = len(command.payload), self._limits.command_bytes
         if size > most:
             raise Invalid(
@@ -191,7 +180,7 @@ class CommandService:
         session = _session(command.stamp) if command.HasField("stamp") else None
         return Proposal(message, ends.of(command.timeout_ms), session)
 
-    def _check_count(self, commands: Sequence[command_pb2.Command]) -> None:
+    def _check_count(self, commands: Sequence[pb.Command]) -> None:
         count, most = len(commands), self._limits.batch_items
         if count > most:
             raise Invalid(
@@ -234,9 +223,7 @@ def _session(stamp: entry_pb2.Stamp) -> SessionRef:
     if not stamp.session or not stamp.sequence:
         raise Invalid("stamp", "name a session that was opened, and a sequence from 1 on")
     return SessionRef(
-        session=stamp.session,
-        sequence=stamp.sequence,
-        lowest_unanswered=stamp.lowest_unanswered,
+        session=stamp.session, sequence=stamp.sequence, lowest_unanswered=stamp.lowest_unanswered
     )
 
 
@@ -247,10 +234,7 @@ def _reply_room(limits: LimitsSection, answers: int) -> int:
 
 
 def _fill(
-    filled: command_pb2.CommandAnswer,
-    command: command_pb2.Command,
-    answer: Answer | Exception,
-    room: int,
+    filled: pb.CommandAnswer, command: pb.Command, answer: Answer | Exception, room: int
 ) -> int:
     """Fill an answer where it stands, and return how much of the room for replies it takes.
 

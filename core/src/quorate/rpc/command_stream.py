@@ -1,7 +1,5 @@
 """One stream of commands: what is read of it, what waits for its answer, and what is written."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable

@@ -1,16 +1,15 @@
 """What a shard's replica here gives to the watches of a node that has none."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.v1 import node_pb2
+from quorate.v1 import node_pb2 as pb
 
 #: How often a reader learns how old the replica's state may be, and how far it has come, while
 #: there is nothing for it.
@@ -32,8 +31,8 @@ class OpenFeed(Protocol):
 
 
 async def serve(
-    requests: AsyncIterable[node_pb2.FeedRequest], open_feed: OpenFeed
-) -> AsyncGenerator[node_pb2.FeedResponse, None]:
+    requests: AsyncIterable[pb.FeedRequest], open_feed: OpenFeed
+) -> AsyncGenerator[pb.FeedResponse, None]:
     """Yield a page for each request, as soon as there is one, and now and then word before it.
 
     A feed that only another replica could carry on ends in `UnreadableError`.
@@ -53,7 +52,7 @@ async def serve(
     )
     following = begin.HasField("behind")
     try:
-        request: node_pb2.FeedRequest | None = first
+        request: pb.FeedRequest | None = first
         while request is not None:
             taken: Page | Lost | None = None
             async for taken in _taken(feed, woken, following):
@@ -88,7 +87,9 @@ async def _taken(
             yield taken
             return
         else:
-            await _set_until(woken, due)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await woken.wait()
         if loop.time() >= due:
             yield moved
             if moved is not None:
@@ -96,19 +97,9 @@ async def _taken(
             due = loop.time() + WORD_S
 
 
-async def _set_until(event: asyncio.Event, due: float) -> None:
-    try:
-        async with asyncio.timeout_at(due):
-            await event.wait()
-    except TimeoutError:
-        return
-
-
-def _response(feed: Feed, taken: Page | Lost | None) -> node_pb2.FeedResponse:
+def _response(feed: Feed, taken: Page | Lost | None) -> pb.FeedResponse:
     age_ms = feed.age_ms()
-    response = node_pb2.FeedResponse(
-        generation=feed.generation, age_ms=-1 if age_ms is None else age_ms
-    )
+    response = pb.FeedResponse(generation=feed.generation, age_ms=-1 if age_ms is None else age_ms)
     if isinstance(taken, Lost):
         response.lost = taken.reason
     elif taken is not None:
@@ -120,17 +111,17 @@ def _response(feed: Feed, taken: Page | Lost | None) -> node_pb2.FeedResponse:
     return response
 
 
-def _sent(seen: Seen) -> node_pb2.FeedEvent:
+def _sent(seen: Seen) -> pb.FeedEvent:
     event = seen.event
     if isinstance(event, RowEvent):
-        return node_pb2.FeedEvent(
+        return pb.FeedEvent(
             revision=seen.revision,
             name=event.family,
             key=event.key,
             value=event.value,
             previous=event.previous,
         )
-    return node_pb2.FeedEvent(
+    return pb.FeedEvent(
         revision=seen.revision,
         name=event.message.DESCRIPTOR.full_name,
         value=event.message.SerializeToString(deterministic=True),

@@ -38,9 +38,9 @@ class NodeFeeds:
         replicas: Callable[[ShardId], Sequence[str]],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._channels: Final = channels
-        self._replicas: Final = replicas
-        self._loop: Final = loop
+        self.channels: Final = channels
+        self.replicas: Final = replicas
+        self.loop: Final = loop
         self._running: Final[set[asyncio.Task[None]]] = set()
 
     def open(
@@ -52,22 +52,20 @@ class NodeFeeds:
         wake: Callable[[], None],
     ) -> RemoteFeed:
         """Start after `start`, or with the rows if there is none, at `not_before` or later."""
-        feed = RemoteFeed(
-            self._channels, self._replicas, shard, selection, start, not_before, wake, self._loop
-        )
+        feed = RemoteFeed(self, shard, selection, start, not_before, wake)
         self._running.add(feed.running)
         feed.running.add_done_callback(self._running.discard)
         return feed
 
     async def read_point(self, shard: ShardId, timeout_s: float) -> ReadPoint:
         """Return a read point of a shard; raises `UnreadableError`."""
-        deadline = self._loop.time() + timeout_s
-        pause = Pause(self._loop)
+        deadline = self.loop.time() + timeout_s
+        pause = Pause(self.loop)
         reason = ""
         while True:
-            for node in self._replicas(shard):
+            for node in self.replicas(shard):
                 try:
-                    left_s = max(0.0, deadline - self._loop.time())
+                    left_s = max(0.0, deadline - self.loop.time())
                     return await self._read_point_on(node, shard, left_s)
                 except UnreachableError as error:
                     reason = str(error)
@@ -90,7 +88,7 @@ class NodeFeeds:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _read_point_on(self, node: str, shard: ShardId, timeout_s: float) -> ReadPoint:
-        route = await self._channels.route(node, timeout_s)
+        route = await self.channels.route(node, timeout_s)
         asked = node_pb2.MarkRequest(shard=str(shard), timeout_ms=round(timeout_s * 1_000))
         answer = await route.stub.Mark(asked, timeout=timeout_s, metadata=route.metadata)
         return ReadPoint(answer.revision, answer.generation)
@@ -105,17 +103,14 @@ class RemoteFeed:
 
     def __init__(
         self,
-        channels: NodeChannels,
-        replicas: Callable[[ShardId], Sequence[str]],
+        feeds: NodeFeeds,
         shard: ShardId,
         selection: Selection,
         start: Start | None,
         not_before: int,
         wake: Callable[[], None],
-        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._channels: Final = channels
-        self._replicas: Final = replicas
+        self._feeds: Final = feeds
         self._shard: Final = shard
         self._families: Final = [
             watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
@@ -125,7 +120,6 @@ class RemoteFeed:
         self._listing = False
         self._not_before: Final = not_before
         self._wake: Final = wake
-        self._loop: Final = loop
         self._page: Page | None = None
         self._lost: Lost | None = None
         #: Set while the page that comes next may be asked for.
@@ -135,7 +129,7 @@ class RemoteFeed:
         self._heard_at = 0.0
         self.generation = 0
         #: What keeps it going, until it is lost or closed.
-        self.running: Final = loop.create_task(self._run())
+        self.running: Final = feeds.loop.create_task(self._run())
 
     def take(self) -> Page | Lost | None:
         """Return what comes next; None when there is nothing yet."""
@@ -150,7 +144,7 @@ class RemoteFeed:
         """Return how old what this feed has seen may be; None when that is not known."""
         if self._age_ms is None:
             return None
-        return self._age_ms + round((self._loop.time() - self._heard_at) * 1_000)
+        return self._age_ms + round((self._feeds.loop.time() - self._heard_at) * 1_000)
 
     def close(self) -> None:
         """Give nothing any more, and hold nothing."""
@@ -170,10 +164,10 @@ class RemoteFeed:
 
     async def _follow(self) -> None:
         """Go from node to node until nothing more can come."""
-        pause = Pause(self._loop)
+        pause = Pause(self._feeds.loop)
         while not self._ended():
             heard_at, reason = self._heard_at, "no node is known to have a replica"
-            for node in self._replicas(self._shard):
+            for node in self._feeds.replicas(self._shard):
                 reason = f"{node} ended it"
                 try:
                     await self._read(node)
@@ -191,7 +185,7 @@ class RemoteFeed:
                     self._lose(f"the list of shard {self._shard} broke off: {reason}")
                     return
             if self._heard_at != heard_at:
-                pause = Pause(self._loop)
+                pause = Pause(self._feeds.loop)
             if pause.count in (0, _LASTS):
                 level = logging.WARNING if pause.count else logging.INFO
                 _log.log(level, "shard %s cannot be followed for now: %s", self._shard, reason)
@@ -199,7 +193,7 @@ class RemoteFeed:
 
     async def _read(self, node: str) -> None:
         """Read on from a node until it ends."""
-        route = await self._channels.route(node, _CONNECT_S)
+        route = await self._feeds.channels.route(node, _CONNECT_S)
         call = route.stub.Feed(metadata=route.metadata)
         try:
             await call.write(node_pb2.FeedRequest(start=self._beginning()))
@@ -231,7 +225,7 @@ class RemoteFeed:
     def _hear(self, response: node_pb2.FeedResponse) -> None:
         self.generation = response.generation
         self._age_ms = None if response.age_ms < 0 else response.age_ms
-        self._heard_at = self._loop.time()
+        self._heard_at = self._feeds.loop.time()
         if response.lost:
             self._lose(response.lost)
         elif response.HasField("page"):

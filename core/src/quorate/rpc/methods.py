@@ -4,8 +4,6 @@ It is put around a method once, when the server is made: a call that is good mak
 raises nothing.
 """
 
-from __future__ import annotations
-
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable

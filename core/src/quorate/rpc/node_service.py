@@ -1,10 +1,9 @@
 """What this node answers to the other nodes of its cluster, and to nobody else."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final
 
 import grpc
 import grpc.aio
@@ -22,46 +21,34 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
 from quorate.rpc.channels import ADMITTED_KEY, PEER_KEY, SERVICE
 from quorate.rpc.forward_serving import ForwardServing, parsed_shard
+from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
-from quorate.v1 import node_pb2
+from quorate.v1 import node_pb2 as pb
 
 #: About how much of an answer to a query goes into one message.
 PART_BYTES: Final = 1 << 20
 #: How long a change of members may take whose caller set no deadline.
 _STEP_S: Final = 10.0
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
-
+@dataclass(eq=False)
 class NodeService:
     """Answers a node whose handshake the peers' streams would take, too."""
 
-    def __init__(
-        self,
-        network: PeerNetwork,
-        groups: Groups,
-        membership: Callable[[ShardId], Membership | None],
-        change_member: Callable[[AskedStep], Awaitable[StepTaken]],
-        wall_ms: Callable[[], int],
-        watching: Callable[[], FreshWatches],
-        under_way: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._network: Final = network
-        self._groups: Final = groups
-        self._membership: Final = membership
-        self._change_member: Final = change_member
-        self._wall_ms: Final = wall_ms
-        self._watching: Final = watching
-        #: Entered for as long as forwarded commands are carried out.
-        self._under_way: Final = under_way
+    _network: PeerNetwork
+    _groups: Groups
+    _membership: Callable[[ShardId], Membership | None]
+    _change_member: Callable[[AskedStep], Awaitable[StepTaken]]
+    _wall_ms: Callable[[], int]
+    _watching: Callable[[], FreshWatches]
+    #: Entered for as long as forwarded commands are carried out.
+    _under_way: Callable[[], AbstractContextManager[None]]
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
         server.add(SERVICE, self)
 
-    async def Forward(
-        self, requests: AsyncIterable[node_pb2.ForwardRequest], context: Context
-    ) -> None:
+    async def Forward(self, requests: AsyncIterable[pb.ForwardRequest], context: Context) -> None:
         """Propose commands here as they come, and answer each part when it has ended."""
         asker = await self._admit(context)
         await context.send_initial_metadata(((ADMITTED_KEY, "1"),))
@@ -74,8 +61,8 @@ class NodeService:
         await ForwardServing(self._groups, refused, self._under_way).serve(requests, context.write)
 
     async def Query(
-        self, request: node_pb2.ShardQueryRequest, context: Context
-    ) -> AsyncIterator[node_pb2.ShardQueryResponse]:
+        self, request: pb.ShardQueryRequest, context: Context
+    ) -> AsyncIterator[pb.ShardQueryResponse]:
         """Answer a query from the replica here, in parts."""
         await self._admit(context)
         found = await self._groups.accept_query(
@@ -91,18 +78,18 @@ class NodeService:
             )
         )
         for rows in parts(found.rows):
-            yield node_pb2.ShardQueryResponse(
+            yield pb.ShardQueryResponse(
                 revision=found.as_of.revision, age_ms=found.as_of.age_ms, rows=rows
             )
 
-    async def Mark(self, request: node_pb2.MarkRequest, context: Context) -> node_pb2.MarkResponse:
+    async def Mark(self, request: pb.MarkRequest, context: Context) -> pb.MarkResponse:
         """Return a revision of a shard that includes every write answered before."""
         await self._admit(context)
         timeout_s = _timeout_s(request.timeout_ms)
         point = await self._watching().read_point_here(parsed_shard(request.shard), timeout_s)
-        return node_pb2.MarkResponse(revision=point.revision, generation=point.generation)
+        return pb.MarkResponse(revision=point.revision, generation=point.generation)
 
-    async def Feed(self, requests: AsyncIterable[node_pb2.FeedRequest], context: Context) -> None:
+    async def Feed(self, requests: AsyncIterable[pb.FeedRequest], context: Context) -> None:
         """Give the pages of the replica here, one for each request."""
         await self._admit(context)
         async with aclosing(feed_serving.serve(requests, self._watching().feed_here)) as responses:
@@ -110,8 +97,8 @@ class NodeService:
                 await context.write(response)
 
     async def Membership(
-        self, request: node_pb2.MembershipRequest, context: Context
-    ) -> node_pb2.MembershipResponse:
+        self, request: pb.MembershipRequest, context: Context
+    ) -> pb.MembershipResponse:
         """Return the committed members of a shard, as far as this node knows.
 
         A removed node may ask: it learns of its removal here.
@@ -119,14 +106,12 @@ class NodeService:
         await self._admit(context, of_old=True)
         found = self._membership(parsed_shard(request.shard))
         if found is None:
-            return node_pb2.MembershipResponse()
-        return node_pb2.MembershipResponse(
-            index=found.index, configuration=found.configuration.encode()
-        )
+            return pb.MembershipResponse()
+        return pb.MembershipResponse(index=found.index, configuration=found.configuration.encode())
 
     async def ChangeMember(
-        self, request: node_pb2.ChangeMemberRequest, context: Context
-    ) -> node_pb2.ChangeMemberResponse:
+        self, request: pb.ChangeMemberRequest, context: Context
+    ) -> pb.ChangeMemberResponse:
         """Take a shard that is led here one step nearer to having a member, or to not having it."""
         await self._admit(context)
         shard = parsed_shard(request.shard)
@@ -141,14 +126,12 @@ class NodeService:
                 timeout_s=_STEP_S if remaining_s is None else remaining_s,
             )
         )
-        return node_pb2.ChangeMemberResponse(step=taken.status, done=taken.done)
+        return pb.ChangeMemberResponse(step=taken.status, done=taken.done)
 
-    async def Clock(
-        self, request: node_pb2.ClockRequest, context: Context
-    ) -> node_pb2.ClockResponse:
+    async def Clock(self, request: pb.ClockRequest, context: Context) -> pb.ClockResponse:
         """Return the wall clock."""
         await self._admit(context)
-        return node_pb2.ClockResponse(wall_ms=self._wall_ms())
+        return pb.ClockResponse(wall_ms=self._wall_ms())
 
     async def _admit(self, context: Context, *, of_old: bool = False) -> Handshake:
         """Let a node of this cluster in, and end the call of anyone else.

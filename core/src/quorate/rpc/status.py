@@ -5,8 +5,6 @@ or `session` where only an exactly-once session makes it safe. Without it, tryin
 `stage` is `admission` when a command was refused before what its session has recorded was read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -17,23 +15,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.apply.outcomes import TOO_LARGE, TOO_SLOW, UNKNOWN_COMMAND
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
-from quorate.groups.refusals import (
-    CopyBehindError,
-    ExhaustedError,
-    FencedError,
-    LeaderlessError,
-    NoLeaderError,
-    NotAdmittedError,
-    NotProposedError,
-    NotProposedInTimeError,
-    NotServingError,
-    OutcomeUnknownError,
-    ReadTimeoutError,
-    UnansweredInTimeError,
-    UnknownShardError,
-    UnreadableError,
-    WrongShardError,
-)
+from quorate.groups import refusals
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 
@@ -72,21 +54,21 @@ class _Row(NamedTuple):
 #: By class; the nearest one in an exception's ancestry counts.
 _TABLE: Final[Mapping[type[Exception], _Row]] = {
     Invalid: _Row("INVALID_ARGUMENT", INVALID),
-    FencedError: _Row("ABORTED", "TERM_PASSED"),
+    refusals.FencedError: _Row("ABORTED", "TERM_PASSED"),
     TransferRefusedError: _Row("FAILED_PRECONDITION", "TRANSFER_REFUSED"),
-    NotProposedError: _Row("UNAVAILABLE", "NOT_PROPOSED", "safe"),
-    NotServingError: _Row("UNAVAILABLE", "NOT_SERVING", "safe"),
-    NoLeaderError: _Row("UNAVAILABLE", "NO_LEADER", "safe"),
-    UnknownShardError: _Row("UNAVAILABLE", "UNKNOWN_SHARD", "safe"),
-    WrongShardError: _Row("UNAVAILABLE", "WRONG_SHARD", "safe"),
-    CopyBehindError: _Row("UNAVAILABLE", "COPY_BEHIND", "safe"),
-    ExhaustedError: _Row("RESOURCE_EXHAUSTED", "EXHAUSTED", "safe"),
-    NotProposedInTimeError: _Row("DEADLINE_EXCEEDED", "NOT_PROPOSED_IN_TIME", "safe"),
-    OutcomeUnknownError: _Row("UNAVAILABLE", "OUTCOME_UNKNOWN", "session"),
-    UnansweredInTimeError: _Row("DEADLINE_EXCEEDED", "UNANSWERED_IN_TIME", "session"),
-    UnreadableError: _Row("UNAVAILABLE", "UNREADABLE", "safe"),
-    LeaderlessError: _Row("UNAVAILABLE", "LEADERLESS", "safe"),
-    ReadTimeoutError: _Row("DEADLINE_EXCEEDED", "READ_TIMEOUT", "safe"),
+    refusals.NotProposedError: _Row("UNAVAILABLE", "NOT_PROPOSED", "safe"),
+    refusals.NotServingError: _Row("UNAVAILABLE", "NOT_SERVING", "safe"),
+    refusals.NoLeaderError: _Row("UNAVAILABLE", "NO_LEADER", "safe"),
+    refusals.UnknownShardError: _Row("UNAVAILABLE", "UNKNOWN_SHARD", "safe"),
+    refusals.WrongShardError: _Row("UNAVAILABLE", "WRONG_SHARD", "safe"),
+    refusals.CopyBehindError: _Row("UNAVAILABLE", "COPY_BEHIND", "safe"),
+    refusals.ExhaustedError: _Row("RESOURCE_EXHAUSTED", "EXHAUSTED", "safe"),
+    refusals.NotProposedInTimeError: _Row("DEADLINE_EXCEEDED", "NOT_PROPOSED_IN_TIME", "safe"),
+    refusals.OutcomeUnknownError: _Row("UNAVAILABLE", "OUTCOME_UNKNOWN", "session"),
+    refusals.UnansweredInTimeError: _Row("DEADLINE_EXCEEDED", "UNANSWERED_IN_TIME", "session"),
+    refusals.UnreadableError: _Row("UNAVAILABLE", "UNREADABLE", "safe"),
+    refusals.LeaderlessError: _Row("UNAVAILABLE", "LEADERLESS", "safe"),
+    refusals.ReadTimeoutError: _Row("DEADLINE_EXCEEDED", "READ_TIMEOUT", "safe"),
     LookupError: _Row("UNIMPLEMENTED", NOT_DECLARED),
     # A method that a service declares and this node's version of it lacks, like Health.List.
     NotImplementedError: _Row("UNIMPLEMENTED", "NOT_IMPLEMENTED"),
@@ -97,24 +79,13 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
 }
 
 
-#: Those that say all in their text.
-_PLAIN: Final[frozenset[type[Exception]]] = frozenset(
-    {
-        CopyBehindError,
-        NotProposedError,
-        NotProposedInTimeError,
-        NotServingError,
-        OutcomeUnknownError,
-        UnansweredInTimeError,
-        UnreadableError,
-        ReadTimeoutError,
-    }
-)
+#: Those that are not made of a text alone.
+_OF_A_SHARD: Final = (refusals.UnknownShardError, refusals.WrongShardError)
 
 
 def status_of(error: Exception) -> status_pb2.Status:
     """Return the status of an exception."""
-    if isinstance(error, Rejected) and not isinstance(error, FencedError):
+    if isinstance(error, Rejected) and not isinstance(error, refusals.FencedError):
         row, text = _rejected(error), error.message or error.code
     else:
         row = next(_TABLE[each] for each in type(error).__mro__ if each in _TABLE)
@@ -122,7 +93,7 @@ def status_of(error: Exception) -> status_pb2.Status:
         if row.reason == INTERNAL:
             text = f"{type(error).__name__}: {text}; the node's log says where"
     metadata: dict[str, str] = {"retry": row.retry} if row.retry else {}
-    if isinstance(error, NotAdmittedError):
+    if isinstance(error, refusals.NotAdmittedError):
         metadata["stage"] = "admission"
     details: list[Message] = []
     if isinstance(error, Invalid):
@@ -130,11 +101,11 @@ def status_of(error: Exception) -> status_pb2.Status:
             field=_cut(error.field, _NAME_BYTES), description=_cut(error.reason)
         )
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
-    if isinstance(error, ExhaustedError):
+    if isinstance(error, refusals.ExhaustedError):
         delay = Duration()
         delay.FromMilliseconds(error.retry_after_ms)
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
-    if isinstance(error, NoLeaderError) and error.leader is not None:
+    if isinstance(error, refusals.NoLeaderError) and error.leader is not None:
         metadata["leader"] = error.leader.node
         metadata["leader_replica"] = str(error.leader.replica)
     shard = _shard(error)
@@ -158,18 +129,23 @@ def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
             return Invalid(violation.field, violation.description)
     # A plugin may refuse with a reason of the table's, and never with a word on trying again.
     if "retry" in info.metadata:
-        if info.reason == _TABLE[NoLeaderError].reason:
-            return NoLeaderError(shard, _leader(info))
-        if info.reason == _TABLE[LeaderlessError].reason:
-            return LeaderlessError(shard)
-        if info.reason == _TABLE[ExhaustedError].reason:
+        if info.reason == _TABLE[refusals.NoLeaderError].reason:
+            return refusals.NoLeaderError(shard, _leader(info))
+        if info.reason == _TABLE[refusals.LeaderlessError].reason:
+            return refusals.LeaderlessError(shard)
+        if info.reason == _TABLE[refusals.ExhaustedError].reason:
             delay_ms = detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds()
-            return ExhaustedError(_without_advice(status.message, delay_ms), delay_ms)
+            text = status.message.removesuffix(str(refusals.ExhaustedError("", delay_ms)))
+            return refusals.ExhaustedError(text, delay_ms)
         for kind, row in _TABLE.items():
-            if row.reason == info.reason and kind in _PLAIN:
+            says_all = row.retry and kind not in (
+                refusals.UnknownShardError,
+                refusals.WrongShardError,
+            )
+            if row.reason == info.reason and says_all:
                 return kind(status.message)
         safe = info.metadata["retry"] == "safe"
-        return (NotProposedError if safe else OutcomeUnknownError)(status.message)
+        return (refusals.NotProposedError if safe else refusals.OutcomeUnknownError)(status.message)
     return Rejected(info.reason or INTERNAL, status.message)
 
 
@@ -188,9 +164,11 @@ def _rejected(error: Rejected) -> _Row:
 
 
 def _shard(error: Exception) -> str | None:
-    if isinstance(error, NoLeaderError | LeaderlessError | WrongShardError):
+    if isinstance(
+        error, refusals.NoLeaderError | refusals.LeaderlessError | refusals.WrongShardError
+    ):
         return str(error.shard)
-    if isinstance(error, UnknownShardError) and error.number is not None:
+    if isinstance(error, refusals.UnknownShardError) and error.number is not None:
         return str(ShardId(error.group, error.number))
     return None
 
@@ -198,10 +176,6 @@ def _shard(error: Exception) -> str | None:
 def _leader(info: error_details_pb2.ErrorInfo) -> Peer | None:
     node, replica = info.metadata.get("leader"), info.metadata.get("leader_replica", "")
     return Peer(node, int(replica)) if node and replica.isdecimal() else None
-
-
-def _without_advice(text: str, delay_ms: int) -> str:
-    return text.removesuffix(str(ExhaustedError("", delay_ms)))
 
 
 def _cut(text: str, size: int = _TEXT_BYTES) -> str:

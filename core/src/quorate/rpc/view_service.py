@@ -1,11 +1,8 @@
 """Views of a family in one shard, held on the asked node and read in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
-
-import grpc.aio
+from dataclasses import dataclass
+from typing import Final
 
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews, ViewedReplica
@@ -13,36 +10,28 @@ from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
+from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
-from quorate.v1 import view_pb2
+from quorate.v1 import view_pb2 as pb
 
-SERVICE: Final = view_pb2.DESCRIPTOR.services_by_name["ViewService"]
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
-
+@dataclass(eq=False)
 class ViewService:
     """Yields rows as fast as they are read, and holds at most a page of them."""
 
-    def __init__(
-        self,
-        views: HeldViews,
-        replica: Callable[[ShardId], ViewedReplica | None],
-        catalog: Catalog,
-    ) -> None:
-        self._views: Final = views
-        self._replica: Final = replica
-        self._catalog: Final = catalog
+    _views: HeldViews
+    _replica: Callable[[ShardId], ViewedReplica | None]
+    _catalog: Catalog
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
         server.add(SERVICE, self)
 
-    async def Open(
-        self, request: view_pb2.OpenViewRequest, context: object
-    ) -> view_pb2.OpenViewResponse:
+    async def Open(self, request: pb.OpenViewRequest, context: object) -> pb.OpenViewResponse:
         """Take a view after a read barrier."""
         shard = ShardId(self._group(request.family), request.shard)
         ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
@@ -55,7 +44,7 @@ class ViewService:
         view = await self._views.open(
             replica, request.family, ttl_s, _OPEN_S if remaining_s is None else remaining_s
         )
-        opened = view_pb2.OpenViewResponse(
+        opened = pb.OpenViewResponse(
             view=view.name, revision=view.revision, estimated_rows=view.estimated_rows
         )
         ends = view.ends()
@@ -63,7 +52,7 @@ class ViewService:
             opened.first, opened.last = ends
         return opened
 
-    async def Read(self, request: view_pb2.ReadViewRequest, context: Context) -> None:
+    async def Read(self, request: pb.ReadViewRequest, context: Context) -> None:
         """Give the rows of a range, page by page."""
         start, end = request.start, request.end or None
         left = request.limit or None
@@ -71,7 +60,7 @@ class ViewService:
             page = self._views.get(request.view).page(start, end, left)
             if not page:
                 return
-            response = view_pb2.ReadViewResponse()
+            response = pb.ReadViewResponse()
             add = response.rows.add
             for key, value, revision in page:
                 add(key=key, value=value, revision=revision)
@@ -82,12 +71,10 @@ class ViewService:
                 if left <= 0:
                     return
 
-    async def Close(
-        self, request: view_pb2.CloseViewRequest, context: object
-    ) -> view_pb2.CloseViewResponse:
+    async def Close(self, request: pb.CloseViewRequest, context: object) -> pb.CloseViewResponse:
         """End a view; one that is not held is passed over."""
         self._views.close(request.view)
-        return view_pb2.CloseViewResponse()
+        return pb.CloseViewResponse()
 
     def _group(self, family: str) -> str:
         declared = self._catalog.families.get(family)

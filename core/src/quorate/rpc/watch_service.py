@@ -1,9 +1,8 @@
 """The watches of clients: rows of families, then every change of them, from any node."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -19,36 +18,31 @@ from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
+from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
-from quorate.v1 import watch_pb2
+from quorate.v1 import watch_pb2 as pb
 
-SERVICE: Final = watch_pb2.DESCRIPTOR.services_by_name["WatchService"]
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["WatchService"]
 #: About what the events of several commands in one response come to at most.
 RESPONSE_BYTES: Final = 1 << 20
 #: How long a client that takes nothing holds up the end of a node.
 STOP_S: Final = 0.5
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
-Kind: TypeAlias = watch_pb2.WatchEvent.Kind
+Kind: TypeAlias = pb.WatchEvent.Kind
 
 
+@dataclass(eq=False)
 class WatchService:
     """Gives what a watch reads as fast as its client takes it, and holds a page of it at most.
 
     `shards` says which shards a group has.
     """
 
-    def __init__(
-        self,
-        watching: Callable[[], FreshWatches],
-        shards: Callable[[str], Sequence[ShardId]],
-        catalog: Catalog,
-    ) -> None:
-        self._watching: Final = watching
-        self._shards: Final = shards
-        self._catalog: Final = catalog
-        self._open: Final[dict[asyncio.Task[Any], watches.Watch]] = {}
-        self._stopping: str | None = None
+    _watching: Callable[[], FreshWatches]
+    _shards: Callable[[str], Sequence[ShardId]]
+    _catalog: Catalog
+    _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
+    _stopping: str | None = field(default=None, init=False)
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -64,7 +58,7 @@ class WatchService:
         for call in self._open:
             call.cancel()
 
-    async def Watch(self, request: watch_pb2.WatchRequest, context: Context) -> None:
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> None:
         """Give the rows and then every change, or the changes after a token."""
         watch = await self._opened(request)
         call = asyncio.current_task()
@@ -85,14 +79,14 @@ class WatchService:
 
     async def _give(self, watch: watches.Watch, context: Context) -> None:
         if watch.token:
-            await context.write(watch_pb2.WatchResponse(token=watch.token, listed=True))
+            await context.write(pb.WatchResponse(token=watch.token, listed=True))
         while self._stopping is None and (portion := await watch.portion()) is not None:
             for response in self._responses(watch, portion):
                 await context.write(response)
         if self._stopping is not None:
             raise UnreadableError(self._stopping)
 
-    async def _opened(self, request: watch_pb2.WatchRequest) -> watches.Watch:
+    async def _opened(self, request: pb.WatchRequest) -> watches.Watch:
         group = group_of(self._catalog, request.families)
         shards = self._shards(group)
         watching = self._watching()
@@ -106,18 +100,16 @@ class WatchService:
             timeout_s=deadline.remaining_s(),
         )
 
-    def _responses(
-        self, watch: watches.Watch, portion: watches.Portion
-    ) -> list[watch_pb2.WatchResponse]:
+    def _responses(self, watch: watches.Watch, portion: watches.Portion) -> list[pb.WatchResponse]:
         if portion.lost:
-            resync = watch_pb2.Resync(reason=watch.lost or "")
-            return [watch_pb2.WatchResponse(resync=resync, listed=watch.listed)]
+            resync = pb.Resync(reason=watch.lost or "")
+            return [pb.WatchResponse(resync=resync, listed=watch.listed)]
         if portion.shard is None:
-            return [watch_pb2.WatchResponse(token=portion.token, listed=watch.listed)]
+            return [pb.WatchResponse(token=portion.token, listed=watch.listed)]
         listing = portion.behind is None
         responses = []
         for events in _commands(portion.events):
-            response = watch_pb2.WatchResponse(listed=not listing)
+            response = pb.WatchResponse(listed=not listing)
             shard = portion.shard.number
             response.events.extend(self._told(seen, shard, listing=listing) for seen in events)
             if not listing:
@@ -127,17 +119,17 @@ class WatchService:
         responses[-1].token = portion.token
         return responses
 
-    def _told(self, seen: Seen, shard: int, *, listing: bool) -> watch_pb2.WatchEvent:
+    def _told(self, seen: Seen, shard: int, *, listing: bool) -> pb.WatchEvent:
         event = seen.event
         if not isinstance(event, RowEvent):
-            return watch_pb2.WatchEvent(
+            return pb.WatchEvent(
                 kind=Kind.EMITTED,
                 name=event.message.DESCRIPTOR.full_name,
                 value=event.message.SerializeToString(deterministic=True),
                 revision=seen.revision,
                 shard=shard,
             )
-        return watch_pb2.WatchEvent(
+        return pb.WatchEvent(
             kind=Kind.ROW if listing else self._kind(event),
             name=event.family,
             key=event.key,
@@ -155,7 +147,7 @@ class WatchService:
         return Kind.CREATED if event.previous is None else Kind.UPDATED
 
 
-def group_of(catalog: Catalog, families: Sequence[watch_pb2.WatchedFamily]) -> str:
+def group_of(catalog: Catalog, families: Sequence[pb.WatchedFamily]) -> str:
     """Return the group that all of it belongs to; raises `Invalid`.
 
     A message that is emitted belongs to the groups of the commands of its package.
@@ -186,7 +178,7 @@ def group_of(catalog: Catalog, families: Sequence[watch_pb2.WatchedFamily]) -> s
     return group
 
 
-def _groups(catalog: Catalog, family: watch_pb2.WatchedFamily, field: str) -> frozenset[str]:
+def _groups(catalog: Catalog, family: pb.WatchedFamily, field: str) -> frozenset[str]:
     declared = catalog.families.get(family.name)
     if declared is not None:
         if declared.row is None:

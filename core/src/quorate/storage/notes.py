@@ -1,5 +1,8 @@
 """Notes of a node about its replicas, outside their databases."""
 
+# What a method does is documented at its port, `Notes`.
+# ruff: noqa: D102
+
 import json
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -22,10 +25,7 @@ class Notes(Protocol):
     """One note per shard."""
 
     def read(self, shard: str) -> Note:
-        """Return the note of a shard, by default an empty one.
-
-        Raises `DamagedError`.
-        """
+        """Return the note of a shard, by default an empty one; raises `DamagedError`."""
 
     def write(self, shard: str, note: Note) -> None:
         """Replace the note of a shard, durably; raises `OSError`."""
@@ -39,7 +39,6 @@ class FileNotes:
         directory.mkdir(parents=True, exist_ok=True)
 
     def read(self, shard: str) -> Note:
-        """Return the note of a shard."""
         path = self._path(shard)
         try:
             kept = json.loads(path.read_bytes())
@@ -53,7 +52,6 @@ class FileNotes:
             ) from None
 
     def write(self, shard: str, note: Note) -> None:
-        """Replace the note of a shard, durably."""
         durably.replace(self._path(shard), json.dumps(note._asdict()).encode())
 
     def _path(self, shard: str) -> Path:
@@ -67,9 +65,7 @@ class MemoryNotes:
         self._notes: Final[dict[str, Note]] = {}
 
     def read(self, shard: str) -> Note:
-        """Return the note of a shard."""
         return self._notes.get(shard, Note())
 
     def write(self, shard: str, note: Note) -> None:
-        """Replace the note of a shard."""
         self._notes[shard] = note

@@ -23,7 +23,7 @@ from quorate.plugin import Event, Rejected, Row, SessionRef, Txn, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog, StoredEvent

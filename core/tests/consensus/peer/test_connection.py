@@ -7,8 +7,7 @@ from typing import Any, cast
 from hypothesis import given, strategies as st
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.connection import Connection
-from quorate.consensus.peer.incoming import Incoming
-from quorate.consensus.peer.refused import Refused
+from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.streams import StreamLimits
 from quorate.consensus.peer.wire import (
     LENGTH,

@@ -27,7 +27,7 @@ from quorate.consensus.messages import (
     TimeoutNow,
 )
 from quorate.consensus.peer.frames import decode_frame, encode_frame
-from quorate.consensus.peer.incoming import OVERSIZED, SILENT
+from quorate.consensus.peer.incoming import OVERSIZED, SILENT, STRANGER
 from quorate.consensus.peer.network import (
     NO_PORT,
     NOT_FORMED,
@@ -42,7 +42,6 @@ from quorate.consensus.peer.network import (
     PeerNetwork,
     token_hash,
 )
-from quorate.consensus.peer.refused import STRANGER
 from quorate.consensus.peer.streams import StreamLimits, add_service, server_options
 from quorate.consensus.peer.wire import (
     LENGTH,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.consensus.peer.refused import STRANGER, Refused
+from quorate.consensus.peer.incoming import STRANGER, Refused
 
 
 def test_every_refusal_is_counted_and_the_first_of_a_kind_is_logged(

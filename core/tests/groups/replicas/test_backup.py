@@ -17,8 +17,7 @@ from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watches
 from quorate.plugin import keys
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import DiskHome, MemoryHome
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

@@ -15,7 +15,7 @@ from quorate.groups.watching.watches import Watch, Watches, WatchSettings
 from quorate.plugin import EmittedEvent, RowEvent, WatchedEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.storage import events
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import LOW_KEY, EventRow, Kind, StoredEvent, event_key

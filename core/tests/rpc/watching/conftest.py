@@ -33,7 +33,7 @@ from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import LOW_KEY, EventRow, Kind, event_key
@@ -237,13 +237,13 @@ class Node:
         # Nothing but marks and feeds is asked here.
         rest: Any = None
         NodeService(
-            network=self.network,
-            groups=rest,
-            membership=rest,
-            change_member=rest,
-            wall_ms=rest,
-            watching=lambda: self.fresh,
-            under_way=rest,
+            self.network,
+            rest,
+            rest,
+            rest,
+            rest,
+            lambda: self.fresh,
+            rest,
         ).add_to(server)
         self.watch_service.add_to(server)
         self.view_service.add_to(server)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from quorate.consensus.journal import Position
 from quorate.storage.data.checkpoint import Checkpoint, Incoming
-from quorate.storage.data.home import DiskHome, Home
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import DiskHome, Home, MemoryHome
 from quorate.storage.data.record import EMPTY
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 from quorate.observe.failpoints import arm
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import DiskHome, MemoryHome
 
 
 @pytest.fixture

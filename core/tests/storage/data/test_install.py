@@ -14,8 +14,7 @@ import pytest
 from quorate.consensus.journal import Position
 from quorate.observe.failpoints import VARIABLE, arm
 from quorate.storage.data.checkpoint import Incoming
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import DiskHome, MemoryHome
 from quorate.storage.data.record import EMPTY
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError, EngineError, FullError

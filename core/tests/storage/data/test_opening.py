@@ -5,9 +5,9 @@ from quorate.consensus.journal import JournalDamagedError, Position
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.storage.data.opening import check, log_needs_reset, needed_of_log
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
-from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.shard_journal import ShardJournal
+from quorate.storage.log.witness import MemoryWitnesses
 
 
 def log_of(terms: list[int], cut: Position | None = None) -> ShardJournal:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.consensus.journal import Position
-from quorate.storage.data.pointer import Pointer
+from quorate.storage.data.record import Pointer
 
 POINTERS = [Pointer(1, None), Pointer(2**40, Position(2**63, 7)), Pointer(2, Position(0, 0))]
 

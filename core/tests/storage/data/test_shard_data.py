@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.journal import Position
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.memory_home import MemoryHome
-from quorate.storage.data.pointer import Pointer
-from quorate.storage.data.record import EMPTY, KEY
+from quorate.storage.data.home import DiskHome, MemoryHome
+from quorate.storage.data.record import EMPTY, KEY, Pointer
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError, FullError, StalledError
 from quorate.storage.engine.rocks import RocksEngine
@@ -126,7 +124,7 @@ def test_rows_are_counted_about(homes: Homes) -> None:
 
     assert 900 <= data.estimates()["rows"] <= 1_100
     assert data.estimates()["core.events"] == 0
-    assert data.memory().write_buffers >= 0
+    assert data.engine.memory().write_buffers >= 0
 
 
 def test_stopped_writes_change_nothing_and_may_be_tried_again(written: Written) -> None:
@@ -141,7 +139,7 @@ def test_stopped_writes_change_nothing_and_may_be_tried_again(written: Written) 
         disk.failure = FullError("no space") if stopped == "full" else None
         with pytest.raises(StalledError if disk.stalled else FullError):
             data.commit(batch, record)
-        assert data.stalled is disk.stalled
+        assert data.engine.stalled is disk.stalled
         assert data.applied == 1
         assert written.rows(data) == [1]
     disk.stalled, disk.failure = False, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,6 +111,19 @@ def test_a_view_does_not_see_later_writes(databases: Databases) -> None:
     assert rows(engine) == {b"b": b"1", b"c": b"2"}
 
 
+def test_iterators_of_several_families_are_one_view(databases: Databases) -> None:
+    engine = databases.open(families=("a", "b"))
+    for family in ("a", "b"):
+        put(engine, {b"k": b"1"}, family)
+    views = [engine.iterate(family, b"", b"\xff") for family in ("a", "b")]
+    batch = Batch()
+    batch.put("a", b"later", b"2")
+    batch.put("b", b"later", b"2")
+    engine.write(batch)
+
+    assert [dict(view) for view in views] == [{b"k": b"1"}, {b"k": b"1"}]
+
+
 def test_a_view_that_is_held_is_read_in_any_order_and_sees_no_later_writes(
     databases: Databases,
 ) -> None:
@@ -180,6 +194,18 @@ def test_what_was_written_is_there_when_it_is_opened_again(databases: Databases)
     engine.close()
 
     assert rows(databases.open()) == {b"synced": b"1", b"unsynced": b"2"}
+
+
+def test_unsynced_writes_survive_a_kill(tmp_path: Path) -> None:
+    engine = RocksEngine(tmp_path / "alive", ["log"])
+    put(engine, {b"unsynced": b"1"})
+    # A kill would leave exactly what the files have now.
+    shutil.copytree(tmp_path / "alive", tmp_path / "killed")
+    engine.close()
+    killed = RocksEngine(tmp_path / "killed", ["log"])
+
+    assert rows(killed) == {b"unsynced": b"1"}
+    killed.close()
 
 
 def test_rows_of_a_batch_are_filled_directly(databases: Databases) -> None:

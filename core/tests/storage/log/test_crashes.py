@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from quorate.consensus.journal import HardState, Journal, Position
 from quorate.consensus.messages import Entry, EntryKind, Peer
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
-from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
+from quorate.storage.log.witness import MemoryWitnesses
 
 SHARDS = ("a", "b")
 SHARD = st.sampled_from(SHARDS)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.shard_journal import ShardJournal
-from quorate.storage.log.witness import Durable, FileWitnesses, Witnesses
+from quorate.storage.log.witness import Durable, FileWitnesses, MemoryWitnesses, Witnesses
 
 if TYPE_CHECKING:
     from core.tests.storage.conftest import Databases

@@ -8,11 +8,10 @@ import pytest
 from quorate.consensus.journal import HardState, Journal, JournalDamagedError, Position
 from quorate.consensus.messages import ENTRY_OVERHEAD, Entry, EntryKind, Peer
 from quorate.storage.engine.port import Batch, Engine
-from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.records import Records
 from quorate.storage.log.shard_journal import ShardJournal
-from quorate.storage.log.witness import Durable
+from quorate.storage.log.witness import Durable, MemoryWitnesses
 
 if TYPE_CHECKING:
     from core.tests.storage.conftest import Databases

@@ -8,10 +8,9 @@ import pytest
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.engine.port import EngineError, FullError
-from quorate.storage.log.memory_witness import MemoryWitnesses
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.log.witness import Durable
+from quorate.storage.log.witness import Durable, MemoryWitnesses
 
 
 class _SlowEngine(MemoryEngine):

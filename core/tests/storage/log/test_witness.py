@@ -4,8 +4,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from quorate.storage.log.memory_witness import MemoryWitnesses
-from quorate.storage.log.witness import Durable, FileWitnesses, Witnesses, decode, encode
+from quorate.storage.log.witness import (
+    Durable,
+    FileWitnesses,
+    MemoryWitnesses,
+    Witnesses,
+    decode,
+    encode,
+)
 
 
 @pytest.fixture(params=["files", "memory"])

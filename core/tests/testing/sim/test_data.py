@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 from quorate.consensus.journal import Position
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.record import EMPTY, AppliedRecord
 from quorate.storage.engine.port import Batch
 from quorate.testing.sim.data import LivingHome, ObservedData

@@ -4,7 +4,7 @@ import pytest
 from quorate.consensus.messages import Peer
 from quorate.observe.failpoints import arm
 from quorate.plugin.catalog import Catalog
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.testing.shard import MemoryShard
 from quorate.testing.sim import facts
 from quorate.testing.sim.history import History

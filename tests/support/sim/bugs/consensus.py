@@ -6,6 +6,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from quorate.apply.entries import LoggedCommand
+from quorate.consensus.inherited import Outbox
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.log import RaftLog
 from quorate.consensus.membership import Configuration
@@ -20,7 +21,6 @@ from quorate.consensus.messages import (
     RequestVote,
     VoteReply,
 )
-from quorate.consensus.outbox import Outbox
 from quorate.consensus.progress import Progress
 from quorate.consensus.proposals import Fate, Proposals, Waiter
 from quorate.consensus.reads import Asker, ReadRounds, Round

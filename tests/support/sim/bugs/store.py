@@ -12,10 +12,10 @@ from quorate.apply.entries import POSITION_BITS, LoggedCommand, Stamp, whole
 from quorate.apply.evaluator import Evaluation, Evaluator
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import OUT_OF_RANGE, SESSION_EXPIRED, Outcome
+from quorate.consensus.inherited import Outbox
 from quorate.consensus.journal import Journal, Position
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry
-from quorate.consensus.outbox import Outbox
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.groups.shard import log_keeper
@@ -28,7 +28,7 @@ from quorate.groups.snapshots import queue as snapshots
 from quorate.groups.snapshots.transfer import Offer
 from quorate.groups.watching.feeds import LocalFeed, Lost, Page
 from quorate.storage.data.checkpoint import Checkpoint, Manifest
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.record import KEY, AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
@@ -209,13 +209,13 @@ def index_not_in_the_batch(
     self: ShardData, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None
 ) -> None:
     """The applied index is written with the rows."""
-    self._engine.write(batch)
+    self.engine.write(batch)
     self.touched = Touched(record.position.index)
     self._record = record
     last = Batch()
     last.put(APPLIED, KEY, record.encode())
     if record.position.index % 3 == 0:
-        self._engine.write(last)
+        self.engine.write(last)
 
 
 @bug(AppliedRecord, "encode", "apply", CRASHES)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from quorate.config.environment import PREFIX
+from quorate.config import PREFIX
 
 if TYPE_CHECKING:
     from quorate.cli.dev.layout import DevNode

@@ -1,14 +1,15 @@
 """Accepts the connections of other nodes, and reads their messages."""
 
 import asyncio
+import logging
 import ssl
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 from quorate.consensus.messages import Lane, Message, Peer
 from quorate.consensus.peer.connection import Connection
 from quorate.consensus.peer.frames import decode_frame
-from quorate.consensus.peer.refused import Refused
 from quorate.consensus.peer.streams import StreamLimits
 from quorate.consensus.peer.wire import (
     NO_OPENING,
@@ -22,11 +23,32 @@ from quorate.consensus.peer.wire import (
     encode_opening,
 )
 
+_logger = logging.getLogger(__name__)
+
 OVERSIZED: Final = "a frame over the limit"
 SILENT: Final = "it connects and says nothing"
 
 #: Maximum number of connections without a handshake; one more closes the oldest.
 _MOST_UNKNOWN: Final = 128
+
+
+#: The name of all unknown nodes: names that strangers claim are not stored.
+STRANGER: Final = "a stranger"
+
+
+class Refused:
+    """Counts by (node, reason); the reasons are a fixed set of sentences, so this stays small."""
+
+    def __init__(self, is_known: Callable[[str], bool]) -> None:
+        self._is_known: Final = is_known
+        self.counts: Final[Counter[tuple[str, str]]] = Counter()
+
+    def record(self, node: str, reason: str, detail: str, level: int = logging.WARNING) -> None:
+        """Count a refusal; log the first one of its kind with its detail."""
+        who = node if self._is_known(node) else STRANGER
+        self.counts[who, reason] += 1
+        if self.counts[who, reason] == 1:
+            _logger.log(level, "refused from %s: %s (%s)", who, reason, detail)
 
 
 class Incoming:
@@ -161,12 +183,13 @@ class _Caller:
 
     def _take_frame(self, peer: Peer, content: memoryview) -> None:
         messages = decode_frame(
-            content, peer, self._in.me, self._in.limits.entry_bytes, self._pass_over
+            content,
+            peer,
+            self._in.me,
+            self._in.limits.entry_bytes,
+            lambda error: self._note(error.reason, error.detail),
         )
         self._in.deliver(peer, messages)
-
-    def _pass_over(self, error: MalformedMessageError) -> None:
-        self._note(error.reason, error.detail)
 
     def _refuse(self, reason: str, detail: str) -> None:
         self._note(reason, detail)

@@ -17,16 +17,9 @@ import grpc.aio
 
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import Lane, Message, Peer, lane
-from quorate.consensus.peer.incoming import Incoming
+from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
-from quorate.consensus.peer.refused import Refused
-from quorate.consensus.peer.streams import (
-    Context,
-    StreamLimits,
-    add_service,
-    ask,
-    open_channel,
-)
+from quorate.consensus.peer.streams import Context, StreamLimits, add_service, ask, open_channel
 from quorate.consensus.peer.wire import (
     Answer,
     Handshake,
@@ -112,11 +105,7 @@ class PeerNetwork:
         self._ending: Final[set[asyncio.Task[None]]] = set()
         self._refused: Final = Refused(self._addresses.__contains__)
         self._incoming: Final = Incoming(
-            me,
-            self._limits,
-            answer=self._answer,
-            deliver=self._take,
-            refused=self._refused,
+            me, self._limits, answer=self._answer, deliver=self._take, refused=self._refused
         )
         self.received_messages = 0
         #: Messages for nodes without an address.

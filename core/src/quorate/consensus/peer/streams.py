@@ -62,13 +62,16 @@ def server_options(limits: StreamLimits) -> Options:
     ]
 
 
-def open_channel(address: str, limits: StreamLimits) -> grpc.aio.Channel:
-    """Return a channel with a connection of its own."""
+def open_channel(address: str, limits: StreamLimits, largest: int = 0) -> grpc.aio.Channel:
+    """Return a channel with a connection of its own: no vote and no entry queues after calls.
+
+    Messages of up to `largest` bytes are received, by default of a frame's; -1: of any size.
+    """
     retry_ms = int(limits.retry_min_s * 1_000)
     options = [
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.max_send_message_length", -1),
-        ("grpc.max_receive_message_length", limits.received_bytes),
+        ("grpc.max_receive_message_length", largest or limits.received_bytes),
         ("grpc.initial_reconnect_backoff_ms", retry_ms),
         ("grpc.min_reconnect_backoff_ms", retry_ms),
         ("grpc.max_reconnect_backoff_ms", int(limits.retry_max_s * 1_000)),

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from quorate.consensus.formation import Introduction
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Lane, Peer
-from quorate.v1 import peer_pb2
+from quorate.v1 import peer_pb2 as pb
 
 #: The version of the protocol between nodes.
 VERSION: Final = 1
@@ -98,14 +98,14 @@ def encode_handshake(handshake: Handshake) -> bytes:
 def decode_handshake(content: bytes) -> Handshake:
     """Read a handshake; raises `MalformedMessageError`."""
     try:
-        return _handshake(peer_pb2.PeerHandshake.FromString(content))
+        return _handshake(pb.PeerHandshake.FromString(content))
     except DecodeError as error:
         raise MalformedMessageError("a handshake that cannot be read", str(error)) from None
 
 
 def encode_answer(answer: Answer) -> bytes:
     """Return the answer to a handshake."""
-    return peer_pb2.PeerAnswer(
+    return pb.PeerAnswer(
         refusal=answer.refusal, handshake=_handshake_proto(answer.handshake)
     ).SerializeToString()
 
@@ -113,7 +113,7 @@ def encode_answer(answer: Answer) -> bytes:
 def decode_answer(content: bytes) -> Answer:
     """Read the answer to a handshake; raises `MalformedMessageError`."""
     try:
-        answer = peer_pb2.PeerAnswer.FromString(content)
+        answer = pb.PeerAnswer.FromString(content)
     except DecodeError as error:
         raise MalformedMessageError("an answer that cannot be read", str(error)) from None
     return Answer(_handshake(answer.handshake), answer.refusal)
@@ -121,7 +121,7 @@ def decode_answer(content: bytes) -> Answer:
 
 def encode_introduction(introduction: Introduction, token_hash: bytes, port: int) -> bytes:
     """Return the bytes of an introduction; `port` is for connections to the node."""
-    return peer_pb2.PeerIntroduction(
+    return pb.PeerIntroduction(
         token_hash=token_hash,
         node=introduction.peer.node,
         replica=introduction.peer.replica,
@@ -138,7 +138,7 @@ def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int]:
     Raises `MalformedMessageError`.
     """
     try:
-        read = peer_pb2.PeerIntroduction.FromString(content)
+        read = pb.PeerIntroduction.FromString(content)
     except DecodeError as error:
         raise MalformedMessageError("an introduction that cannot be read", str(error)) from None
     _name(read.node, "node")
@@ -149,8 +149,8 @@ def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int]:
     return introduction, read.token_hash, read.port
 
 
-def _handshake_proto(handshake: Handshake) -> peer_pb2.PeerHandshake:
-    return peer_pb2.PeerHandshake(
+def _handshake_proto(handshake: Handshake) -> pb.PeerHandshake:
+    return pb.PeerHandshake(
         cluster_id=handshake.cluster,
         token_hash=handshake.token_hash,
         node=handshake.peer.node,
@@ -160,7 +160,7 @@ def _handshake_proto(handshake: Handshake) -> peer_pb2.PeerHandshake:
     )
 
 
-def _handshake(read: peer_pb2.PeerHandshake) -> Handshake:
+def _handshake(read: pb.PeerHandshake) -> Handshake:
     _name(read.node, "node")
     return Handshake(
         Peer(read.node, read.replica),

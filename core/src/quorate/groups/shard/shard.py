@@ -14,8 +14,7 @@ from quorate.apply.entries import Copies, LoggedCommand, index_of
 from quorate.apply.evaluator import Evaluator
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
-from quorate.consensus.alarms import Alarms
-from quorate.consensus.driver import Driver
+from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration

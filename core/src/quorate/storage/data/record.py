@@ -1,4 +1,4 @@
-"""The log position of a shard's database, written in the same batch as the rows.
+"""What a shard's database and the pointer to it say of its place in the log.
 
 The bytes are a promise, whose old ones stand under tests/compat.
 """
@@ -6,6 +6,7 @@ The bytes are a promise, whose old ones stand under tests/compat.
 from dataclasses import dataclass
 from struct import Struct, error as StructError
 from typing import Final, Self
+from zlib import crc32
 
 from quorate.consensus.journal import Position
 
@@ -14,11 +15,13 @@ KEY: Final = b"applied"
 
 _FORMAT: Final = 1
 _FIXED: Final = Struct(">BQQQqQQ")
+_POINTER: Final = Struct(">BQ?QQ")
+_CHECKSUM: Final = Struct(">I")
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedRecord:
-    """The state after an applied entry."""
+    """The state after an applied entry, written in the same batch as the rows."""
 
     #: The position of the newest applied entry.
     position: Position
@@ -57,14 +60,34 @@ class AppliedRecord:
         if form != _FORMAT:
             raise ValueError(f"an applied record of format {form} was written by a newer version")
         return cls(
-            Position(index, term),
-            configured,
-            content[_FIXED.size :],
-            now_ms,
-            checksum,
-            generation,
+            Position(index, term), configured, content[_FIXED.size :], now_ms, checksum, generation
         )
 
 
 #: The record of a shard without applied entries.
 EMPTY: Final = AppliedRecord(Position(0, 0), 0, b"", 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The file that names the current database, and the snapshot that it began with, if any."""
+
+    number: int
+    installed: Position | None
+
+    def encode(self) -> bytes:
+        """Return the content of the file."""
+        at = self.installed or Position(0, 0)
+        body = _POINTER.pack(_FORMAT, self.number, self.installed is not None, at.index, at.term)
+        return _CHECKSUM.pack(crc32(body)) + body
+
+    @classmethod
+    def decode(cls, content: bytes) -> Self:
+        """Parse the content of the file; raises `ValueError`."""
+        body = content[_CHECKSUM.size :]
+        if len(body) != _POINTER.size or content[: _CHECKSUM.size] != _CHECKSUM.pack(crc32(body)):
+            raise ValueError("its checksum differs")
+        form, number, by_install, index, term = _POINTER.unpack(body)
+        if form != _FORMAT:
+            raise ValueError(f"format {form} was written by a newer version")
+        return cls(number, Position(index, term) if by_install else None)

@@ -10,17 +10,8 @@ from quorate.observe.failpoints import failpoint
 from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
 from quorate.storage.data.digest import Digest
 from quorate.storage.data.home import Home
-from quorate.storage.data.pointer import Pointer
-from quorate.storage.data.record import EMPTY, KEY, AppliedRecord
-from quorate.storage.engine.port import (
-    Batch,
-    DamagedError,
-    Engine,
-    EngineError,
-    FileUse,
-    MemoryUse,
-    View,
-)
+from quorate.storage.data.record import EMPTY, KEY, AppliedRecord, Pointer
+from quorate.storage.engine.port import Batch, DamagedError, Engine, EngineError, View
 from quorate.storage.families import APPLIED, SYSTEM
 from quorate.storage.touched import Touched
 
@@ -68,7 +59,8 @@ class ShardData:
         self._home: Final = home
         self._wanted: Final = families
         self._database = database
-        self._engine = database.engine
+        #: The open database; another one after an install.
+        self.engine = database.engine
         self._record = record
         self._installed = installed
         #: The families that the newest entries changed.
@@ -134,29 +126,24 @@ class ShardData:
     @property
     def families(self) -> tuple[str, ...]:
         """All families, in order."""
-        return self._engine.families
+        return self.engine.families
 
     @property
     def orphans(self) -> tuple[str, ...]:
         """The families on disk that no plugin declares; they are kept unread."""
-        return self._engine.orphans
+        return self.engine.orphans
 
     def add_family(self, family: str) -> None:
         """Open a family that no plugin of this node declares."""
-        self._engine.add_family(family)
-
-    @property
-    def stalled(self) -> bool:
-        """Whether a commit would be refused now."""
-        return self._engine.stalled
+        self.engine.add_family(family)
 
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
-        return self._engine.get(family, key)
+        return self.engine.get(family, key)
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
         """Return the values of keys, in their order, with less overhead than `get`."""
-        return self._engine.get_many(family, keys)
+        return self.engine.get_many(family, keys)
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
@@ -165,11 +152,11 @@ class ShardData:
 
         Iterators that are made in one turn of the loop are one view.
         """
-        return self._engine.iterate(family, start, end, reverse=reverse)
+        return self.engine.iterate(family, start, end, reverse=reverse)
 
     def view(self, family: str) -> View:
         """Return a view of a family; release it before the database is replaced."""
-        return self._engine.view(family)
+        return self.engine.view(family)
 
     def commit(self, batch: Batch, record: AppliedRecord, seen: Set[str] | None = None) -> None:
         """Write the rows of applied entries and the record atomically, unsynced.
@@ -183,7 +170,7 @@ class ShardData:
         if self._doubt is not None:
             raise self._doubt
         batch.put(APPLIED, KEY, record.encode())
-        self._engine.write(batch)
+        self.engine.write(batch)
         if seen is None:
             self.touched = Touched(record.position.index)
         else:
@@ -219,23 +206,15 @@ class ShardData:
         """Flush all rows to files, so that a checkpoint is quick; blocks without the GIL."""
         self._database.unless_closed(_flush)
 
-    # Comparison and metrics.
+    # Comparison.
 
     def digest(self) -> Digest:
         """Start a digest of the current rows."""
-        return Digest(self._engine, self._record.position)
+        return Digest(self.engine, self._record.position)
 
     def estimates(self) -> Mapping[str, int]:
         """Return the approximate number of rows per family."""
-        return {family: self._engine.estimated_rows(family) for family in self.families}
-
-    def memory(self) -> MemoryUse:
-        """Return the memory of the database, without the node's block cache."""
-        return self._engine.memory()
-
-    def files(self) -> FileUse:
-        """Return the disk space of the database."""
-        return self._engine.files()
+        return {family: self.engine.estimated_rows(family) for family in self.families}
 
     # Snapshots.
 
@@ -243,7 +222,7 @@ class ShardData:
         """Copy the current database; quick if it was just flushed."""
         self._numbers += 1
         folder = f"{_CHECKPOINT}{self._numbers}"
-        self._home.checkpoint(self._engine, folder)
+        self._home.checkpoint(self.engine, folder)
         return Checkpoint(self._home, folder, self._record)
 
     def incoming(self, manifest: Manifest) -> Incoming:
@@ -280,7 +259,7 @@ class ShardData:
         failpoint("install.pointed")
         self._retired.append(self._database)
         self._database = _Database(incoming.folder, engine)
-        self._engine = engine
+        self.engine = engine
         self._record = record
         self.touched = Touched(record.position.index)
         self._installed = record.position

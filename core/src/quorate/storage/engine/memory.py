@@ -5,6 +5,9 @@ batch takes all that follow it along. The twin keeps what undoes each batch inst
 Copies of a database are files of bytes, as a real one's are: they can be sent, cut and torn.
 """
 
+# What a method does is documented at its port, `Engine`.
+# ruff: noqa: D102
+
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -221,37 +224,30 @@ class MemoryEngine:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that are open."""
         return tuple(sorted(self._alive()._tables))
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families on disk that were not requested."""
         return self._orphans
 
     def add_family(self, family: str) -> None:
-        """Open another family."""
         self._alive()._tables.setdefault(family, _Table())
         self._orphans = tuple(sorted((*self._orphans, family)))
 
     @property
     def stalled(self) -> bool:
-        """Whether writes are stopped now."""
         return self._alive().stalled
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return the value of a key, or None."""
         table = self._table(family)
         if key in table.damaged:
             raise _damaged(family)
         return table.rows.get(key)
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys in their order."""
         return [self.get(family, key) for key in keys]
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
-        """Write a batch, unsynced; it never waits."""
         disk = self._alive()
         if disk.failure is not None:
             raise disk.failure
@@ -264,7 +260,6 @@ class MemoryEngine:
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the current rows with `start <= key < end`."""
         table = self._table(family)
         last = None if end is None else bisect_left(table.keys, end)
         keys = table.keys[bisect_left(table.keys, start) : last]
@@ -276,13 +271,11 @@ class MemoryEngine:
         return iter([(key, table.rows[key]) for key in keys])
 
     def view(self, family: str) -> View:
-        """Return a view of a family."""
         table = self._table(family)
         rows = [(key, table.rows[key]) for key in table.keys]
         return _View(family, rows, table.damaged.intersection(table.keys))
 
     def flush_wal(self) -> None:
-        """Make all writes durable."""
         disk = self._alive()
         disk.sync(disk.position)
 
@@ -291,19 +284,15 @@ class MemoryEngine:
         return len(self._table(family).rows)
 
     def memory(self) -> MemoryUse:
-        """Return zeros."""
         return MemoryUse(0, 0)
 
     def files(self) -> FileUse:
-        """Return zeros: there are no files."""
         return FileUse(0, 0)
 
     def flush(self, family: str) -> None:
-        """Do nothing: there are no files."""
         self._table(family)
 
     def checkpoint(self, target: Path) -> None:
-        """Copy the database into a folder, a file for each family."""
         disk = self._alive()
         if target in disk._folders:
             raise EngineError(f"Cannot make a checkpoint in {target}: it exists; remove it.")
@@ -315,7 +304,6 @@ class MemoryEngine:
         }
 
     def close(self) -> None:
-        """Close the database."""
         if self._session == self._disk._opened:
             self._disk.kill()
 
@@ -340,13 +328,11 @@ class _View:
         self._damaged: Final = damaged
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows with `start <= key < end`."""
         begin = bisect_left(self._rows, start, key=_key_of)
         last = None if end is None else bisect_left(self._rows, end, key=_key_of)
         return _until(self._family, self._rows[begin:last], self._damaged)
 
     def last(self) -> bytes | None:
-        """Return the last key, or None."""
         return self._rows[-1][0] if self._rows else None
 
 

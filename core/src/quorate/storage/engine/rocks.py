@@ -1,5 +1,8 @@
 """The engine on RocksDB: the only module that imports rocksdict."""
 
+# What a method does is documented at its port, `Engine`.
+# ruff: noqa: D102
+
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -87,16 +90,13 @@ class RocksEngine:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that are open."""
         return tuple(sorted(self._stores))
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families on disk that were not requested."""
         return self._orphans
 
     def add_family(self, family: str) -> None:
-        """Open another family."""
         try:
             store = self._database.create_column_family(family, _options(self._budget))
             self._columns[family] = self._database.get_column_family_handle(family)
@@ -107,11 +107,9 @@ class RocksEngine:
 
     @property
     def stalled(self) -> bool:
-        """Whether writes are stopped now."""
         return self._database.property_int_value("rocksdb.is-write-stopped") == 1
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return the value of a key, or None."""
         try:
             value: bytes | None = self._stores[family].get(key)
         except KeyError:
@@ -121,7 +119,6 @@ class RocksEngine:
         return value
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys, in their order, with less overhead than `get`."""
         try:
             # rocksdict's types do not accept a list of bytes.
             store: Any = self._stores[family]
@@ -133,7 +130,6 @@ class RocksEngine:
         return values
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
-        """Write a batch, unsynced."""
         columns = self._columns
         native = WriteBatch(raw_mode=True)
         put, delete = native.put, native.delete
@@ -159,7 +155,6 @@ class RocksEngine:
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the current rows with `start <= key < end`."""
         store = self._store(family)
         bounds = ReadOptions()
         # rocksdict ignores the lower bound here, so it is compared.
@@ -176,7 +171,6 @@ class RocksEngine:
         return (self._backwards if reverse else self._forwards)(family, bounds, cursor, start)
 
     def view(self, family: str) -> View:
-        """Return a view of a family."""
         try:
             cursor = self._store(family).iter()
         except EngineError:
@@ -186,32 +180,27 @@ class RocksEngine:
         return _View(family, cursor, self._path)
 
     def estimated_rows(self, family: str) -> int:
-        """Return about how many rows a family has."""
         return self._property(family, "rocksdb.estimate-num-keys")
 
     def memory(self) -> MemoryUse:
-        """Return the memory of the database, without the block cache."""
         return MemoryUse(
             self._sum("rocksdb.size-all-mem-tables"),
             self._sum("rocksdb.estimate-table-readers-mem"),
         )
 
     def files(self) -> FileUse:
-        """Return the disk space of the database, without its write-ahead log."""
         return FileUse(
             self._sum("rocksdb.live-sst-files-size"),
             self._sum("rocksdb.estimate-pending-compaction-bytes"),
         )
 
     def flush_wal(self) -> None:
-        """Make all writes before this call durable, without the GIL."""
         try:
             self._database.flush_wal(True)
         except Exception as error:
             raise _translated(error, "sync", self._path) from error
 
     def flush(self, family: str) -> None:
-        """Flush a family's rows to files, without the GIL."""
         store = self._store(family)
         try:
             store.flush(True)
@@ -226,7 +215,6 @@ class RocksEngine:
             raise _translated(error, f"make the checkpoint {target} of", self._path) from error
 
     def close(self) -> None:
-        """Close the database."""
         if self._closed:
             return
         self._closed = True
@@ -295,7 +283,6 @@ class _View:
         self._path: Final = path
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows with `start <= key < end`."""
         cursor = self._cursor
         try:
             cursor.seek(start)
@@ -307,7 +294,6 @@ class _View:
             raise _translated(error, f"read {self._family} in", self._path) from error
 
     def last(self) -> bytes | None:
-        """Return the last key, or None."""
         try:
             self._cursor.seek_to_last()
             if self._cursor.valid():

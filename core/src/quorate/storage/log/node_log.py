@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.storage.engine.port import Batch, Engine, EngineError, FileUse, MemoryUse
+from quorate.storage.engine.port import Batch, Engine, EngineError
 from quorate.storage.log.records import Records
 from quorate.storage.log.shard_journal import FAMILY, ShardJournal
 from quorate.storage.log.witness import Witnesses
@@ -19,7 +19,8 @@ class NodeLog:
     """
 
     def __init__(self, engine: Engine, witnesses: Witnesses) -> None:
-        self._engine: Final = engine
+        #: Its database.
+        self.engine: Final = engine
         self._witnesses: Final = witnesses
         self._journals: Final[dict[str, ShardJournal]] = {}
         self._unsynced: Final[dict[str, ShardJournal]] = {}
@@ -31,19 +32,6 @@ class NodeLog:
         """The number of the newest write."""
         return self._written
 
-    @property
-    def stalled(self) -> bool:
-        """Whether writes wait now for flushes or compactions."""
-        return self._engine.stalled
-
-    def memory(self) -> MemoryUse:
-        """Return the memory of the database, without the node's block cache."""
-        return self._engine.memory()
-
-    def files(self) -> FileUse:
-        """Return the disk space of the database."""
-        return self._engine.files()
-
     def journal(self, shard: str, applied: int = 0) -> ShardJournal:
         """Open the journal of a shard, once.
 
@@ -52,7 +40,7 @@ class NodeLog:
         """
         if shard in self._journals:
             raise ValueError(f"the journal of shard {shard} is already open")
-        opened = ShardJournal(shard, self._engine, self._witnesses, self._write, applied)
+        opened = ShardJournal(shard, self.engine, self._witnesses, self._write, applied)
         self._journals[shard] = opened
         return opened
 
@@ -74,7 +62,7 @@ class NodeLog:
         """Make earlier writes durable; blocks without the GIL."""
         self._refuse_after_failure()
         try:
-            self._engine.flush_wal()
+            self.engine.flush_wal()
         except EngineError as error:
             self._failure = error
             raise
@@ -88,7 +76,7 @@ class NodeLog:
     def close(self) -> None:
         """Close the witnesses and the database."""
         self._witnesses.close()
-        self._engine.close()
+        self.engine.close()
 
     def _write(self, journal: ShardJournal, batch: Batch) -> int:
         if self._journals.get(journal.shard) is not journal:
@@ -100,7 +88,7 @@ class NodeLog:
     def _put(self, batch: Batch) -> None:
         self._refuse_after_failure()
         try:
-            self._engine.write(batch, patient=True)
+            self.engine.write(batch, patient=True)
         except EngineError as error:
             self._failure = error
             raise

@@ -1,5 +1,8 @@
 """One shard's part of the node's log."""
 
+# What a method does is documented at its port, `Journal`.
+# ruff: noqa: D102
+
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -56,19 +59,16 @@ class ShardJournal:
 
     @property
     def sentinel(self) -> Position:
-        """The position right before the first entry."""
         return self._sentinel
 
     @property
     def last(self) -> Position:
-        """The last position; the sentinel when there are no entries."""
         if not self._runs:
             return self._sentinel
         return Position(self._last_index, self._runs[-1].term)
 
     @property
     def hard_state(self) -> HardState:
-        """The newest hard state that was saved."""
         return self._saved.state
 
     @property
@@ -77,7 +77,6 @@ class ShardJournal:
         return self._written
 
     def term_of(self, index: int) -> int | None:
-        """Return the term at an index, the sentinel's too; None where the log holds nothing."""
         if index == self._sentinel.index:
             return self._sentinel.term
         if not self._sentinel.index < index <= self._last_index:
@@ -85,7 +84,6 @@ class ShardJournal:
         return self._runs[bisect_right(self._runs, index, key=_first_of) - 1].term
 
     def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
-        """Return entries from `first` to `last`: at least one, at most `max_bytes` of them."""
         if not self._sentinel.index < first <= last <= self._last_index:
             raise ValueError(
                 f"shard {self.shard} was asked for entries {first} to {last} and holds"
@@ -120,7 +118,6 @@ class ShardJournal:
         return self._last_index - kept
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write entries that follow the last one."""
         records, batch, last = self._records, Batch(), self.last
         runs: list[_Run] = []
         for entry in entries:
@@ -139,7 +136,6 @@ class ShardJournal:
         self._record_write()
 
     def truncate_from(self, index: int) -> None:
-        """Drop the entries at and above an index."""
         if not self._sentinel.index < index <= self._last_index:
             raise ValueError(f"shard {self.shard} holds no entry {index} to drop")
         self._lower_to(index - 1)
@@ -154,7 +150,6 @@ class ShardJournal:
         self._record_write()
 
     def compact_to(self, index: int) -> None:
-        """Drop the entries at and below an index, which becomes the sentinel."""
         term = self.term_of(index)
         if term is None:
             raise ValueError(f"shard {self.shard} holds no entry {index} to cut at")
@@ -172,7 +167,6 @@ class ShardJournal:
         self._record_write()
 
     def reset(self, position: Position) -> None:
-        """Drop every entry; the position becomes the sentinel."""
         self._lower_to(position.index)
         batch = Batch()
         if self._last_index > self._sentinel.index:
@@ -186,7 +180,6 @@ class ShardJournal:
         self._record_write()
 
     def save_hard_state(self, state: HardState) -> None:
-        """Write the hard state."""
         saved, batch = SavedState(self._saved.number + 1, state), Batch()
         batch.put(FAMILY, self._records.hard_state_key, self._records.encode_hard_state(saved))
         self._change(batch)

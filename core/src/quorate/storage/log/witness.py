@@ -4,8 +4,12 @@ A database that lost its end to damage looks as valid as one that lost an unsync
 record outside can distinguish them.
 """
 
+# What a method does is documented at its port, `Witnesses`.
+# ruff: noqa: D102
+
 import os
 from pathlib import Path
+from random import Random
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote
@@ -66,29 +70,24 @@ class FileWitnesses:
         directory.mkdir(parents=True, exist_ok=True)
 
     def read(self, shard: str) -> Durable | None:
-        """Return the durable state of a shard's log; None if it is missing or torn."""
         try:
             return decode(self._path(shard).read_bytes())
         except FileNotFoundError:
             return None
 
     def write(self, shard: str, durable: Durable) -> None:
-        """Write the durable state of a shard's log, unsynced."""
         os.pwrite(self._file(shard), encode(durable), 0)
 
     def sync(self, shard: str) -> None:
-        """Sync the record of a shard."""
         os.fsync(self._file(shard))
 
     def remove(self, shard: str) -> None:
-        """Remove the record of a shard durably, if it is there."""
         if shard in self._files:
             os.close(self._files.pop(shard))
         self._path(shard).unlink(missing_ok=True)
         durably.sync_directory(self._directory)
 
     def close(self) -> None:
-        """Close the files."""
         while self._files:
             os.close(self._files.popitem()[1])
 
@@ -99,3 +98,36 @@ class FileWitnesses:
         if shard not in self._files:
             self._files[shard] = os.open(self._path(shard), os.O_RDWR | os.O_CREAT, 0o600)
         return self._files[shard]
+
+
+class MemoryWitnesses:
+    """Survives the process; a power loss reverts or tears unsynced writes."""
+
+    def __init__(self) -> None:
+        #: Per shard, the synced value and the unsynced ones after it; None is a torn one.
+        self._versions: Final[dict[str, list[Durable | None]]] = {}
+
+    def read(self, shard: str) -> Durable | None:
+        return self._versions.get(shard, [None])[-1]
+
+    def write(self, shard: str, durable: Durable) -> None:
+        versions = self._versions.setdefault(shard, [None])
+        versions.append(durable)
+        if len(versions) > 8:
+            del versions[1]
+
+    def sync(self, shard: str) -> None:
+        versions = self._versions.setdefault(shard, [None])
+        del versions[:-1]
+
+    def remove(self, shard: str) -> None:
+        self._versions.pop(shard, None)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def lose_power(self, rng: Random) -> None:
+        """Crash: each record reverts to the synced or a later value, or is torn."""
+        for versions in self._versions.values():
+            if len(versions) > 1:
+                versions[:] = [rng.choice([*versions, None])]

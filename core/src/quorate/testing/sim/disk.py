@@ -3,9 +3,9 @@
 from random import Random
 
 from quorate.consensus.messages import Peer
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.storage.engine.memory import MemoryDisk
-from quorate.storage.log.memory_witness import MemoryWitnesses
+from quorate.storage.log.witness import MemoryWitnesses
 
 
 def draw_replica_id(node: str, rng: Random) -> int:

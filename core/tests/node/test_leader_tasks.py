@@ -8,7 +8,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.consensus.status import FollowerStatus
 from quorate.groups.shard.settings import ShardSettings
-from quorate.node.drain import hand_over
+from quorate.node.leader_tasks import hand_over
 
 PEERS = [Peer(name, number) for number, name in enumerate("abcd", 1)]
 

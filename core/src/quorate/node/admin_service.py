@@ -1,0 +1,138 @@
+"""What operators ask of a node, and what they have it do."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.groups.snapshots.parts import BackupError
+from quorate.node.backups import Backups
+from quorate.node.leader_tasks import LeaderTasks
+from quorate.node.members import Members
+from quorate.node.status import NodeReports
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc import deadline
+from quorate.rpc.forward_serving import parsed_shard
+from quorate.rpc.server import RpcServer
+from quorate.v1 import admin_pb2 as pb
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["AdminService"]
+#: What is answered whatever the node is doing.
+ALWAYS: Final = (f"{SERVICE.full_name}/Topology", f"{SERVICE.full_name}/Status")
+
+#: No name of a node or a controller is longer, nor is an address.
+_LONGEST_TEXT: Final = 512
+#: How long a transfer may take whose caller sets no deadline.
+_TRANSFER_S: Final = 10.0
+
+
+@dataclass(eq=False)
+class AdminService:
+    """Reads the requests, and asks the parts of the node for what they say."""
+
+    _reports: NodeReports
+    _leader_tasks: LeaderTasks
+    _backups: Backups
+    _members: Members
+    _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
+    _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+        server.add(SERVICE, self)
+
+    async def Topology(self, request: pb.TopologyRequest, context: object) -> pb.TopologyResponse:
+        """Return where the shards are, as far as this node knows."""
+        return self._reports.topology()
+
+    async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
+        """Return what this node is doing."""
+        return self._reports.status()
+
+    async def TransferLeader(
+        self, request: pb.TransferLeaderRequest, context: object
+    ) -> pb.TransferLeaderResponse:
+        """Answer once the node that was named leads the shard."""
+        shard = parsed_shard(request.shard)
+        _demand("node", request.node)
+        remaining_s = deadline.remaining_s()
+        timeout_s = _TRANSFER_S if remaining_s is None else remaining_s
+        await self._leader_tasks.transfer(shard, request.node, timeout_s)
+        return pb.TransferLeaderResponse()
+
+    async def AddMember(
+        self, request: pb.AddMemberRequest, context: object
+    ) -> AsyncIterator[pb.MemberProgress]:
+        """Add a node, and report each step."""
+        _demand("node", request.node)
+        _demand("address", request.address)
+        async for progress in self._members.add(request.node, request.address):
+            yield progress
+
+    async def RemoveMember(
+        self, request: pb.RemoveMemberRequest, context: object
+    ) -> AsyncIterator[pb.MemberProgress]:
+        """Remove a node, and report each step."""
+        _demand("node", request.node)
+        async for progress in self._members.remove(request.node, force=request.force):
+            yield progress
+
+    async def RecoverShard(
+        self, request: pb.RecoverShardRequest, context: object
+    ) -> pb.RecoverShardResponse:
+        """Begin a shard anew; its nodes do so by themselves."""
+        shard = parsed_shard(request.shard)
+        _demand("node", request.node)
+        return pb.RecoverShardResponse(epoch=await self._recover(shard, request))
+
+    async def PurgePlugin(
+        self, request: pb.PurgePluginRequest, context: object
+    ) -> AsyncIterator[pb.PurgedRows]:
+        """Delete the rows of a plugin that is not served, or count them, and return how many."""
+        _demand("plugin", request.plugin)
+        async for rows in self._purge(request.plugin, request.count_only):
+            yield rows
+
+    async def PauseController(
+        self, request: pb.PauseControllerRequest, context: object
+    ) -> pb.PauseControllerResponse:
+        """Keep a controller from running here."""
+        _demand("name", request.name)
+        _act_on(self._leader_tasks.runner.pause, request.name)
+        return pb.PauseControllerResponse()
+
+    async def ResumeController(
+        self, request: pb.ResumeControllerRequest, context: object
+    ) -> pb.ResumeControllerResponse:
+        """Let a controller run here again."""
+        _demand("name", request.name)
+        _act_on(self._leader_tasks.runner.resume, request.name)
+        return pb.ResumeControllerResponse()
+
+    async def Backup(
+        self, request: pb.BackupRequest, context: object
+    ) -> AsyncIterator[pb.BackupPart]:
+        """Send a copy of every shard of this node."""
+        try:
+            async with aclosing(self._backups.back_up()) as parts:
+                async for part in parts:
+                    yield pb.BackupPart(
+                        path=part.path, offset=part.offset, content=part.content, size=part.size
+                    )
+        except BackupError as error:
+            raise Rejected("FAILED_PRECONDITION", str(error)) from error
+
+
+def _demand(field: str, value: str) -> None:
+    if not value:
+        raise Invalid(field, "it is missing")
+    if len(value) > _LONGEST_TEXT:
+        raise Invalid(field, f"must have at most {_LONGEST_TEXT} characters, not {len(value)}")
+
+
+def _act_on(act: Callable[[str], None], name: str) -> None:
+    try:
+        act(name)
+    except LookupError as error:
+        raise Invalid("name", str(error)) from None

@@ -1,0 +1,266 @@
+"""What a node exposes: the metrics of its shards, its disk and its work, and where each is read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, NamedTuple, get_args
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+from quorate.consensus.inherited import ROLE_NAMES
+from quorate.control.runner import Runner, State
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.space import free_bytes_of
+from quorate.groups.shard.status import ShardStatus
+from quorate.node.readiness import ended
+from quorate.node.replicas import Replicas
+from quorate.node.serving import Serving
+from quorate.node.watching import Watching
+from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
+from quorate.storage.engine.port import Engine
+
+
+class Replica(NamedTuple):
+    """A shard's replica on this node, and what it said of itself for this scrape."""
+
+    shard: Shard
+    status: ShardStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of a node that have metrics."""
+
+    replicas: Replicas
+    serving: Serving
+    watching: Watching
+    runner: Runner
+    version: str
+    ready: Callable[[], bool]
+
+
+def expose(registry: CollectorRegistry, parts: Parts) -> None:
+    """Let a registry expose the metrics of a node, and those of its process."""
+    shards = parts.replicas.shards.all
+    asked = MetricCollector(
+        _OF_REPLICAS, lambda: [Replica(each, each.status()) for each in shards()]
+    )
+    registry.register(asked)
+    registry.register(MetricCollector(_OF_NODE, lambda: parts))
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+
+
+# Raft, apply and the write path, each shard by itself.
+
+_Replicas = Sequence[Replica]
+
+
+def _going(replicas: _Replicas) -> Iterator[tuple[str, ShardStatus]]:
+    """Give the replicas that have not stopped: one that has leads nothing any more."""
+    return ((str(shard.id), status) for shard, status in replicas if status.stopped is None)
+
+
+def _roles(replicas: _Replicas) -> Iterator[Reading]:
+    for shard, status in _going(replicas):
+        for role in ROLE_NAMES.values():
+            yield (shard, role), status.replica.role == role
+
+
+def _lags(replicas: _Replicas) -> Iterator[Reading]:
+    for shard, status in _going(replicas):
+        for follower in status.replica.followers:
+            yield (shard, follower.peer.node), status.replica.last - follower.match
+
+
+def _silences(replicas: _Replicas) -> Iterator[Reading]:
+    for shard, status in _going(replicas):
+        for follower in status.replica.followers:
+            yield (shard, follower.peer.node), follower.silent_s
+
+
+def _shard_ages(replicas: _Replicas) -> Iterator[Reading]:
+    for shard, _ in replicas:
+        age_ms = shard.staleness().age_ms
+        if age_ms >= 0:
+            yield (str(shard.id),), age_ms / 1_000
+
+
+def _each(path: str) -> Callable[[_Replicas], Iterator[Reading]]:
+    """Read an attribute of each replica."""
+    read = attrgetter(path)
+    return lambda replicas: (((str(each.shard.id),), read(each)) for each in replicas)
+
+
+# fmt: off
+#: Name, kind, help, and where the value is at a `Replica`.
+_VALUES: Final[Sequence[tuple[str, Kind, str, str]]] = (
+    ("quorate_raft_term", "gauge", "Newest term that the replica knows.", "status.replica.term"),
+    ("quorate_raft_leader_changes_total", "counter",
+     "Terms of which the replica found the leader since the node started.", "shard.leaders"),
+    ("quorate_raft_received_messages_total", "counter",
+     "Messages that the replica received from its peers.", "shard.received"),
+    ("quorate_raft_first_index", "gauge",
+     "Index of the oldest entry in the log.", "status.replica.first"),
+    ("quorate_raft_last_index", "gauge",
+     "Index of the newest entry in the log.", "status.replica.last"),
+    ("quorate_raft_synced_index", "gauge",
+     "Index up to which the log is durable on this node.", "status.replica.synced"),
+    ("quorate_raft_commit_index", "gauge",
+     "Index up to which the log is known to be agreed upon.", "status.replica.commit"),
+    ("quorate_raft_applied_index", "gauge",
+     "Index up to which the log is applied to the rows.", "status.replica.applied"),
+    ("quorate_raft_log_bytes", "gauge", "Size of all entries in the log.", "status.log_bytes"),
+    ("quorate_apply_entries_total", "counter",
+     "Entries applied since the node started.", "shard.applier.counters.entries"),
+    ("quorate_apply_commands_total", "counter",
+     "Commands applied since the node started, the refused ones among them.",
+     "shard.applier.counters.commands"),
+    ("quorate_apply_failures_total", "counter",
+     "Commands whose handler failed by a bug since the node started.", "shard.evaluator.failures"),
+    ("quorate_apply_slow_writes_total", "counter",
+     "Writes whose handlers ran for more than 250 ms since the node started.",
+     "shard.evaluator.slow"),
+    ("quorate_apply_turn_seconds", "histogram",
+     "Time of a turn, in which nothing else runs on the node: entries applied and stored.",
+     "shard.applier.counters.turns"),
+    ("quorate_write_duration_seconds", "histogram",
+     "Time of a write on the leader, from the queue to its end, whatever that is.",
+     "shard.counters.durations"),
+    ("quorate_write_entry_commands", "histogram",
+     "Commands that the leader put into one entry.", "shard.counters.entry_commands"),
+    ("quorate_write_entry_bytes", "histogram",
+     "Size of the entries that the leader made.", "shard.counters.entry_bytes"),
+    ("quorate_write_queued_writes", "gauge",
+     "Writes that wait for their entry; a write holds the commands of one call.", "status.queued"),
+    ("quorate_write_inflight_entries", "gauge",
+     "Entries that were proposed here and are not applied yet.", "status.in_flight"),
+    ("quorate_write_admitted_commands", "gauge",
+     "Commands that were let in and have not ended.", "status.admitted"),
+    ("quorate_write_admitted_bytes", "gauge",
+     "Size of the commands that were let in and have not ended.", "status.admitted_bytes"),
+    ("quorate_write_refused_commands_total", "counter",
+     "Commands that were refused for lack of room: a full queue, disk or database.",
+     "shard.counters.refused"),
+)
+_OF_REPLICAS: Final[Sequence[Metric[_Replicas]]] = (
+    Metric("quorate_raft_role", "gauge", ("shard", "role"),
+           "1 for the role that this node's replica has, 0 for the others.", _roles),
+    Metric("quorate_raft_follower_lag_entries", "gauge", ("shard", "follower"),
+           "Entries that a follower is not known to hold; exposed by the leader alone.", _lags),
+    Metric("quorate_raft_follower_silence_seconds", "gauge", ("shard", "follower"),
+           "Time since the last message of a follower; exposed by the leader alone.", _silences),
+    Metric("quorate_shard_age_seconds", "gauge", ("shard",),
+           "How old a stale read may be here; absent until a leader is known.", _shard_ages),
+    *(Metric(name, kind, ("shard",), text, _each(path)) for name, kind, text, path in _VALUES),
+)
+# fmt: on
+
+# The databases, the calls, the controllers and the loop.
+
+
+def _databases(read: Callable[[Engine], float]) -> Callable[[Parts], Iterator[Reading]]:
+    def read_all(parts: Parts) -> Iterator[Reading]:
+        shards = parts.replicas.shards.all()
+        databases = {"log": parts.replicas.log.engine}
+        databases |= {str(shard.id): shard.data.engine for shard in shards}
+        return (((name,), read(database)) for name, database in databases.items())
+
+    return read_all
+
+
+def _stopped(parts: Parts) -> Iterator[Reading]:
+    shards = parts.replicas.shards
+    stopped = {
+        **dict.fromkeys((str(shard.id) for shard in shards.all()), False),
+        **dict.fromkeys((str(shard) for shard, _ in ended(shards)), True),
+    }
+    return (((shard,), value) for shard, value in stopped.items())
+
+
+def _states(parts: Parts) -> Iterator[Reading]:
+    for post in parts.runner.status():
+        for state in get_args(State):
+            yield (post.name, str(post.shard), state), post.state == state
+
+
+def _cache_ages(parts: Parts) -> Iterator[Reading]:
+    for cache in parts.watching.caches:
+        if (age_ms := cache.age_ms()) is not None:
+            yield (cache.name,), age_ms / 1_000
+
+
+# fmt: off
+_OF_NODE: Final[Sequence[Metric[Parts]]] = (
+    Metric("quorate_log_sync_seconds", "histogram", (),
+           "Time of an fsync of the node's log, which all of its shards share.",
+           lambda node: [((), node.replicas.syncs.durations)]),
+    Metric("quorate_disk_free_bytes", "gauge", (),
+           "Free space on the file system of the node's directory.",
+           lambda node: [((), free_bytes_of(node.replicas.directory.path))]),
+    Metric("quorate_rocksdb_block_cache_bytes", "gauge", (),
+           "Memory taken by blocks of all databases; storage.block_cache_bytes bounds it.",
+           lambda node: [((), node.replicas.directory.budget.block_cache_used)]),
+    Metric("quorate_rocksdb_write_buffers_bytes", "gauge", (),
+           "Memory taken by unflushed rows of all databases; storage.write_buffer_bytes is"
+           " where flushes begin.",
+           lambda node: [((), node.replicas.directory.budget.write_buffers_used)]),
+    Metric("quorate_rocksdb_memtables_bytes", "gauge", ("database",),
+           "Memory taken by the unflushed rows of a database: `log`, or a shard's.",
+           _databases(lambda database: database.memory().write_buffers)),
+    Metric("quorate_rocksdb_table_readers_bytes", "gauge", ("database",),
+           "Memory taken by indexes and filters of open files.",
+           _databases(lambda database: database.memory().table_readers)),
+    Metric("quorate_rocksdb_tables_bytes", "gauge", ("database",),
+           "Size of the sorted tables (SST files) in use, the write-ahead log left aside.",
+           _databases(lambda database: database.files().tables)),
+    Metric("quorate_rocksdb_pending_compaction_bytes", "gauge", ("database",),
+           "Bytes that compactions have to rewrite.",
+           _databases(lambda database: database.files().pending_compaction)),
+    Metric("quorate_rocksdb_write_stopped", "gauge", ("database",),
+           "1 while writes wait until flushes or compactions have caught up.",
+           _databases(lambda database: database.stalled)),
+    Metric("quorate_node_info", "gauge", ("node", "version"),
+           "1, with the name of the node and the version of quorate that it runs.",
+           lambda node: [((node.replicas.shards.me.node, node.version), 1)]),
+    Metric("quorate_node_ready", "gauge", (),
+           "1 while /readyz answers 200.", lambda node: [((), node.ready())]),
+    Metric("quorate_shard_stopped", "gauge", ("shard",),
+           "1 when the replica has stopped or cannot be opened, and quorate status says why.",
+           _stopped),
+    Metric("quorate_rpc_calls_total", "counter", ("method", "code"),
+           "gRPC calls that have ended, of clients and of nodes, by their status code.",
+           lambda node: list(node.serving.calls.ended.items())),
+    Metric("quorate_rpc_duration_seconds", "histogram", ("method",),
+           "Time of the gRPC calls that have ended; a stream counts from its beginning.",
+           lambda node: [((of,), took) for of, took in node.serving.calls.durations.items()]),
+    Metric("quorate_rpc_open_calls", "gauge", ("method",),
+           "gRPC calls that go on.",
+           lambda node: [((method,), count) for method, count in node.serving.calls.open.items()]),
+    Metric("quorate_controller_runs_total", "counter", ("controller",),
+           "Runs of a controller on this node that came to their end.",
+           lambda node: [((name,), of.runs) for name, of in node.runner.counters.items()]),
+    Metric("quorate_controller_failures_total", "counter", ("controller",),
+           "Runs of a controller on this node that failed.",
+           lambda node: [((name,), of.failures) for name, of in node.runner.counters.items()]),
+    Metric("quorate_controller_state", "gauge", ("controller", "shard", "state"),
+           "1 for what a controller does for a shard that this node leads, 0 for the others.",
+           _states),
+    Metric("quorate_cache_age_seconds", "gauge", ("cache",),
+           "How old what a cache holds may be; absent while it does not hold every row.",
+           _cache_ages),
+    Metric("quorate_cache_builds_total", "counter", ("cache",),
+           "How many times a cache was built from its rows.",
+           lambda node: [((cache.name,), cache.builds) for cache in node.watching.caches]),
+    Metric("quorate_watch_open_watches", "gauge", (),
+           "Watches that are open, those of caches, mirrors and controllers among them.",
+           lambda node: [((), node.watching.open_now)]),
+    Metric("quorate_loop_lag_seconds", "histogram", (),
+           "How late the event loop came to what was due, sampled ten times a second.",
+           lambda node: [((), node.serving.lag.late)]),
+    Metric("quorate_loop_longest_stop_seconds", "gauge", (),
+           "Longest time for which the event loop stood still in the last minute.",
+           lambda node: [((), node.serving.lag.longest_s)]),
+)
+# fmt: on

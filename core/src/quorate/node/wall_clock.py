@@ -1,8 +1,0 @@
-"""The wall clock of this machine."""
-
-import time
-
-
-def wall_ms() -> int:
-    """Return what it shows."""
-    return int(time.time() * 1_000)

@@ -1,0 +1,167 @@
+"""What nodes ask each other besides commands and rows: members, changes of them, and clocks."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+import grpc
+import grpc.aio
+from google.rpc import status_pb2
+
+from quorate.consensus.membership import Configuration
+from quorate.groups.members import AskedStep, StepTaken
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
+from quorate.groups.shard.ports import Membership
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.channels import NodeChannels, UnreachableError
+from quorate.rpc.status import DETAILS_KEY, error_of
+from quorate.v1 import node_pb2
+
+_ANSWER_S: Final = 2.0
+#: How often clocks are asked, and how old a reading may be.
+_EVERY_S: Final = 5.0
+_FORGOTTEN_S: Final = 30.0
+
+
+def wall_ms() -> int:
+    """Return what the clock of this machine shows."""
+    return int(time.time() * 1_000)
+
+
+class _Heard(NamedTuple):
+    wall_ms: int
+    #: On the loop's clock, which no leap of a wall clock moves.
+    at: float
+
+
+class NodeClocks:
+    """Polls the clock of every node, and extrapolates the last reading."""
+
+    def __init__(
+        self,
+        channels: NodeChannels,
+        nodes: Callable[[], Iterable[str]],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        every_s: float = _EVERY_S,
+    ) -> None:
+        self._channels: Final = channels
+        self._nodes: Final = nodes
+        self._loop: Final = loop
+        self._every_s: Final = every_s
+        self._readings: Final[dict[str, _Heard]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    def __call__(self, node: str) -> int | None:
+        """Return what a node's clock shows now; None if there is no recent reading."""
+        reading = self._readings.get(node)
+        if reading is None:
+            return None
+        elapsed_s = self._loop.time() - reading.at
+        return None if elapsed_s > _FORGOTTEN_S else reading.wall_ms + round(elapsed_s * 1_000)
+
+    def start(self) -> None:
+        """Ask from now on."""
+        self._asking = self._loop.create_task(self._ask_on())
+
+    async def stop(self) -> None:
+        """Ask no more."""
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.gather(self._asking, return_exceptions=True)
+
+    async def _ask_on(self) -> None:
+        while True:
+            await asyncio.gather(*(self._ask(node) for node in self._nodes()))
+            await asyncio.sleep(self._every_s)
+
+    async def _ask(self, node: str) -> None:
+        try:
+            route = await self._channels.route(node, _ANSWER_S)
+            asked_at = self._loop.time()
+            answer = await route.stub.Clock(
+                node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=route.metadata
+            )
+        except (UnreachableError, grpc.aio.AioRpcError):
+            return
+        # It was read about halfway between asking and hearing.
+        self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
+
+
+class NodeMembership:
+    """Implements `MembershipPort` over the channels to the nodes."""
+
+    def __init__(self, channels: NodeChannels, loop: asyncio.AbstractEventLoop) -> None:
+        self._channels: Final = channels
+        self._loop: Final = loop
+        self._asking: Final[set[asyncio.Task[Membership | None]]] = set()
+
+    def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
+        """Return the membership that a node knows; None where it knows none, or is silent."""
+        asking = self._loop.create_task(self._ask(shard, node))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        return asking
+
+    async def stop(self) -> None:
+        """Ask no more."""
+        asking = list(self._asking)
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    async def _ask(self, shard: ShardId, node: str) -> Membership | None:
+        try:
+            route = await self._channels.route(node, _ANSWER_S)
+            answer = await route.stub.Membership(
+                node_pb2.MembershipRequest(shard=str(shard)),
+                timeout=_ANSWER_S,
+                metadata=route.metadata,
+            )
+        except (UnreachableError, grpc.aio.AioRpcError):
+            return None
+        try:
+            # One that knows of none says so by a configuration without members.
+            return Membership(answer.index, Configuration.decode(answer.configuration))
+        except ValueError:
+            return None
+
+
+class NodeMemberSteps:
+    """Implements `StepPort` over the channels to the nodes."""
+
+    def __init__(self, channels: NodeChannels) -> None:
+        self._channels: Final = channels
+
+    async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
+        """Have the leader of a shard take a step."""
+        try:
+            route = await self._channels.route(node, asked.timeout_s)
+            answer = await route.stub.ChangeMember(
+                node_pb2.ChangeMemberRequest(
+                    shard=str(asked.shard),
+                    node=asked.goal.node,
+                    replica=asked.goal.replica or 0,
+                    number=asked.number,
+                ),
+                timeout=asked.timeout_s,
+                metadata=route.metadata,
+            )
+        except UnreachableError as error:
+            raise NotProposedError(f"{error}; nothing was changed") from None
+        except grpc.aio.AioRpcError as error:
+            raise _raised(node, asked, error) from None
+        return StepTaken(answer.step, answer.done)
+
+
+def _raised(node: str, asked: AskedStep, error: grpc.aio.AioRpcError) -> Exception:
+    metadata: Any = error.trailing_metadata()
+    for key, value in metadata or ():
+        if key == DETAILS_KEY:
+            return error_of(status_pb2.Status.FromString(value), asked.shard)
+    if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+        return NotProposedError(f"{node} refuses this node: {error.details()}; nothing was changed")
+    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return UnansweredInTimeError(f"the deadline passed before {node} had changed a member")
+    return OutcomeUnknownError(f"the way to {node} broke under a change: {error.details()}")
