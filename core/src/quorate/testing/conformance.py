@@ -23,7 +23,7 @@ from quorate.testing import (
     timing,
     vocabulary,
 )
-from quorate.testing.extremes import extremes
+from quorate.testing.hostile import extremes
 from quorate.testing.node import MemoryNode
 from quorate.testing.probes import raising
 from quorate.testing.replica_checks import ReplicaChecks
@@ -189,7 +189,7 @@ class PluginConformance(ReplicaChecks):
                     if not logs.is_of_a_plugin(broken, entry):
                         shard.apply([entry])
                         continue
-                    failing = self.new_shard(broken, group, shard.export())
+                    failing = self.shard_type(broken, group, state=shard.export())
                     [outcome] = failing.apply([entry])
                     assert (failing.digest(), outcome.events) == (shard.digest(), ()), (
                         f"{entry.commands[0].type} raised {error!r} at its end, and wrote"

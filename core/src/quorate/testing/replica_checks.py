@@ -14,9 +14,8 @@ from quorate.plugin import keys
 from quorate.plugin.catalog import assemble
 from quorate.storage.rows import value_of
 from quorate.testing import logs
-from quorate.testing.logs import ApplyFloor
-from quorate.testing.poison import poisoned
-from quorate.testing.shard import Entry, ShardState
+from quorate.testing.hostile import poisoned
+from quorate.testing.shard import Entry, MemoryShard, ShardState
 from quorate.testing.simulated import simulate
 from quorate.testing.subject import Subject
 
@@ -170,7 +169,7 @@ class ReplicaChecks(Subject):
         )
 
 
-def _encoding_fault(shard: ApplyFloor, family: str, row: type[Message]) -> str:
+def _encoding_fault(shard: MemoryShard, family: str, row: type[Message]) -> str:
     for row_family, key, stored in shard.contents():
         if row_family != family:
             continue
