@@ -1,7 +1,7 @@
 """How a batch with wrong items is carried out all the same: they are refused in their places."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field as made
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
@@ -21,9 +21,9 @@ class CheckedItems(Generic[I]):
     #: How many items the request had.
     total: int
     #: By its position in the request.
-    valid: dict[int, I] = made(default_factory=dict)
+    valid: dict[int, I] = field(default_factory=dict)
     #: By its position in the request.
-    refusals: dict[int, Invalid | Rejected] = made(default_factory=dict)
+    refusals: dict[int, Invalid | Rejected] = field(default_factory=dict)
 
     async def execute(self, propose: Callable[[Sequence[I]], Awaitable[BatchReply]]) -> BatchReply:
         """Return the answer to the whole request; `propose` carries out what can be."""

@@ -415,7 +415,7 @@ class MemoryNode:
         return _typed(logged, splitting.join(answers), reply)
 
     async def _admitted(self, declared: Command[Any], command: Message, caller: Caller) -> Message:
-        given = _copy(command)
+        given = copy_of(command)
         admission = await admitted(declared, given, self, caller)
         if given != command:
             name = command.DESCRIPTOR.full_name
@@ -424,7 +424,7 @@ class MemoryNode:
             )
         if admission is not given:
             routing.check(declared, admission, self._limits)
-        return _copy(admission)
+        return copy_of(admission)
 
     def _readable(self, shard: ShardId) -> MemoryShard:
         if (shard.group, shard.number) in self.unreadable:
@@ -503,7 +503,8 @@ def _shards(catalog: Catalog, counts: Mapping[str, int]) -> dict[str, list[Memor
     }
 
 
-def _copy(message: M) -> M:
+def copy_of(message: M) -> M:
+    """Return a message that nobody else holds."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
@@ -528,7 +529,7 @@ def _shard_reply(command: splitting.ShardCommand, outcome: Outcome) -> splitting
 
 def _typed(asked: Message, answer: Message, kind: type[M]) -> M:
     _check_type(asked, type(answer), kind)
-    return _copy(cast("M", answer))
+    return copy_of(cast("M", answer))
 
 
 def _shown(query: Query[Any], found: Sequence[Any], kind: type[A]) -> Sequence[A]:
