@@ -8,12 +8,10 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Final
 
-from google.protobuf import text_format
-from google.protobuf.empty_pb2 import Empty as Row
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
-from quorate.plugin import METADATA_GROUP, Event, Rejected, RowEvent, keys
+from quorate.plugin import METADATA_GROUP, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode
@@ -58,39 +56,6 @@ async def propose_each(node: MemoryNode, commands: Sequence[Message]) -> None:
         node.now_ms += STEP_MS
         with suppress(Rejected):
             await node.propose(command, Message)
-
-
-def shown(outcome: Outcome) -> str:
-    """Return all of an outcome as text that can be compared between processes."""
-    if outcome.failure is not None:
-        return f"{outcome.revision} {type(outcome.failure).__name__} {outcome.failure}"
-    answered = "nothing"
-    if outcome.answered is not None:
-        answered = _fields(outcome.answered.FromString(outcome.reply))
-    happened = "; ".join(map(_happened, outcome.events)) or "no events"
-    return f"{outcome.revision} answered {answered}: {happened}"
-
-
-def _fields(message: Message) -> str:
-    text = text_format.MessageToString(message, as_one_line=True, print_unknown_fields=True)
-    return f"{message.DESCRIPTOR.name}{{{text}}}"
-
-
-def _happened(event: Event) -> str:
-    if not isinstance(event, RowEvent):
-        return f"emitted {_fields(event.message)}"
-    text = f"{event.family} {keys.shown(event.key)}"
-    if event.previous is not None:
-        text += f" was {_row(event.previous)}"
-    return f"{text} is {'deleted' if event.value is None else _row(event.value)}"
-
-
-def _row(value: bytes) -> str:
-    # Of which message a row is nothing says here: its fields have numbers.
-    try:
-        return _fields(Row.FromString(value))
-    except DecodeError:
-        return repr(value)
 
 
 def cut(entries: Sequence[Entry], count: int) -> list[Entry]:
