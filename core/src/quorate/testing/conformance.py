@@ -257,7 +257,7 @@ class PluginConformance(ReplicaChecks):
     def test_plugin_module_imports_with_the_base_install(self) -> None:
         """The module of the hooks imports where no extra of quorate is installed."""
         try:
-            processes.import_without_extras(self._catalog(), self.plugin)
+            processes.import_without_extras(self._declared().plugin)
         except processes.ProcessError as error:
             pytest.fail(f"plugin.py needs more than the base install: {error}; import it later")
 
