@@ -42,7 +42,7 @@ PARTS: Final = (
     ("What a plugin declares", ("declarations", "markers")),
     (
         "Resources",
-        ("resource/declaration", "resource/rows", "resource/tenants", "resource/handlers"),
+        ("resource/declaration", "resource/handlers", "resource/tenants"),
     ),
     ("What handlers and queries hold", ("transaction",)),
     ("What servicers and controllers hold", ("node",)),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quorate.cli.main import main
-from quorate.testing.orphans import end_with_parent
+from quorate.testing.program import end_with_parent
 
 _SAMPLE_S: Final = 0.05
 _OURS: Final = "quorate"

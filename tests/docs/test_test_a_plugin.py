@@ -38,13 +38,10 @@ def test_the_node_has_what_is_told_of_it() -> None:
 
 def test_clusters_and_their_nodes_have_what_is_told_of_them(tmp_path: Path) -> None:
     clusters, nodes = TEXT.partition("| Part of a cluster |")[2].split("| Part of a node |")
-    with Cluster(tmp_path, proxied=True, nodes=2) as cluster:
+    with Cluster(tmp_path, nodes=2) as cluster:
         node = cluster.nodes["node1"]
         assert [name for name in names_in(clusters) if not hasattr(cluster, name)] == []
         assert [name for name in names_in(nodes) if not hasattr(node, name)] == []
-        ways = re.findall(r"`(\w+)`", clusters.partition("`front(name)`")[2].partition("|\n")[0])
-        assert len(ways) == 5
-        assert [name for name in ways if not hasattr(cluster.front("node1"), name)] == []
 
 
 @pytest.mark.ci

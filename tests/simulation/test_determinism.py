@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
-from quorate.testing.sim.profile import mixed
+from tests.support.sim.profile import mixed
 from tests.support.sim.simulation import simulate
 
 for seed in (3, 4, 7):

@@ -17,10 +17,7 @@ from google.protobuf.message import Message
 from quorate.apply.outcomes import Outcome
 from quorate.plugin import Row, Txn, keys
 from quorate.plugin.catalog import Catalog
-from quorate.testing import simulate
 from quorate.testing.installed import catalog_of
-from quorate.testing.sim import facts
-from quorate.testing.sim.history import Violation
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.tenant_pb2 import Tenant
@@ -47,6 +44,10 @@ from quorate_mqtt.v1.sessions_pb2 import (
 )
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription, SetSubscriptions
 from quorate_mqtt.v1.wills_pb2 import Will, WillDelivery
+
+from tests.support.sim import facts
+from tests.support.sim.history import Violation
+from tests.support.sim.plugins import simulate
 
 TENANT: Final = "acme"
 BROKERS: Final = {"north": 1, "south": 2}

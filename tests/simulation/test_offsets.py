@@ -13,10 +13,7 @@ from google.protobuf.message import Message
 from quorate.apply.outcomes import Outcome
 from quorate.plugin import Txn, keys
 from quorate.plugin.catalog import Catalog
-from quorate.testing import simulate
 from quorate.testing.installed import catalog_of
-from quorate.testing.sim import facts
-from quorate.testing.sim.history import Violation
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import Tenant
 from quorate_offset.v1.commands_pb2 import (
@@ -28,6 +25,10 @@ from quorate_offset.v1.commands_pb2 import (
 )
 from quorate_offset.v1.rows_pb2 import Offset
 from quorate_offset.v1.service_pb2 import CommitOffsetsRequest, FenceGroupsRequest
+
+from tests.support.sim import facts
+from tests.support.sim.history import Violation
+from tests.support.sim.plugins import simulate
 
 TENANT: Final = "acme"
 #: The rows that every shard has of the tenants.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 from quorate.consensus.messages import Peer, weight
-from quorate.testing.sim.facts import Appended, Fact
-from quorate.testing.sim.profile import DOCUMENTS, QUIET, Profile
 
+from tests.support.sim.facts import Appended, Fact
+from tests.support.sim.profile import DOCUMENTS, QUIET, Profile
 from tests.support.sim.simulation import Simulation
 
 TEN_MINUTES_S = 600.0

@@ -1,6 +1,6 @@
 import pytest
-from quorate.testing.sim.profile import USUAL_S
 
+from tests.support.sim.profile import USUAL_S
 from tests.support.sim.report import Coverage, failure
 from tests.support.sim.seeds import run_seeds
 

@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Final
 
-from quorate.testing.cluster.cluster import Cluster
-from quorate.testing.cluster.node_process import NodeProcess
+from quorate.testing.cluster import NodeProcess
 
-Fault = Callable[[Cluster, random.Random], AbstractContextManager[None]]
+from tests.support.proxied_cluster import ProxiedCluster
+
+Fault = Callable[[ProxiedCluster, random.Random], AbstractContextManager[None]]
 
 
 @contextmanager
-def killed(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+def killed(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
     """Kill a node as `kill -9` does; start it again, and wait until it is ready."""
     node = _victim(cluster, rng)
     node.kill()
@@ -25,7 +26,7 @@ def killed(cluster: Cluster, rng: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def paused(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+def paused(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
     """Stop the clockwork of a node by SIGSTOP, and let it go on."""
     node = _victim(cluster, rng)
     node.pause()
@@ -36,7 +37,7 @@ def paused(cluster: Cluster, rng: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def partitioned(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+def partitioned(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
     """Cut a node off from the others, and sometimes from its clients too; heal all ways."""
     cluster.partition(_victim(cluster, rng).name, clients=rng.random() < 0.5)
     try:
@@ -46,7 +47,7 @@ def partitioned(cluster: Cluster, rng: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def deafened(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+def deafened(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
     """Cut what one node opened to one other; heal it."""
     source, target = rng.sample(sorted(cluster.nodes), 2)
     cluster.proxy(source, target).cut()
@@ -57,7 +58,7 @@ def deafened(cluster: Cluster, rng: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def transferred(cluster: Cluster, rng: random.Random) -> Iterator[None]:
+def transferred(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
     """Hand the leadership of a shard to another node."""
     leader = cluster.leader()
     heirs = sorted(name for name, node in cluster.nodes.items() if node is not leader)
@@ -65,7 +66,7 @@ def transferred(cluster: Cluster, rng: random.Random) -> Iterator[None]:
     yield
 
 
-#: By name; those of `partitioned` and `deafened` need a cluster with ways.
+#: By name.
 FAULTS: Final[Mapping[str, Fault]] = {
     "killed": killed,
     "paused": paused,
@@ -85,7 +86,7 @@ async def beside_the_loop(fault: AbstractContextManager[None]) -> AsyncIterator[
         await asyncio.to_thread(fault.__exit__, None, None, None)
 
 
-def _victim(cluster: Cluster, rng: random.Random) -> NodeProcess:
+def _victim(cluster: ProxiedCluster, rng: random.Random) -> NodeProcess:
     """Choose the leader half of the time, and any node otherwise."""
     leader = cluster.leader()
     return leader if rng.random() < 0.5 else cluster.nodes[rng.choice(sorted(cluster.nodes))]

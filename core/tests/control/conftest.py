@@ -11,8 +11,9 @@ from google.protobuf.message import Message
 from quorate.apply.deadlines import Deadline
 from quorate.plugin import ShardRef
 from quorate.plugin.shard_id import ShardId
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 
 class Stage:

@@ -22,7 +22,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.wire import golden_of
 from quorate.storage.engine.port import Batch
 from quorate.testing import PluginConformance, logs
-from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState
+from quorate.testing.shard import Entry, MemoryShard, Outcome
 from quorate.testing.vocabulary import files_of
 
 CHECKS = [name for name, _ in inspect.getmembers(PluginConformance) if name.startswith("test_")]
@@ -525,11 +525,8 @@ class LaxShard(MemoryShard):
 def test_a_floor_that_keeps_what_was_refused_is_found(
     check: str, said: str, catalog: Catalog
 ) -> None:
-    def new_shard(_: Any, catalog: Catalog, group: str, state: ShardState | None) -> MemoryShard:
-        return LaxShard(catalog, group, state=state)
-
     with pytest.raises(Wrong) as found:
-        run_check(check, catalog, new_shard=new_shard)
+        run_check(check, catalog, shard_type=LaxShard)
     assert said in str(found.value)
 
 
@@ -540,11 +537,7 @@ def test_a_floor_that_depends_on_batches_is_found(catalog: Catalog) -> None:
             return super().apply(entries)
 
     with pytest.raises(Wrong, match="depends on how its log is batched"):
-        run_check(
-            "test_batching_makes_no_difference",
-            catalog,
-            new_shard=lambda _, catalog, group, state: Counting(catalog, group, state=state),
-        )
+        run_check("test_batching_makes_no_difference", catalog, shard_type=Counting)
 
 
 class Forgetful(MemoryShard):
@@ -612,11 +605,7 @@ def test_a_floor_that_breaks_what_replicas_promise_is_found(
     floor: type[MemoryShard], check: str, said: str, catalog: Catalog
 ) -> None:
     with pytest.raises(Wrong) as found:
-        run_check(
-            check,
-            catalog,
-            new_shard=lambda _, catalog, group, state: floor(catalog, group, state=state),
-        )
+        run_check(check, catalog, shard_type=floor)
     assert said in str(found.value)
 
 

@@ -12,7 +12,7 @@ from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
 from quorate.testing import logs
 from quorate.testing.installed import catalog_of
-from quorate.testing.shard import command_of
+from quorate.testing.shard import MemoryShard, command_of
 from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants, MarkTenant, MarkTenants
 
 TENANTS = "tenant.tenants"
@@ -45,7 +45,7 @@ def test_copies_follow_their_source_in_the_order_of_the_log(reading: Catalog) ->
     entries = logs.by_group(reading, list(map(command_of, log)))
     group = reading.commands[NAME].group
 
-    shard = logs.memory_shard(reading, group, None)
+    shard = MemoryShard(reading, group)
     outcomes = logs.apply_each(shard, entries[group])
     assert [entry.index for entry in entries["metadata"]] == [2, 4]
     assert [entry.index for entry in entries[group]] == [1, 2, 3, 4, 5]

@@ -40,7 +40,7 @@ import os, signal, sys
 from pathlib import Path
 from quorate.testing.program import Program
 program = Program("it", Path(sys.argv[1]))
-child = "import signal; from quorate.testing.orphans import end_with_parent as end; end()"
+child = "import signal; from quorate.testing.program import end_with_parent as end; end()"
 program.start([sys.executable, "-c", child + "; print(1, flush=True); signal.pause()"], os.environ)
 print(program.pid, flush=True)
 signal.pause()

@@ -37,7 +37,7 @@ TIMEOUT_MS: Final = 2_000
 WRITTEN: Final = 5
 WORK: Final = """
 import runpy, sys
-from quorate.testing.orphans import end_with_parent
+from quorate.testing.program import end_with_parent
 end_with_parent()
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")

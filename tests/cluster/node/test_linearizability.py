@@ -6,11 +6,11 @@ import asyncio
 import random
 
 import pytest
-from quorate.testing.cluster import Cluster
 
 from tests.support.cluster_faults import FAULTS, beside_the_loop
 from tests.support.linearizability import Written, check
 from tests.support.linearizability.load import Load, Plan
+from tests.support.proxied_cluster import ProxiedCluster
 from tests.support.reach import Reach
 
 OPERATIONS = 2_000
@@ -20,7 +20,7 @@ SEEDS = range(20)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in SEEDS if seed)]
 )
-async def test_every_history_is_linearizable(proxied: Cluster, seed: int) -> None:
+async def test_every_history_is_linearizable(proxied: ProxiedCluster, seed: int) -> None:
     rng = random.Random(seed)
     kinds = rng.sample(sorted(FAULTS), 2)
     print(f"seed {seed}: {' and '.join(kinds)}")
@@ -38,7 +38,9 @@ async def test_every_history_is_linearizable(proxied: Cluster, seed: int) -> Non
     assert violation is None, f"seed {seed}: {violation}"
 
 
-async def disturb(cluster: Cluster, load: Load, kinds: list[str], rng: random.Random) -> None:
+async def disturb(
+    cluster: ProxiedCluster, load: Load, kinds: list[str], rng: random.Random
+) -> None:
     """Let one fault after the other begin and end at some operation."""
     moments = sorted(rng.sample(range(OPERATIONS * 9 // 10), 2 * len(kinds)))
     for kind, begin, end in zip(kinds, moments[::2], moments[1::2], strict=True):

@@ -7,10 +7,10 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S
 
 from tests.support.cluster_faults import FAULTS, beside_the_loop
+from tests.support.proxied_cluster import ProxiedCluster
 from tests.support.reach import LOOK_S, Reach
 from tests.support.watch_properties import judge
 from tests.support.watch_properties.families import Family, Pairs, Resources
@@ -31,7 +31,7 @@ WRITERS = 4
         ],
     ],
 )
-async def test_every_property_holds(proxied: Cluster, family: Family, seed: int) -> None:
+async def test_every_property_holds(proxied: ProxiedCluster, family: Family, seed: int) -> None:
     rng = random.Random(seed)
     kinds = rng.sample(sorted(FAULTS), 2)
     print(f"seed {seed}: {family.name} under {' and '.join(kinds)}")
@@ -72,7 +72,9 @@ def prefixes(family: Family, seed: int) -> list[bytes]:
 
 
 @pytest.mark.full
-async def test_a_watch_without_events_is_given_tokens_that_lose_nothing(proxied: Cluster) -> None:
+async def test_a_watch_without_events_is_given_tokens_that_lose_nothing(
+    proxied: ProxiedCluster,
+) -> None:
     async with Reach([node.address for node in proxied.nodes.values()]) as reach:
         writer = Writer(reach, Pairs(), 0, seed=99)
         quiet = Watcher(reach, Pairs(), 1, seed=99, prefix=b"quiet/", silence_s=PATIENCE_S)
@@ -88,7 +90,7 @@ async def test_a_watch_without_events_is_given_tokens_that_lose_nothing(proxied:
 
 
 async def disturb(
-    cluster: Cluster, writers: Sequence[Writer], kinds: Sequence[str], rng: random.Random
+    cluster: ProxiedCluster, writers: Sequence[Writer], kinds: Sequence[str], rng: random.Random
 ) -> None:
     """Let one fault after the other begin and end at some command."""
     most = COMMANDS * len(writers)

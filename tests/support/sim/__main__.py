@@ -3,9 +3,9 @@
 import sys
 
 import click
-from quorate.testing.sim.profile import USUAL_S
 
 from tests.support.sim.bugs import BUGS
+from tests.support.sim.profile import USUAL_S
 from tests.support.sim.report import Coverage, failure
 from tests.support.sim.seeds import run_seed, run_seeds
 

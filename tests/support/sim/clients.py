@@ -11,11 +11,10 @@ from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import NotProposedError, UnreadableError
 from quorate.plugin import Rejected
 from quorate.plugin.slots import slot_of
-from quorate.testing.sim import facts
-from quorate.testing.sim.cluster import Cluster
-from quorate.testing.sim.hosted import Hosted
 
-from tests.support.sim import domain
+from tests.support.sim import domain, facts
+from tests.support.sim.cluster import Cluster
+from tests.support.sim.hosted import Hosted
 from tests.support.sim.v1.domain_pb2 import Add, Erase, Write
 
 #: How often, per second, they do anything once they were asked to be gentle.

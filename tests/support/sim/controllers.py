@@ -7,11 +7,11 @@ from google.protobuf.message import Message
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.plugin.slots import slot_of
-from quorate.testing.sim.hosted import Hosted
 from quorate.v1.control_pb2 import AdoptSlots
 
 from tests.support.sim import domain
 from tests.support.sim.clients import Traffic
+from tests.support.sim.hosted import Hosted
 from tests.support.sim.v1.domain_pb2 import Expire
 
 _EVERY_S: Final = 0.15

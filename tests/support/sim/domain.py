@@ -22,9 +22,9 @@ from quorate.plugin import (
 )
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
-from quorate.testing.sim.hosting import Hosting
 from quorate.v1.batch_pb2 import BatchReply
 
+from tests.support.sim.hosting import Hosting
 from tests.support.sim.v1.domain_pb2 import (
     Add,
     Added,

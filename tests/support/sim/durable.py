@@ -5,7 +5,8 @@ from typing import Final
 
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import (
+
+from tests.support.sim.facts import (
     Appended,
     Compacted,
     Fact,

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from quorate.testing.sim.facts import Applied, Evaluated, Fact
-
+from tests.support.sim.facts import Applied, Evaluated, Fact
 from tests.support.sim.model import ShardModel
 
 

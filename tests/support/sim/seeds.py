@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
-from quorate.testing.sim.profile import USUAL_S, mixed
-
 from tests.support.sim.bugs import BUGS
+from tests.support.sim.profile import USUAL_S, mixed
 from tests.support.sim.simulation import Outcome, simulate
 
 

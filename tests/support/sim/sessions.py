@@ -5,10 +5,10 @@ from typing import Final
 
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.outcomes import Outcome
-from quorate.testing.sim.hosted import Hosted
 from quorate.v1.control_pb2 import OpenSession, OpenSessionReply
 
 from tests.support.sim.clients import Traffic
+from tests.support.sim.hosted import Hosted
 
 #: How many operations of one client are under way at most.
 _PIPELINE: Final = 3

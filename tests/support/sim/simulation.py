@@ -4,21 +4,21 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from quorate.consensus.messages import Peer
-from quorate.testing.sim import facts
-from quorate.testing.sim.cluster import Cluster
-from quorate.testing.sim.faults import FaultInjector
-from quorate.testing.sim.history import History, Invariant, Violation
-from quorate.testing.sim.hosted import Hosted
-from quorate.testing.sim.operator import Operator
-from quorate.testing.sim.profile import Profile
-from quorate.testing.sim.world import World
 
+from tests.support.sim import facts
 from tests.support.sim.clients import Clients, Traffic
+from tests.support.sim.cluster import Cluster
 from tests.support.sim.controllers import Controllers
 from tests.support.sim.domain import HOSTING
+from tests.support.sim.faults import FaultInjector
+from tests.support.sim.history import History, Invariant, Violation
+from tests.support.sim.hosted import Hosted
 from tests.support.sim.invariants import all_invariants
+from tests.support.sim.operator import Operator
+from tests.support.sim.profile import Profile
 from tests.support.sim.sessions import SessionClient
 from tests.support.sim.watchers import Watcher
+from tests.support.sim.world import World
 
 _NOBODY: Final = Peer("", 0)
 #: Longer than the slowest way, on which the last messages may still be when it is mended.

@@ -7,11 +7,10 @@ from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import RowEvent, WatchedEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.testing.sim import facts
-from quorate.testing.sim.hosted import Hosted
 
-from tests.support.sim import domain
+from tests.support.sim import domain, facts
 from tests.support.sim.clients import Traffic
+from tests.support.sim.hosted import Hosted
 
 
 class Watcher:

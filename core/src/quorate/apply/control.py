@@ -30,26 +30,7 @@ from quorate.storage.families import (
     SLOTS,
 )
 from quorate.storage.rows import stored as stored_row
-from quorate.v1.control_pb2 import (
-    AdoptMirror,
-    AdoptSlots,
-    BeginMemberChange,
-    BeginMemberChangeReply,
-    CloseSession,
-    CreateShards,
-    FinishMemberChange,
-    OpenSession,
-    OpenSessionReply,
-    PlaceLeader,
-    PurgePlugin,
-    PurgePluginReply,
-    RaiseGeneration,
-    RecoverShard,
-    ReportDeclaration,
-    SealSession,
-    SealSessionReply,
-    ShardRow,
-)
+from quorate.v1 import control_pb2 as pb
 
 #: The shard with the rows of all shards; it exists since the cluster was formed.
 METADATA: Final = ShardId(METADATA_GROUP.name, 0)
@@ -100,7 +81,7 @@ class ControlRoute(NamedTuple):
     apply: Callable[[ShardTxn, Any, ShardState], Message | None]
 
 
-def open_session(txn: ShardTxn, command: OpenSession, state: ShardState) -> OpenSessionReply:
+def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> pb.OpenSessionReply:
     """Open a session, or return the one of that name."""
     if not command.name and command.ttl_ms < 1:
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
@@ -114,10 +95,10 @@ def open_session(txn: ShardTxn, command: OpenSession, state: ShardState) -> Open
     found = sessions.find(txn.layer, session)
     if found is not None:
         state.sessions_ms = min(state.sessions_ms, found.expires_ms)
-    return OpenSessionReply(session=session)
+    return pb.OpenSessionReply(session=session)
 
 
-def seal_session(txn: ShardTxn, command: SealSession, state: ShardState) -> SealSessionReply:
+def seal_session(txn: ShardTxn, command: pb.SealSession, state: ShardState) -> pb.SealSessionReply:
     """Seal a named session against more commands, and return the revisions of its commands."""
     if not command.name:
         raise Rejected(_INVALID, "only a session with a name can be sealed")
@@ -127,15 +108,15 @@ def seal_session(txn: ShardTxn, command: SealSession, state: ShardState) -> Seal
         command.name.encode(),
         txn.now_ms,
     )
-    return SealSessionReply(session=session, revisions=revisions)
+    return pb.SealSessionReply(session=session, revisions=revisions)
 
 
-def close_session(txn: ShardTxn, command: CloseSession, _: ShardState) -> None:
+def close_session(txn: ShardTxn, command: pb.CloseSession, _: ShardState) -> None:
     """Close a session, if it is open."""
     sessions.close_session(txn.layer, command.session)
 
 
-def adopt_slots(txn: ShardTxn, command: AdoptSlots, state: ShardState) -> None:
+def adopt_slots(txn: ShardTxn, command: pb.AdoptSlots, state: ShardState) -> None:
     """Adopt the slots of a newer version."""
     if len(command.slots) != BITMAP_BYTES:
         raise Rejected(_INVALID, f"slots are {BITMAP_BYTES} bytes, not {len(command.slots)}")
@@ -144,7 +125,7 @@ def adopt_slots(txn: ShardTxn, command: AdoptSlots, state: ShardState) -> None:
         txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
 
 
-def place_leader(txn: ShardTxn, command: PlaceLeader, _: ShardState) -> None:
+def place_leader(txn: ShardTxn, command: pb.PlaceLeader, _: ShardState) -> None:
     """Record the node that an operator hands the shard to."""
     if not command.node:
         raise Rejected(_INVALID, "name the node that the shard is handed to")
@@ -152,7 +133,7 @@ def place_leader(txn: ShardTxn, command: PlaceLeader, _: ShardState) -> None:
     txn.layer.put(SLOTS, placement.KEY, placed.encode())
 
 
-def adopt_mirror(txn: ShardTxn, command: AdoptMirror, state: ShardState) -> None:
+def adopt_mirror(txn: ShardTxn, command: pb.AdoptMirror, state: ShardState) -> None:
     """Advance the copy of a mirrored family; it never goes back."""
     family = state.mirrored.get(command.family)
     if family is None:
@@ -181,7 +162,7 @@ def adopt_mirror(txn: ShardTxn, command: AdoptMirror, state: ShardState) -> None
     layer.put(MIRRORS, name.encode(), _MIRROR.pack(*position))
 
 
-def report_declaration(txn: ShardTxn, command: ReportDeclaration, state: ShardState) -> None:
+def report_declaration(txn: ShardTxn, command: pb.ReportDeclaration, state: ShardState) -> None:
     """Record the declaration of a node."""
     _demand_first(state)
     row = command.declaration.SerializeToString(deterministic=True)
@@ -190,7 +171,7 @@ def report_declaration(txn: ShardTxn, command: ReportDeclaration, state: ShardSt
         txn.put(NODES, key, row)
 
 
-def create_shards(txn: ShardTxn, command: CreateShards, state: ShardState) -> None:
+def create_shards(txn: ShardTxn, command: pb.CreateShards, state: ShardState) -> None:
     """Record new shards; existing ones stay unchanged."""
     _demand_first(state)
     added = members.being_added(txn)
@@ -203,7 +184,7 @@ def create_shards(txn: ShardTxn, command: CreateShards, state: ShardState) -> No
             )
         key = keys.pack(shard.group, shard.number)
         if txn.get(SHARDS, key) is None:
-            row = ShardRow()
+            row = pb.ShardRow()
             row.CopyFrom(shard)
             later = [each for each in added if each not in shard.members]
             if later:
@@ -212,14 +193,14 @@ def create_shards(txn: ShardTxn, command: CreateShards, state: ShardState) -> No
             txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
-def recover_shard(txn: ShardTxn, command: RecoverShard, state: ShardState) -> None:
+def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) -> None:
     """Record the replica that a shard is recovered from; a repeated command has no effect."""
     _demand_first(state)
     key, origin = keys.pack(command.group, command.number), command.origin
     stored, name = txn.get(SHARDS, key), f"{command.group}/{command.number}"
     if stored is None or (command.group, command.number) == (METADATA.group, METADATA.number):
         raise Rejected("NOT_FOUND", f"{name} is not a shard that can be recovered")
-    row = ShardRow.FromString(stored)
+    row = pb.ShardRow.FromString(stored)
     known = row.origin
     if (known.epoch, known.node, known.empty) == (origin.epoch, origin.node, origin.empty):
         return
@@ -243,20 +224,20 @@ def recover_shard(txn: ShardTxn, command: RecoverShard, state: ShardState) -> No
 
 
 def begin_member_change(
-    txn: ShardTxn, command: BeginMemberChange, state: ShardState
-) -> BeginMemberChangeReply:
+    txn: ShardTxn, command: pb.BeginMemberChange, state: ShardState
+) -> pb.BeginMemberChangeReply:
     """Begin or continue the addition or removal of a node."""
     _demand_first(state)
     return members.begin(txn, command)
 
 
-def finish_member_change(txn: ShardTxn, command: FinishMemberChange, state: ShardState) -> None:
+def finish_member_change(txn: ShardTxn, command: pb.FinishMemberChange, state: ShardState) -> None:
     """End a change that all shards have completed."""
     _demand_first(state)
     members.finish(txn, command)
 
 
-def purge_plugin(txn: ShardTxn, command: PurgePlugin, state: ShardState) -> PurgePluginReply:
+def purge_plugin(txn: ShardTxn, command: pb.PurgePlugin, state: ShardState) -> pb.PurgePluginReply:
     """Delete or count the next rows of a plugin that is not enabled on the leader."""
     plugin, own = command.plugin, f"{command.plugin}."
     if plugin in state.plugins or plugin in RESERVED_NAMES:
@@ -278,16 +259,16 @@ def purge_plugin(txn: ShardTxn, command: PurgePlugin, state: ShardState) -> Purg
         if found:
             if not command.count_only:
                 txn.purge(family, found)
-            return PurgePluginReply(family=family, last_key=found[-1], rows=len(found))
+            return pb.PurgePluginReply(family=family, last_key=found[-1], rows=len(found))
     if not command.count_only:
         start, end = own.encode(), f"{plugin}/".encode()
         for family in _KEPT_BY_NAME:
             if next(txn.layer.iterate(family, start, end), None) is not None:
                 txn.layer.delete_range(family, start, end)
-    return PurgePluginReply()
+    return pb.PurgePluginReply()
 
 
-def raise_generation(_: ShardTxn, command: RaiseGeneration, state: ShardState) -> None:
+def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState) -> None:
     """Raise the generation, if the given one is larger."""
     state.generation = max(state.generation, command.generation)
 
@@ -297,19 +278,19 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
     {
         message.DESCRIPTOR.full_name: ControlRoute(message.FromString, apply)
         for message, apply in (
-            (OpenSession, open_session),
-            (SealSession, seal_session),
-            (CloseSession, close_session),
-            (AdoptSlots, adopt_slots),
-            (PlaceLeader, place_leader),
-            (AdoptMirror, adopt_mirror),
-            (ReportDeclaration, report_declaration),
-            (CreateShards, create_shards),
-            (RecoverShard, recover_shard),
-            (BeginMemberChange, begin_member_change),
-            (FinishMemberChange, finish_member_change),
-            (PurgePlugin, purge_plugin),
-            (RaiseGeneration, raise_generation),
+            (pb.OpenSession, open_session),
+            (pb.SealSession, seal_session),
+            (pb.CloseSession, close_session),
+            (pb.AdoptSlots, adopt_slots),
+            (pb.PlaceLeader, place_leader),
+            (pb.AdoptMirror, adopt_mirror),
+            (pb.ReportDeclaration, report_declaration),
+            (pb.CreateShards, create_shards),
+            (pb.RecoverShard, recover_shard),
+            (pb.BeginMemberChange, begin_member_change),
+            (pb.FinishMemberChange, finish_member_change),
+            (pb.PurgePlugin, purge_plugin),
+            (pb.RaiseGeneration, raise_generation),
         )
     }
 )

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
@@ -30,7 +30,7 @@ from quorate.apply.outcomes import (
     Outcome,
     Refusal,
 )
-from quorate.apply.program import Program
+from quorate.apply.program import Handler, Program
 from quorate.apply.recent_rows import RecentRows
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
@@ -260,8 +260,10 @@ class _Turn:
         layer.merge_into(self.layer)
         return outcome
 
-    def _run(self, command: LoggedCommand, revision: int) -> Outcome:
-        handler = self._program.handlers.get(command.type)
+    def _run(
+        self, command: LoggedCommand, revision: int, handler: Handler | None = None
+    ) -> Outcome:
+        handler = handler or self._program.handlers.get(command.type)
         if handler is None:
             return self._control(command, revision)
         refusal = self._foreign(command)
@@ -276,7 +278,7 @@ class _Turn:
                 reply = _serialized(answer)
         except Rejected as error:
             refusal = Refusal(str(error.code), str(error.message))
-            if refusal.code in RESERVED:
+            if refusal.code in RESERVED and handler.scope is not control.SCOPE:
                 refusal = self._failed(command, revision, _reserved(refusal.code))
         except (MemoryError, EngineError):
             raise
@@ -296,23 +298,16 @@ class _Turn:
         refusal = self._unknown(command)
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
-        route = control.ROUTES[command.type]
-        layer, start, state = Layer(self.layer), self.events.savepoint(), replace(self.state)
-        txn = self._txn(layer, control.SCOPE, revision, command.copies)
-        reply = b""
-        try:
-            answer = route.apply(txn, route.parse(command.payload), self.state)
-            if answer is not None:
-                reply = _serialized(answer)
-        except Rejected as error:
-            refusal = Refusal(error.code, error.message)
-        except (MemoryError, EngineError):
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug in core is an outcome, too
-            refusal = self._failed(command, revision, error)
-        if refusal is not None:
+        parse, apply = control.ROUTES[command.type]
+        state = replace(self.state)
+
+        def apply_here(txn: Any, message: Message) -> Message | None:
+            return apply(txn, message, self.state)
+
+        outcome = self._run(command, revision, Handler(parse, apply_here, control.SCOPE))
+        if outcome.refusal is not None:
             self.state = state
-        return self._outcome(command, revision, layer, start, reply, refusal)
+        return outcome
 
     def _outcome(
         self,

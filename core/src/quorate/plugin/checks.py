@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import starmap
 from typing import Any, Final
 
 from quorate.config import section_fault
@@ -47,7 +48,8 @@ HOST_CLI_COMMANDS: Final = frozenset(
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
-Problems = Iterator[PluginProblem]
+#: What is wrong, and what to do about it.
+Problems = Iterator[tuple[str, str]]
 
 
 def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
@@ -60,7 +62,7 @@ def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
     for plugin in sorted(declared, key=lambda plugin: plugin.plugin.name):
         found.extend(plugin.problems)
         for check in _CHECKS:
-            found.extend(check(plugin, world))
+            found.extend(starmap(plugin.plugin.problem, check(plugin, world)))
     return found
 
 
@@ -70,8 +72,6 @@ class _World:
     def __init__(self, declared: Sequence[Declared]) -> None:
         #: Who declares a group, and with how many shards.
         self.groups: Final[dict[str, list[tuple[str, int]]]] = defaultdict(list)
-        self.families: Final[dict[str, ColumnFamily]] = {}
-        self.points: Final[dict[str, type[object]]] = {}
         #: (kind, name) to the plugins that declare it, and may.
         self.owners: Final[dict[tuple[str, str], list[str]]] = defaultdict(list)
         #: (plugin, hook) for the hooks whose answers are missing.
@@ -85,20 +85,21 @@ class _World:
             for kind, item in _claims(plugin):
                 self.owners[kind, item].append(name)
         # Who usurps a name does not hide what its owner declares under it: the owner's comes last.
-        for rightful in (False, True):
-            for plugin in declared:
-                for family in plugin.families:
-                    if _is_named_after(plugin, family.name) == rightful:
-                        self.families[family.name] = family
-                for point in plugin.points:
-                    if _is_named_after(plugin, point.name) == rightful and _tells_types_apart(
-                        point
-                    ):
-                        self.points[point.name] = point.type
+        self.families: Final = {
+            family.name: family for family in _owners_last(declared, "families")
+        }
+        self.points: Final = {
+            point.name: point.type
+            for point in _owners_last(declared, "points")
+            if _tells_types_apart(point)
+        }
 
-    def may_declare(self, plugin: str, hook: str) -> bool:
-        """Whether that plugin may have meant to declare what is missing, and failed to."""
-        return (plugin, hook) in self.failed
+
+def _owners_last(declared: Sequence[Declared], kind: str) -> list[Any]:
+    """Return what all plugins declare of a kind, and last what is named after its plugin."""
+    items = ((plugin, item) for plugin in declared for item in getattr(plugin, kind))
+    found = sorted(items, key=lambda each: _is_named_after(each[0], each[1].name))
+    return [item for _, item in found]
 
 
 def _owned(plugin: Declared) -> Iterator[tuple[str, str, bool]]:
@@ -137,41 +138,37 @@ def _names_once(plugin: Declared, world: _World) -> Problems:
         owners = world.owners[kind, name]
         others = sorted(set(owners) - {plugin.plugin.name})
         if others:
-            yield plugin.plugin.problem(
+            yield (
                 f"{kind} {name} is also declared by {' and '.join(others)}",
                 "rename it in one of them, or leave one of them disabled",
             )
         elif len(owners) > 1:
-            yield plugin.plugin.problem(
-                f"{kind} {name} is declared {len(owners)} times", "keep one of them"
-            )
+            yield (f"{kind} {name} is declared {len(owners)} times", "keep one of them")
 
 
 def _names_owned(plugin: Declared, _: _World) -> Problems:
     for kind, name, owned in _owned(plugin):
         if not owned:
             form = "quorate_{}_<noun>_<unit>" if kind == "metric" else "{}.<noun>"
-            yield plugin.plugin.problem(
+            yield (
                 f"{kind} {name} is not named after the plugin",
                 f"name it {form.format(plugin.plugin.name)}, in small letters",
             )
     for command in plugin.cli_commands:
         if command.name in HOST_CLI_COMMANDS:
-            yield plugin.plugin.problem(
-                f"command-line command {command.name} is the host's own", "give it another name"
-            )
+            yield (f"command-line command {command.name} is the host's own", "give it another name")
 
 
 def _groups(plugin: Declared, world: _World) -> Problems:
     own = plugin.plugin.name
     for group in plugin.groups:
         if not _can_be_made(group):
-            yield plugin.plugin.problem(
+            yield (
                 f"group {group.name!r} with shards={group.shards} cannot be made",
                 "name it in small letters and give it at least one shard",
             )
         elif group.name == METADATA_GROUP.name and group != METADATA_GROUP:
-            yield plugin.plugin.problem(
+            yield (
                 f"group {group.name} is declared with shards={group.shards}, and the host gives it "
                 f"shards={METADATA_GROUP.shards}",
                 f"declare RaftGroup(name={group.name!r}), or leave it out",
@@ -180,9 +177,7 @@ def _groups(plugin: Declared, world: _World) -> Problems:
         shards = world.groups.get(name, [])
         if len({count for _, count in shards}) > 1:
             settings = " and ".join(f"shards={count} by {owner}" for owner, count in shards)
-            yield plugin.plugin.problem(
-                f"group {name} is declared with {settings}", "declare it equally everywhere"
-            )
+            yield (f"group {name} is declared with {settings}", "declare it equally everywhere")
     users: list[tuple[str, Any]] = [
         *((f"column family {family.name}", family) for family in plugin.families),
         *((f"cache {cache.name}", cache) for cache in plugin.caches),
@@ -194,10 +189,10 @@ def _groups(plugin: Declared, world: _World) -> Problems:
     declared = {METADATA_GROUP.name, *world.groups, *(group.name for group in plugin.groups)}
     for user, item in users:
         if item.group not in declared and not (
-            world.may_declare(own, "quorate_raft_groups")
-            or world.may_declare(item.group, "quorate_raft_groups")
+            (own, "quorate_raft_groups") in world.failed
+            or (item.group, "quorate_raft_groups") in world.failed
         ):
-            yield plugin.plugin.problem(
+            yield (
                 f"{user} is in group {item.group}, which nobody declares",
                 f"return RaftGroup(name={item.group!r}) from quorate_raft_groups, "
                 "or correct the name",
@@ -210,28 +205,25 @@ def _commands(plugin: Declared, world: _World) -> Problems:
         name = _name(command)
         if (command.shard_key is None) == (command.items is None):
             found = "neither" if command.shard_key is None else "both"
-            yield plugin.plugin.problem(
+            yield (
                 f"command {name} has {found} of shard_key and items",
                 "give it shard_key, or items when it is a batch",
             )
         if not command.examples:
-            yield plugin.plugin.problem(
-                f"command {name} has no examples", "give it at least one, for the conformance kit"
+            yield (
+                f"command {name} has no examples",
+                "give it at least one, for the conformance kit",
             )
         strangers = {type(each) for each in command.examples} - {command.message}
         for stranger in sorted(strangers, key=lambda stranger: stranger.__name__):
-            yield plugin.plugin.problem(
+            yield (
                 f"an example of command {name} is a {stranger.__name__}",
                 "give examples of the command's own message",
             )
         if name not in routed and "quorate_data_routes" not in plugin.failed:
-            yield plugin.plugin.problem(
-                f"command {name} has no data route", "return a DataRoute for it"
-            )
+            yield (f"command {name} has no data route", "return a DataRoute for it")
         if routed[name] > 1:
-            yield plugin.plugin.problem(
-                f"command {name} has {routed[name]} data routes", "keep one of them"
-            )
+            yield (f"command {name} has {routed[name]} data routes", "keep one of them")
 
 
 def _routes(plugin: Declared, world: _World) -> Problems:
@@ -241,8 +233,9 @@ def _routes(plugin: Declared, world: _World) -> Problems:
         if name in groups:
             yield from _reads(plugin, world, f"data route {name}", groups[name], route.reads)
         elif "quorate_commands" not in plugin.failed:
-            yield plugin.plugin.problem(
-                f"data route {name} has no command", "return a Command for it, from the same plugin"
+            yield (
+                f"data route {name} has no command",
+                "return a Command for it, from the same plugin",
             )
 
 
@@ -250,14 +243,12 @@ def _queries(plugin: Declared, world: _World) -> Problems:
     for query in plugin.queries:
         name = _name(query)
         if query.shard_key is None and query.items is None and query.order is None:
-            yield plugin.plugin.problem(
+            yield (
                 f"query {name} runs on all shards and has no order",
                 "give it shard_key, or order to merge its answers by",
             )
         if query.shard_key is not None and query.items is not None:
-            yield plugin.plugin.problem(
-                f"query {name} has both shard_key and items", "keep one of them"
-            )
+            yield (f"query {name} has both shard_key and items", "keep one of them")
         yield from _reads(plugin, world, f"query {name}", query.group, query.reads)
 
 
@@ -267,13 +258,9 @@ def _reads(
     for wanted in reads:
         family = world.families.get(wanted)
         if family is None:
-            if not _owner_failed(world, wanted):
-                yield plugin.plugin.problem(
-                    f"{reader} reads column family {wanted}, which nobody declares",
-                    "correct the name, or enable the plugin that owns it",
-                )
+            yield from _unknown_family(world, f"{reader} reads", wanted)
         elif family.group != group and not family.mirrored:
-            yield plugin.plugin.problem(
+            yield (
                 f"{reader} in group {group} reads column family {wanted} of group {family.group}",
                 "read families of the own group, or mirrored ones",
             )
@@ -289,24 +276,20 @@ def _rows(plugin: Declared, world: _World) -> Problems:
         for wanted in families:
             family = world.families.get(wanted)
             if family is None:
-                if not _owner_failed(world, wanted):
-                    yield plugin.plugin.problem(
-                        f"{follower} follows column family {wanted}, which nobody declares",
-                        "correct the name, or enable the plugin that owns it",
-                    )
+                yield from _unknown_family(world, f"{follower} follows", wanted)
             elif family.row is None:
-                yield plugin.plugin.problem(
+                yield (
                     f"{follower} follows column family {wanted}, which has no row message",
                     "follow a family that is declared with its row message",
                 )
     for family in plugin.families:
         if family.mirrored and family.group != METADATA_GROUP.name:
-            yield plugin.plugin.problem(
+            yield (
                 f"column family {family.name} of group {family.group} is mirrored",
                 f"mirror families of group {METADATA_GROUP.name} alone",
             )
         if family.row is None and (family.mirrored or family.previous):
-            yield plugin.plugin.problem(
+            yield (
                 f"column family {family.name} is private, and is mirrored or keeps previous values",
                 "give it a row message",
             )
@@ -319,14 +302,14 @@ def _services(plugin: Declared, _: _World) -> Problems:
         if not isinstance(servicer, type):
             continue
         for name in missing(declared.service, servicer):
-            yield plugin.plugin.problem(
+            yield (
                 f"servicer {servicer.__name__} lacks the method {name} of service "
                 f"{declared.full_name}",
                 f"write `async def {name}(self, request, context)`, or remove the rpc from the "
                 ".proto file",
             )
         for name in undeclared(declared.service, servicer):
-            yield plugin.plugin.problem(
+            yield (
                 f"servicer {servicer.__name__} has a public method {name}, and service "
                 f"{declared.full_name} has none of that name",
                 f"name it like an rpc of the service, declare the rpc, or make it private: _{name}",
@@ -336,7 +319,7 @@ def _services(plugin: Declared, _: _World) -> Problems:
 def _extension_types(plugin: Declared, world: _World) -> Problems:
     for point in plugin.points:
         if not _tells_types_apart(point):
-            yield plugin.plugin.problem(
+            yield (
                 f"extension point {point.name} has the protocol {point.type.__name__}, which "
                 "isinstance refuses",
                 "mark the protocol with @runtime_checkable",
@@ -344,7 +327,7 @@ def _extension_types(plugin: Declared, world: _World) -> Problems:
     for extension in plugin.extensions:
         wanted = world.points.get(extension.point, object)
         if not isinstance(extension.value, wanted):
-            yield plugin.plugin.problem(
+            yield (
                 f"extension {extension.name} of {extension.point} is a "
                 f"{type(extension.value).__name__}",
                 f"give a {wanted.__name__}",
@@ -353,14 +336,10 @@ def _extension_types(plugin: Declared, world: _World) -> Problems:
 
 def _config_section(plugin: Declared, _: _World) -> Problems:
     if len(plugin.sections) > 1:
-        yield plugin.plugin.problem(
-            f"{len(plugin.sections)} config sections are declared", "declare one model"
-        )
+        yield (f"{len(plugin.sections)} config sections are declared", "declare one model")
     for section in plugin.sections:
         if fault := section_fault(section.model):
-            yield plugin.plugin.problem(
-                f"the config section {section.model.__name__} is not usable", f"it {fault}"
-            )
+            yield (f"the config section {section.model.__name__} is not usable", f"it {fault}")
 
 
 def _async_or_not(plugin: Declared, _: _World) -> Problems:
@@ -386,22 +365,20 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
     ]
     for what, function in plain:
         if _is_async(function):
-            yield plugin.plugin.problem(
+            yield (
                 f"{what} is an async function",
                 "define it with def: it works on what it is given, and waits for nothing",
             )
     for what, function in waiting:
         if not _is_async(function):
-            yield plugin.plugin.problem(
-                f"{what} is not an async function", "define it with async def"
-            )
+            yield (f"{what} is not an async function", "define it with async def")
 
 
 def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
     for family in placeless(plugin):
         # Private rows may be what a shard keeps for itself, like the totals of its rows.
         if family.row is not None:
-            yield plugin.plugin.problem(
+            yield (
                 f"column family {family.name} has no shard_key, and every command of the plugin in "
                 f"group {family.group} has one: its rows would be left behind when shards grow",
                 "give it shard_key: from the key of a row to the shard key of the commands that "
@@ -441,8 +418,12 @@ def _is_async(function: object) -> bool:
     )
 
 
-def _owner_failed(world: _World, family: str) -> bool:
-    return world.may_declare(family.partition(".")[0], "quorate_column_families")
+def _unknown_family(world: _World, user: str, family: str) -> Problems:
+    if (family.partition(".")[0], "quorate_column_families") not in world.failed:
+        yield (
+            f"{user} column family {family}, which nobody declares",
+            "correct the name, or enable the plugin that owns it",
+        )
 
 
 def _is_named_after(plugin: Declared, name: str) -> bool:

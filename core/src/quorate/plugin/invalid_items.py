@@ -1,29 +1,29 @@
 """How a batch with wrong items is carried out all the same: they are refused in their places."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.plugin.node import NodeApi
-from quorate.plugin.outcomes import Invalid
+from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 M = TypeVar("M", bound=Message)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CheckedItems(Generic[I]):
     """The items of a request that can be carried out, and why the others cannot."""
 
     #: How many items the request had.
     total: int
     #: By its position in the request.
-    valid: dict[int, I]
+    valid: dict[int, I] = field(default_factory=dict)
     #: By its position in the request.
-    refusals: dict[int, Invalid]
+    refusals: dict[int, Invalid | Rejected] = field(default_factory=dict)
 
     async def execute(self, propose: Callable[[Sequence[I]], Awaitable[BatchReply]]) -> BatchReply:
         """Return the answer to the whole request; `propose` carries out what can be."""
@@ -31,8 +31,10 @@ class CheckedItems(Generic[I]):
         reply = await propose(list(self.valid.values())) if positions else BatchReply()
         answer = BatchReply(items=self.total, revisions=reply.revisions)
         refused = {
-            position: ItemRefusal(item=position, code="INVALID_ARGUMENT", message=str(invalid))
-            for position, invalid in self.refusals.items()
+            position: ItemRefusal(item=position, code=refusal.code, message=refusal.message)
+            if isinstance(refusal, Rejected)
+            else ItemRefusal(item=position, code="INVALID_ARGUMENT", message=str(refusal))
+            for position, refusal in self.refusals.items()
         }
         for each in reply.refusals:
             position = positions[each.item]
@@ -48,7 +50,7 @@ def split_invalid(
     field: str, items: Sequence[I], check: Callable[[I, str], None]
 ) -> CheckedItems[I]:
     """Check each item; one that is invalid does not keep the others from being carried out."""
-    checked = CheckedItems[I](total=len(items), valid={}, refusals={})
+    checked = CheckedItems[I](len(items))
     for position, item in enumerate(items):
         try:
             check(item, f"{field}[{position}].")

@@ -23,7 +23,7 @@ from quorate.testing import (
     timing,
     vocabulary,
 )
-from quorate.testing.extremes import extremes
+from quorate.testing.hostile import extremes
 from quorate.testing.node import MemoryNode
 from quorate.testing.probes import raising
 from quorate.testing.replica_checks import ReplicaChecks
@@ -189,7 +189,7 @@ class PluginConformance(ReplicaChecks):
                     if not logs.is_of_a_plugin(broken, entry):
                         shard.apply([entry])
                         continue
-                    failing = self.new_shard(broken, group, shard.export())
+                    failing = self.shard_type(broken, group, state=shard.export())
                     [outcome] = failing.apply([entry])
                     assert (failing.digest(), outcome.events) == (shard.digest(), ()), (
                         f"{entry.commands[0].type} raised {error!r} at its end, and wrote"
@@ -202,7 +202,7 @@ class PluginConformance(ReplicaChecks):
             shard, other = self._shard(group), self._shard(group)
             outcomes = logs.apply_each(shard, entries)
             accepted = [
-                (entry, logs.shown(outcome))
+                (entry, repr(outcome))
                 for entry, outcome in zip(entries, outcomes, strict=True)
                 if outcome.failure is None
             ]
@@ -211,7 +211,7 @@ class PluginConformance(ReplicaChecks):
                 f"a command that was refused in {group} changes what later ones write: "
                 "a handler remembers something outside its transaction"
             )
-            assert list(map(logs.shown, found)) == [text for _, text in accepted], (
+            assert list(map(repr, found)) == [text for _, text in accepted], (
                 f"a command that was refused in {group} changes what later ones answer: "
                 "a handler remembers something outside its transaction"
             )
@@ -257,7 +257,7 @@ class PluginConformance(ReplicaChecks):
     def test_plugin_module_imports_with_the_base_install(self) -> None:
         """The module of the hooks imports where no extra of quorate is installed."""
         try:
-            processes.import_without_extras(self._catalog(), self.plugin)
+            processes.import_without_extras(self._declared().plugin)
         except processes.ProcessError as error:
             pytest.fail(f"plugin.py needs more than the base install: {error}; import it later")
 

@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Final, Protocol
+from typing import Final
 
-from google.protobuf import text_format
-from google.protobuf.empty_pb2 import Empty as Row
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
-from quorate.plugin import METADATA_GROUP, Event, Reader, Rejected, RowEvent, keys
+from quorate.plugin import METADATA_GROUP, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode
-from quorate.testing.shard import Entry, MemoryShard, Outcome, ShardState, command_of
+from quorate.testing.shard import Entry, MemoryShard, Outcome, command_of
 
 #: The logical time between two commands.
 STEP_MS: Final = 1_000
-
-
-class ApplyFloor(Protocol):
-    """A replica of a shard as the conformance checks need it."""
-
-    @property
-    def applied(self) -> int:
-        """The index of the newest entry that was applied."""
-
-    @property
-    def orphans(self) -> tuple[str, ...]:
-        """The families that are stored and that no plugin of the catalog declares."""
-
-    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-        """Apply entries as one batch, and return the outcome of each command in order."""
-
-    def reader(self, reads: frozenset[str]) -> Reader:
-        """Return what a query is given that may read these families."""
-
-    def contents(self) -> list[tuple[str, bytes, bytes]]:
-        """Return everything that handlers wrote: family, key and what is stored, in order."""
-
-    def digest(self) -> str:
-        """Return a digest of everything that handlers wrote."""
-
-    def replica_digest(self) -> str:
-        """Return the digest that replicas are compared by: all rows, the events, the checksum."""
-
-    def load(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
-        """Store rows as they are, in the order given."""
-
-    def export(self) -> ShardState:
-        """Return a snapshot: all that another replica needs to go on from here."""
-
-    def reopened(self, catalog: Catalog) -> ApplyFloor:
-        """End this replica, and open what it stored with another catalog."""
-
-
-NewShard = Callable[[Catalog, str, ShardState | None], ApplyFloor]
-
-
-def memory_shard(catalog: Catalog, group: str, state: ShardState | None) -> MemoryShard:
-    """Make the in-memory shard of a group, from a state or empty."""
-    return MemoryShard(catalog, group, state=state)
 
 
 def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[Entry]]:
@@ -91,7 +45,7 @@ def is_of_a_plugin(catalog: Catalog, entry: Entry) -> bool:
     return all(command.type in catalog.commands for command in entry.commands)
 
 
-def apply_each(shard: ApplyFloor, entries: Sequence[Entry]) -> list[Outcome]:
+def apply_each(shard: MemoryShard, entries: Sequence[Entry]) -> list[Outcome]:
     """Apply the entries one by one, and return the outcomes of all their commands."""
     return [outcome for entry in entries for outcome in shard.apply([entry])]
 
@@ -102,39 +56,6 @@ async def propose_each(node: MemoryNode, commands: Sequence[Message]) -> None:
         node.now_ms += STEP_MS
         with suppress(Rejected):
             await node.propose(command, Message)
-
-
-def shown(outcome: Outcome) -> str:
-    """Return all of an outcome as text that can be compared between processes."""
-    if outcome.failure is not None:
-        return f"{outcome.revision} {type(outcome.failure).__name__} {outcome.failure}"
-    answered = "nothing"
-    if outcome.answered is not None:
-        answered = _fields(outcome.answered.FromString(outcome.reply))
-    happened = "; ".join(map(_happened, outcome.events)) or "no events"
-    return f"{outcome.revision} answered {answered}: {happened}"
-
-
-def _fields(message: Message) -> str:
-    text = text_format.MessageToString(message, as_one_line=True, print_unknown_fields=True)
-    return f"{message.DESCRIPTOR.name}{{{text}}}"
-
-
-def _happened(event: Event) -> str:
-    if not isinstance(event, RowEvent):
-        return f"emitted {_fields(event.message)}"
-    text = f"{event.family} {keys.shown(event.key)}"
-    if event.previous is not None:
-        text += f" was {_row(event.previous)}"
-    return f"{text} is {'deleted' if event.value is None else _row(event.value)}"
-
-
-def _row(value: bytes) -> str:
-    # Of which message a row is nothing says here: its fields have numbers.
-    try:
-        return _fields(Row.FromString(value))
-    except DecodeError:
-        return repr(value)
 
 
 def cut(entries: Sequence[Entry], count: int) -> list[Entry]:

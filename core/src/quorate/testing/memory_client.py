@@ -14,11 +14,12 @@ from quorate.client.records import Records, SyncRecords
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.client.vocabulary import item_error, only_reply
 from quorate.plugin import Invalid, Rejected
+from quorate.plugin.batches import join_parts
 from quorate.plugin.resource import Resource
 from quorate.plugin.singles import batch_of
 from quorate.plugin.slots import slot_of
 from quorate.plugin.splicing import encoded
-from quorate.testing.node import MemoryNode
+from quorate.testing.node import MemoryNode, copy_of
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -61,16 +62,7 @@ class MemoryClient:
         self, batches: Sequence[Message], *, timeout_s: float | None = None
     ) -> BatchReply:
         """Carry out batch commands, and answer their items as those of one batch."""
-        joined = BatchReply()
-        for batch in batches:
-            reply = await self.execute(batch, BatchReply)
-            for refusal in reply.refusals:
-                place = joined.items + refusal.item
-                joined.refusals.add(item=place, code=refusal.code, message=refusal.message)
-            joined.replies.extend(reply.replies or [b""] * reply.items)
-            joined.revisions.extend(reply.revisions)
-            joined.items += reply.items
-        return joined
+        return join_parts([await self.execute(batch, BatchReply) for batch in batches])
 
     async def call(
         self,
@@ -84,7 +76,7 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> R:
         """Call a unary method of a plugin's service."""
-        answer = await _told(self._method(method, shard_key)(_copy(request), None))
+        answer = await _told(self._method(method, shard_key)(copy_of(request), None))
         return response.FromString(encoded(answer))
 
     async def stream(
@@ -98,7 +90,7 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> AsyncGenerator[R, None]:
         """Call a method of a plugin's service that streams its answers, and yield them."""
-        async for each in self._method(method, shard_key)(_copy(request), None):
+        async for each in self._method(method, shard_key)(copy_of(request), None):
             yield response.FromString(encoded(each))
 
     async def topology(self, *, timeout_s: float | None = None) -> TopologyResponse:
@@ -146,12 +138,6 @@ class SyncMemoryClient(Blocking[MemoryClient]):
         async def nothing() -> None: ...
 
         self.thread.close(nothing)
-
-
-def _copy(message: R) -> R:
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy
 
 
 async def _told(answering: Awaitable[R]) -> R:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self, TypeVar, cast
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
+from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import LeaderlessError
@@ -31,6 +32,7 @@ from quorate.plugin import (
     SessionRef,
     ShardAnswers,
     ShardRef,
+    Timer,
     UndeclaredFamilyError,
     WatchedEvent,
     splitting,
@@ -43,9 +45,7 @@ from quorate.plugin.slots import even_cut
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Mirrors
-from quorate.testing.reads import run_query
 from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
-from quorate.testing.timers import due_commands
 from quorate.testing.watches import History
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
@@ -208,7 +208,7 @@ class MemoryNode:
         parts = queries.parts(query, message, self._slot_map)
         await asyncio.sleep(0)
         asked = [(self._readable(part.shard), part) for part in parts]
-        found = run_query(self.catalog, message, asked, min_revision)
+        found = _run_query(self.catalog, message, asked, min_revision)
         return Answers(rows=_shown(query, found, row), age_ms=0)
 
     async def read_shards(
@@ -232,7 +232,7 @@ class MemoryNode:
             except LeaderlessError as error:
                 failures.append((part, error))
                 continue
-            found = run_query(self.catalog, message, [(shard, part)], 0)
+            found = _run_query(self.catalog, message, [(shard, part)], 0)
             rows = _shown(declared, found, row)
             yield ShardAnswers(shard=shard.number, positions=part.positions, rows=rows)
         if failures and len(failures) == len(parts):
@@ -281,7 +281,7 @@ class MemoryNode:
             waiting = False
             for shard in self._all_shards():
                 since_ms = self._terms[shard.group, shard.number][1]
-                for command in due_commands(self.catalog, shard, self.now_ms, since_ms, proposed):
+                for command in _due_commands(self.catalog, shard, self.now_ms, since_ms, proposed):
                     waiting = True
                     await self._propose_due(shard, command)
 
@@ -415,7 +415,7 @@ class MemoryNode:
         return _typed(logged, splitting.join(answers), reply)
 
     async def _admitted(self, declared: Command[Any], command: Message, caller: Caller) -> Message:
-        given = _copy(command)
+        given = copy_of(command)
         admission = await admitted(declared, given, self, caller)
         if given != command:
             name = command.DESCRIPTOR.full_name
@@ -424,7 +424,7 @@ class MemoryNode:
             )
         if admission is not given:
             routing.check(declared, admission, self._limits)
-        return _copy(admission)
+        return copy_of(admission)
 
     def _readable(self, shard: ShardId) -> MemoryShard:
         if (shard.group, shard.number) in self.unreadable:
@@ -503,7 +503,8 @@ def _shards(catalog: Catalog, counts: Mapping[str, int]) -> dict[str, list[Memor
     }
 
 
-def _copy(message: M) -> M:
+def copy_of(message: M) -> M:
+    """Return a message that nobody else holds."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
@@ -528,7 +529,7 @@ def _shard_reply(command: splitting.ShardCommand, outcome: Outcome) -> splitting
 
 def _typed(asked: Message, answer: Message, kind: type[M]) -> M:
     _check_type(asked, type(answer), kind)
-    return _copy(cast("M", answer))
+    return copy_of(cast("M", answer))
 
 
 def _shown(query: Query[Any], found: Sequence[Any], kind: type[A]) -> Sequence[A]:
@@ -547,3 +548,60 @@ def _check_type(asked: Message, answered: type[Message], kind: type[Message]) ->
             f"{asked.DESCRIPTOR.full_name} is answered with {answered.DESCRIPTOR.full_name}; "
             f"{kind.DESCRIPTOR.full_name} was asked for"
         )
+
+
+def _run_query(
+    catalog: Catalog,
+    message: Message,
+    asked: Sequence[tuple[MemoryShard, queries.Part]],
+    min_revision: int,
+) -> Sequence[Any]:
+    """Ask each shard what it is asked of a query; return what `query.run` yields on all of them.
+
+    Raises `TimeoutError` when no shard has reached `min_revision`: nothing in memory is on its way.
+    """
+    name = message.DESCRIPTOR.full_name
+    query: Query[Any] = catalog.queries[name]
+    if max((shard.revision for shard, _ in asked), default=min_revision) < min_revision:
+        raise TimeoutError(f"query {name} waits for revision {min_revision}, not yet reached")
+    reads = queries.reads_of(catalog, query)
+    answers = [
+        queries.bounded(
+            name, query.run(shard.reader(reads), part.message), encoded=query.row is not None
+        )
+        for shard, part in asked
+    ]
+    return queries.joined(query, [part for _, part in asked], answers)
+
+
+def _due_commands(
+    catalog: Catalog,
+    shard: MemoryShard,
+    now_ms: int,
+    led_since_ms: int,
+    proposed: set[tuple[str, bytes, int]],
+) -> Iterator[Message]:
+    """Yield the due commands of a shard, the earliest deadlines first, in batches of each timer.
+
+    Deadlines in `proposed` are left out; those that are yielded are added.
+    """
+    deadlines = shard.deadlines()
+    for timer in catalog.timers.values():
+        if timer.group != shard.group:
+            continue
+        due = [
+            (key, at_ms)
+            for key, at_ms in shard.applier.due(timer.name, now_ms, len(deadlines) or 1)
+            if _due_at(timer, deadlines[timer.name, key], led_since_ms) <= now_ms
+            and (timer.name, key, at_ms) not in proposed
+        ]
+        proposed.update((timer.name, key, at_ms) for key, at_ms in due)
+        for start in range(0, len(due), timer.batch):
+            yield timer.due([key for key, _ in due[start : start + timer.batch]])
+
+
+def _due_at(timer: Timer, deadline: Deadline, led_since_ms: int) -> int:
+    if not timer.liveness:
+        return deadline.at_ms
+    # A new leader has seen no renewal yet: it waits for one whole TTL first.
+    return max(deadline.at_ms, led_since_ms + (deadline.ttl_ms or 0))

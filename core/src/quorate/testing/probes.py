@@ -70,32 +70,36 @@ class _NotingTxn:
         self._doings: Final = doings
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._txn, name)
-        return self._watched(found) if callable(found) else found
+        return watched(getattr(self._txn, name), self._doings.undeclared)
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self._doings.written.append((family, key))
-        self._watched(self._txn.put)(family, key, value)
+        watched(self._txn.put, self._doings.undeclared)(family, key, value)
 
     def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
         self._doings.written.extend((family, key) for key in rows)
-        self._watched(self._txn.put_each)(family, rows)
+        watched(self._txn.put_each, self._doings.undeclared)(family, rows)
 
     def delete(self, family: str, key: bytes) -> None:
         self._doings.written.append((family, key))
-        self._watched(self._txn.delete)(family, key)
+        watched(self._txn.delete, self._doings.undeclared)(family, key)
 
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        rows = self._watched(self._txn.scan)(family, start, end, limit=self._MOST_IN_RANGE)
+        rows = self.scan(family, start, end, limit=self._MOST_IN_RANGE)
         self._doings.written.extend((family, row.key) for row in rows)
-        self._watched(self._txn.delete_range)(family, start, end)
+        watched(self._txn.delete_range, self._doings.undeclared)(family, start, end)
 
-    def _watched(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return method(*args, **kwargs)
-            except UndeclaredFamilyError as error:
-                self._doings.undeclared.append(str(error))
-                raise
 
-        return call
+def watched(found: Any, undeclared: list[str]) -> Any:
+    """Return an attribute of a reader; a method adds what it is refused to `undeclared`."""
+    if not callable(found):
+        return found
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return found(*args, **kwargs)
+        except UndeclaredFamilyError as error:
+            undeclared.append(str(error))
+            raise
+
+    return call

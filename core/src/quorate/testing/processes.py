@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import Final
 
-from quorate.plugin.catalog import Catalog
+from quorate.plugin.discovery import Plugin
 
 #: What the extras install; `plugin.py` is imported where none of it is.
 EXTRAS: Final = (
@@ -42,27 +41,16 @@ class ProcessError(Exception):
     """A process of the kit did not come to its end; the text is what it said last."""
 
 
-def import_without_extras(catalog: Catalog, plugin: str) -> None:
+def import_without_extras(plugin: Plugin) -> None:
     """Import the plugin's module where only the base install of quorate is.
 
     Raises `ProcessError` with the error of the import.
     """
-    command = [sys.executable, "-c", _IMPORT_WITHOUT_EXTRAS, _module(catalog, plugin), *EXTRAS]
-    _run(command)
-
-
-def _module(catalog: Catalog, plugin: str) -> str:
-    module = catalog.declared[plugin].plugin.module
-    if module is None:
-        raise ProcessError(f"plugin {plugin} could not be imported")
-    return module.__name__
-
-
-def _run(command: Sequence[str]) -> None:
-    path = os.pathsep.join(each for each in sys.path if each)
+    if plugin.module is None:
+        raise ProcessError(f"plugin {plugin.name} could not be imported")
     done = subprocess.run(
-        command,
-        env={**os.environ, "PYTHONPATH": path},
+        [sys.executable, "-c", _IMPORT_WITHOUT_EXTRAS, plugin.module.__name__, *EXTRAS],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_S,

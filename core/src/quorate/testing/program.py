@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -42,7 +44,7 @@ class Program:
         with self._log.open("ab") as log:
             self._running = subprocess.Popen(
                 command,
-                # What it holds of the test: see `orphans`.
+                # What it holds of the test: see `end_with_parent`.
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -79,3 +81,14 @@ class Program:
         if self._running is None:
             raise RuntimeError(f"{self._name} was not started")
         return self._running
+
+
+def end_with_parent() -> None:
+    """Kill this process when its standard input ends: `Program` holds the other side of that."""
+    threading.Thread(target=_wait, daemon=True).start()
+
+
+def _wait() -> None:
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
 from quorate.groups.routing.queries import bounded, reads_of
-from quorate.plugin import (
-    Invalid,
-    Query,
-    Reader,
-    Rejected,
-    Row,
-    Splice,
-    UndeclaredFamilyError,
-    keys,
-)
+from quorate.plugin import Invalid, Query, Reader, Rejected, UndeclaredFamilyError, keys
 from quorate.plugin.catalog import Catalog
-from quorate.testing.logs import ApplyFloor
+from quorate.testing.probes import watched
+from quorate.testing.shard import MemoryShard
 
 #: The most rows that one scan of a query may ask for: all of it is read in one turn of the loop.
 MOST_SCANNED: Final = 100_000
 
 
-def fault(catalog: Catalog, message: Message, shard: ApplyFloor) -> str:
+def fault(catalog: Catalog, message: Message, shard: MemoryShard) -> str:
     """Return what is wrong with a query over a shard's rows; empty: nothing."""
     name = message.DESCRIPTOR.full_name
     query: Query[Any] = catalog.queries[name]
     reads = reads_of(catalog, query)
     found: list[list[Any]] = []
     for _ in range(2):
-        reader = _NotingReader(shard.reader(reads))
+        reader: Any = _NotingReader(shard.reader(reads))
         try:
             found.append(bounded(name, query.run(reader, message), encoded=query.row is not None))
         except Invalid:
@@ -86,60 +77,11 @@ class _NotingReader:
         #: The most rows that one scan asked for.
         self.most = 0
 
-    @property
-    def shard(self) -> int:
-        return self._reader.shard
+    def __getattr__(self, name: str) -> Any:
+        return watched(getattr(self._reader, name), self.undeclared)
 
-    @property
-    def revision(self) -> int:
-        return self._reader.revision
-
-    @property
-    def now_ms(self) -> int:
-        return self._reader.now_ms
-
-    def get(self, family: str, key: bytes) -> bytes | None:
-        with self._noting():
-            return self._reader.get(family, key)
-
-    def get_row(self, family: str, key: bytes) -> Row | None:
-        with self._noting():
-            return self._reader.get_row(family, key)
-
-    def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
-        with self._noting():
-            return self._reader.get_rows(family, keys)
-
-    def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
-        with self._noting():
-            return self._reader.get_values(family, keys)
-
-    def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
-        with self._noting():
-            return self._reader.get_spliced(family, keys, splice)
-
-    def scan(
-        self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
-    ) -> Iterator[Row]:
+    def scan(self, family: str, start: bytes, end: bytes, *, limit: int, **options: Any) -> Any:
         self.most = max(self.most, limit)
-        with self._noting():
-            return self._reader.scan(family, start, end, limit=limit, reverse=reverse)
-
-    def deadline(self, timer: str, key: bytes) -> int | None:
-        return self._reader.deadline(timer, key)
-
-    def refresh(self, family: str) -> None:
-        with self._noting():
-            self._reader.refresh(family)
-
-    def count(self, family: str) -> int:
-        with self._noting():
-            return self._reader.count(family)
-
-    @contextmanager
-    def _noting(self) -> Iterator[None]:
-        try:
-            yield
-        except UndeclaredFamilyError as error:
-            self.undeclared.append(str(error))
-            raise
+        return watched(self._reader.scan, self.undeclared)(
+            family, start, end, limit=limit, **options
+        )

@@ -14,9 +14,8 @@ from quorate.plugin import keys
 from quorate.plugin.catalog import assemble
 from quorate.storage.rows import value_of
 from quorate.testing import logs
-from quorate.testing.logs import ApplyFloor
-from quorate.testing.poison import poisoned
-from quorate.testing.shard import Entry, ShardState
+from quorate.testing.hostile import poisoned
+from quorate.testing.shard import Entry, MemoryShard, ShardState
 from quorate.testing.simulated import simulate
 from quorate.testing.subject import Subject
 
@@ -35,7 +34,7 @@ class ReplicaChecks(Subject):
             found: dict[tuple[str, ...], list[int]] = {}
             for division in logs.divisions(logs.cut(entries, ENTRIES)):
                 shard = self._shard(group)
-                outcomes = [logs.shown(each) for batch in division for each in shard.apply(batch)]
+                outcomes = [repr(each) for batch in division for each in shard.apply(batch)]
                 sizes = [len(batch) for batch in division]
                 found.setdefault((shard.replica_digest(), *outcomes), sizes)
             assert len(found) == 1, (
@@ -51,11 +50,11 @@ class ReplicaChecks(Subject):
             states: list[ShardState | None] = [None]
             outcomes: list[str] = []
             for entry in entries:
-                outcomes += map(logs.shown, shard.apply([entry]))
+                outcomes += map(repr, shard.apply([entry]))
                 states.append(shard.export())
             for applied, state in enumerate(states):
                 other = self._shard(group, state)
-                replayed = list(map(logs.shown, logs.apply_each(other, entries[applied:])))
+                replayed = list(map(repr, logs.apply_each(other, entries[applied:])))
                 whole = (other.replica_digest(), replayed)
                 assert whole == (shard.replica_digest(), outcomes[applied:]), (
                     f"the shard of {group} that goes on from the state after {applied} commands "
@@ -136,7 +135,7 @@ class ReplicaChecks(Subject):
 
     def _played(self, group: str, entries: Sequence[Entry]) -> tuple[str, list[str]]:
         shard = self._shard(group)
-        outcomes = list(map(logs.shown, logs.apply_each(shard, entries)))
+        outcomes = list(map(repr, logs.apply_each(shard, entries)))
         return shard.digest(), outcomes
 
     def _judge_poison(
@@ -162,15 +161,15 @@ class ReplicaChecks(Subject):
         if outcomes[-1].failure is None:
             # The handler has taken it: that is no poison to this plugin.
             return
-        shown = [logs.shown(each) for each in outcomes[:-1]]
-        shown += map(logs.shown, logs.apply_each(shard, entries[1:]))
+        shown = [repr(each) for each in outcomes[:-1]]
+        shown += map(repr, logs.apply_each(shard, entries[1:]))
         assert (shard.digest(), shown) == clean, (
             f"{poison.type} with {what} was refused ({outcomes[-1].failure}), and yet changes what "
             "other commands write or answer: a handler remembers something outside its transaction"
         )
 
 
-def _encoding_fault(shard: ApplyFloor, family: str, row: type[Message]) -> str:
+def _encoding_fault(shard: MemoryShard, family: str, row: type[Message]) -> str:
     for row_family, key, stored in shard.contents():
         if row_family != family:
             continue

@@ -1,54 +1,68 @@
-"""Runs a plugin's commands on a simulated cluster under faults: nothing that was answered is lost.
+"""Runs a plugin's commands on replicas under faults: nothing that was answered is lost or changed.
 
-Time is virtual, and everything comes from one seed: a run that fails fails again.
+Each replica evaluates, stores, restores and installs by the code of nodes. What a majority of them
+has logged is taken as decided; how consensus decides it is no plugin's concern. Time is virtual,
+and everything is drawn from one seed: a run that fails fails again.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import cycle
+from random import Random
 from typing import Final
 
 from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.outcomes import WRONG_SHARD, Outcome
-from quorate.apply.program import mirrored
+from quorate.apply.outcomes import Outcome, ReplicaStoppedError
+from quorate.apply.program import families_of, mirrored
 from quorate.config.sections import LimitsSection
-from quorate.consensus.messages import Entry, Peer
-from quorate.groups.refusals import NotProposedError
+from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.routing.routes import route
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin import Rejected
+from quorate.plugin import Row
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
+from quorate.storage.data.memory_home import MemoryHome
 from quorate.testing.shard import MemoryShard, command_of
-from quorate.testing.sim import facts
-from quorate.testing.sim.cluster import Cluster
-from quorate.testing.sim.faults import FaultInjector
-from quorate.testing.sim.history import History, Invariant, Violation
-from quorate.testing.sim.hosted import Hosted
-from quorate.testing.sim.hosting import Hosting
-from quorate.testing.sim.invariants.liveness import Liveness
-from quorate.testing.sim.invariants.never_stops import NeverStops
-from quorate.testing.sim.invariants.state_machine_safety import StateMachineSafety
-from quorate.testing.sim.operator import Operator
-from quorate.testing.sim.profile import Profile, mixed
-from quorate.testing.sim.world import World
-from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, CloseSession, MirroredRow
+from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, MirroredRow
 
-#: How often leaders look for what is due.
-_LOOK_S: Final = 0.15
-#: Clients wait while this many entries are uncommitted.
-_BACKLOG: Final = 60
-_STEP_S: Final = 0.05
-_SETTLE_S: Final = 2.5
-_NOBODY: Final = Peer("", 0)
+_REPLICAS: Final = 3
+#: What wall clocks show when a run begins.
+_EPOCH_MS: Final = 1_000_000
+#: The time between two steps of a run, on average.
+_STEP_S: Final = 0.015
+#: An index after every entry.
+_ALL: Final = 1 << 62
 #: The revision of rows that are copied from another group.
 _COPIED: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A client was told the outcome of its command."""
+
+    shard: str
+    command: LoggedCommand
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run is over, and every replica has applied the whole log: these are the rows of one."""
+
+    shard: str
+    replica: str
+    #: Of each family of the group, by key.
+    rows: Mapping[str, Mapping[bytes, Row]]
+
+
+#: Raises `AssertionError` at what must not be.
+Judge = Callable[[Acknowledged | Ended], None]
 
 
 def simulate(
@@ -57,7 +71,7 @@ def simulate(
     *,
     seed: int,
     seconds: float = 5.0,
-    judges: Sequence[Invariant] = (),
+    judges: Sequence[Judge] = (),
     copied: Mapping[str, Mapping[bytes, bytes]] | None = None,
 ) -> Mapping[str, int]:
     """Propose the commands over and over for a number of virtual seconds, while faults happen.
@@ -65,33 +79,30 @@ def simulate(
     Each group that has commands in the log is a run of its own, whose shards have these rows of the
     mirrored families that they read. Returns how often what happened; raises `AssertionError` when
     replicas differ, stop, or do anything else than one replica does to which nothing ever happens,
-    and when one of the plugin's own judges finds a violation.
+    and when one of the plugin's own judges finds fault.
     """
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     by_group: dict[str, list[Message]] = {}
     for message in log:
         group = catalog.commands[message.DESCRIPTOR.full_name].group
         by_group.setdefault(group, []).append(message)
     for group, commands in sorted(by_group.items()):
-        copies = _copies(catalog, group, copied or {})
-        run = _Run(Hosting(catalog, group), commands, copies, seed, _profile(seed, seconds), judges)
-        run.run()
-        if run.history.violation is not None:
+        run = _Run(catalog, group, commands, seed, judges, counts)
+        try:
+            run.run(seconds, _copies(catalog, group, copied or {}))
+        except (AssertionError, ReplicaStoppedError) as error:
             raise AssertionError(
-                f"group {group}, seed {seed}, at {run.world.now:.3f} virtual seconds: "
-                f"{run.history.violation}"
-            )
-        for what, count in run.cluster.counts.items():
-            counts[what] = counts.get(what, 0) + count
+                f"group {group}, seed {seed}, at {run.now:.3f} virtual seconds: {error}"
+            ) from error
     return counts
 
 
 def _copies(
     catalog: Catalog, group: str, rows: Mapping[str, Mapping[bytes, bytes]]
-) -> dict[str, AdoptMirror]:
-    """Return, by family, what brings its rows into the shards of a group."""
-    return {
-        family: AdoptMirror(
+) -> list[AdoptMirror]:
+    """Return what brings the rows of mirrored families into the shards of a group."""
+    return [
+        AdoptMirror(
             family=family,
             revision=_COPIED,
             rows=[
@@ -101,210 +112,292 @@ def _copies(
             reset=True,
         )
         for family in mirrored(catalog, group)
-    }
-
-
-def _profile(seed: int, seconds: float) -> Profile:
-    profile = mixed(seed, seconds)
-    limits = replace(
-        profile.limits, entry_bytes=1 << 23, append_bytes=1 << 16, inflight_bytes=1 << 20
-    )
-    return replace(profile, limits=limits)
+    ]
 
 
 class _Run:
-    """One group of a plugin on a cluster."""
+    """The shards of one group, what is asked of them, and what goes wrong."""
 
     def __init__(
         self,
-        hosting: Hosting,
+        catalog: Catalog,
+        group: str,
         log: Sequence[Message],
-        copies: Mapping[str, AdoptMirror],
         seed: int,
-        profile: Profile,
-        judges: Sequence[Invariant],
+        judges: Sequence[Judge],
+        counts: Counter[str],
     ) -> None:
-        self._hosting: Final = hosting
-        self._profile: Final = profile
+        self.now = 0.0
+        self._catalog: Final = catalog
+        self._group: Final = group
         self._log: Final[Iterator[Message]] = cycle(log)
-        self._copies: Final = copies
-        self.world: Final = World(seed)
-        own = (NeverStops(), StateMachineSafety(), Liveness(), Undisturbed(hosting))
-        self.history: Final = History((*own, *judges), self._stop)
-        self.cluster: Final = Cluster(self.world, profile, self.history.tell, hosting)
-        self._slot_map: Final = SlotMap.initial({hosting.group: profile.shards})
-        self._limits: Final = LimitsSection()
-        self._rng: Final = self.world.rng("plugin")
-        self._answered_by: Final[set[str]] = set()
-        self._healed = False
-        self._silent = False
+        self._judges: Final = judges
+        self._counts: Final = counts
+        self._rng: Final = Random(f"{seed}/{group}")
+        number = self._rng.choice((1, 2, 3))
+        self._slot_map: Final = SlotMap.initial({group: number})
+        self._shards: Final = [
+            _Shard(catalog, ShardId(group, each), self._rng) for each in range(number)
+        ]
 
-    def run(self) -> None:
+    def run(self, seconds: float, copies: Sequence[Message]) -> None:
         """Run to the end, or to the first violation."""
-        operator = Operator(self.cluster)
-        faults = FaultInjector(self.cluster, operator)
-        self.cluster.start()
-        operator.start()
-        self.world.at(0.0, self._write)
-        self.world.at(_LOOK_S, self._look)
-        try:
-            with faults.started():
-                self.world.run(self._profile.seconds)
-                if not self.world.stopped:
-                    faults.heal()
-                    self._recover()
-        finally:
-            self.world.dispose()
-
-    def _recover(self) -> None:
-        deadline = self.world.now + self._profile.recovery_s
-        self._answered_by.clear()
-        self._healed = True
-        shards = self.cluster.shards
-        while self.world.now < deadline and not self.world.stopped:
-            if all(map(self._serves, shards)):
-                break
-            self.world.run(self.world.now + _STEP_S)
-        for shard in shards:
-            served = self._serves(shard)
-            self.history.tell(facts.Healed(shard, _NOBODY, self._profile.recovery_s, served))
-        self._silent = True
-        self.world.run(self.world.now + _SETTLE_S)
-        for shard in shards:
-            for each in self._members(shard):
-                ended = facts.Ended(shard, each.peer, each.applied, each.data.content, each.rows())
-                self.history.tell(ended)
-
-    def _serves(self, shard: str) -> bool:
-        leader = self.cluster.leader(shard)
-        if leader is None or shard not in self._answered_by:
-            return False
-        near = leader.replica.commit - 10
-        return all(each.applied >= near for each in self._members(shard))
-
-    def _members(self, shard: str) -> list[Hosted]:
-        leader = self.cluster.leader(shard)
-        configuration = leader.replica.log.configuration if leader else None
-        peers = configuration.peers if configuration else ()
-        return [each for each in self.cluster.replicas(shard) if each.peer in peers]
-
-    # What is asked of the cluster.
+        for shard, slots in zip(self._shards, even_cut(len(self._shards)), strict=True):
+            for first in (AdoptSlots(version=1, slots=slots), *copies):
+                shard.log([command_of(first)._replace(slotless=True)], _EPOCH_MS)
+        rng, steps = self._rng, (self._write, self._commit, self._catch_up, self._look, self._fail)
+        weights = (rng.choice((20, 40)), 40, rng.choice((5, 20)), 5, rng.choice((3, 6, 10)))
+        while self.now < seconds:
+            self.now += rng.expovariate(1 / _STEP_S)
+            rng.choices(steps, weights)[0]()
+        for shard in self._shards:
+            self._answer(shard, shard.commit(_ALL))
+            for ended in shard.ended(families_of(self._catalog, self._group)):
+                self._judge(ended)
 
     def _write(self) -> None:
-        if self._silent:
-            return
-        self._propose(next(self._log))
-        self.world.at(self._rng.expovariate(self._profile.proposals), self._write)
+        # Now and then several commands share an entry, and several entries are in flight.
+        for _ in range(self._rng.choice((1, 1, 1, 6))):
+            self._propose([next(self._log) for _ in range(self._rng.choice((1, 1, 1, 4)))])
+
+    def _commit(self) -> None:
+        shard = self._rng.choice(self._shards)
+        self._answer(shard, shard.commit(shard.drawn()))
+
+    def _catch_up(self) -> None:
+        shard = self._rng.choice(self._shards)
+        self._rng.choice(shard.replicas).store(shard.entries[: shard.committed], self._rng)
 
     def _look(self) -> None:
-        """Give shards slots and copies, and meet deadlines, as nodes do where they lead."""
-        for shard in self.cluster.shards:
-            for leader in self.cluster.replicas(shard):
-                if leader.leads and not leader.process.paused:
-                    self._control(leader)
-        if not self._silent:
-            self.world.at(_LOOK_S, self._look)
+        """Meet deadlines, as nodes do where they lead."""
+        for shard in self._shards:
+            applier = shard.leader.shard.applier
+            for timer in self._catalog.timers.values():
+                if timer.group == self._group:
+                    due = applier.due(timer.name, self._now_ms(shard), timer.batch)
+                    if due:
+                        self._propose([timer.due([key for key, _ in due])])
 
-    def _control(self, leader: Hosted) -> None:
-        applier = leader.shard.applier
-        if not applier.slots.version:
-            slots = AdoptSlots(version=1, slots=self.cluster.bitmaps[leader.name])
-            command = command_of(slots)._replace(slotless=True)
-            self._propose_at(leader, command, leader.term)
-            return
-        for family, copy in self._copies.items():
-            if applier.mirror_position(family) is None:
-                self._propose_at(leader, command_of(copy)._replace(slotless=True), leader.term)
-        if self._healed:
-            # The plugin's own commands need not touch every shard.
-            nothing = command_of(CloseSession())._replace(slotless=True)
-            self._propose_at(leader, nothing, leader.term)
-        for timer in self._hosting.catalog.timers.values():
-            if timer.group == self._hosting.group:
-                due = [key for key, _ in applier.due(timer.name, applier.now_ms, timer.batch)]
-                if due:
-                    self._propose(timer.due(due))
+    def _fail(self) -> None:
+        shard = self._rng.choice(self._shards)
+        faults = {
+            "crashes": shard.crash,
+            "power losses": shard.lose_power,
+            "replaced disks": shard.replace,
+            "elections": shard.elect,
+            "clock jumps": shard.jump,
+        }
+        what = self._rng.choice(list(faults))
+        self._counts["faults"] += 1
+        self._counts[what] += 1
+        faults[what]()
 
-    def _propose(self, message: Message) -> None:
-        command = self._hosting.catalog.commands[message.DESCRIPTOR.full_name]
-        for part in route(command, message, self._slot_map, self._limits):
-            replicas = self.cluster.replicas(str(part.shard))
-            leaders = [each for each in replicas if each.leads and not each.process.paused]
-            if leaders:
+    def _propose(self, messages: Sequence[Message]) -> None:
+        writes: dict[int, list[LoggedCommand]] = {}
+        for message in messages:
+            command = self._catalog.commands[message.DESCRIPTOR.full_name]
+            for part in route(command, message, self._slot_map, LimitsSection()):
                 logged = command_of(part.message)._replace(slots=part.slots)
-                self._propose_at(self._rng.choice(leaders), logged)
+                writes.setdefault(part.shard.number, []).append(logged)
+        for number, commands in writes.items():
+            shard = self._shards[number]
+            self._counts["proposals"] += len(commands)
+            shard.log(commands, self._now_ms(shard))
 
-    def _propose_at(self, leader: Hosted, command: LoggedCommand, term: int | None = None) -> None:
-        if leader.backlog > _BACKLOG:
-            return
-        try:
-            future = leader.shard.propose([command], term=term)
-        except (NotProposedError, Rejected):
-            return
-        self.cluster.counts["proposals"] += 1
-        future.add_done_callback(partial(self._answered, leader, command))
+    def _answer(self, shard: _Shard, answers: Sequence[tuple[LoggedCommand, Outcome]]) -> None:
+        for command, outcome in answers:
+            self._counts["acknowledged"] += 1
+            self._judge(Acknowledged(shard.name, command, outcome))
 
-    def _answered(
-        self, leader: Hosted, command: LoggedCommand, done: asyncio.Future[tuple[Outcome, ...]]
-    ) -> None:
-        if done.exception() is not None:
-            return
-        [outcome] = done.result()
-        self.cluster.counts["acknowledged"] += 1
-        if outcome.refusal is None or outcome.refusal.code != WRONG_SHARD:
-            self._answered_by.add(leader.name)
-        self.history.tell(facts.Acknowledged(leader.name, leader.peer, command, outcome))
+    def _judge(self, fact: Acknowledged | Ended) -> None:
+        for judge in self._judges:
+            judge(fact)
 
-    def _stop(self) -> None:
-        self.world.stopped = True
+    def _now_ms(self, shard: _Shard) -> int:
+        return _EPOCH_MS + int(self.now * 1_000) + shard.leader.ahead_ms
 
 
-class Undisturbed:
-    """What came of the commands on a replica to which nothing ever happened."""
+class _Replica:
+    """The rows of one replica on its disk, and its clock."""
 
-    name = "the same as without faults"
-    judges = (facts.Evaluated, facts.Applied, facts.Acknowledged, facts.Ended)
+    def __init__(self, catalog: Catalog, shard: ShardId, name: str) -> None:
+        self.name: Final = name
+        self.ahead_ms = 0
+        self._catalog: Final = catalog
+        self._shard: Final = shard
+        self._home = MemoryHome()
+        self.open()
 
-    def __init__(self, hosting: Hosting) -> None:
-        self._hosting: Final = hosting
-        self._shards: Final[dict[str, MemoryShard]] = {}
-        self._evaluated: Final[dict[tuple[str, int, bytes], facts.Evaluated]] = {}
-        self._outcomes: Final[dict[tuple[str, int], Outcome]] = {}
+    def open(self) -> None:
+        """Begin with what is on the disk."""
+        self.shard = MemoryShard(
+            self._catalog, self._shard.group, self._shard.number, home=self._home
+        )
 
-    def see(self, fact: facts.Fact) -> None:
-        """Follow the log, and judge answers and rows."""
-        shard = self._shard(fact.shard)
-        match fact:
-            case facts.Evaluated(index=index, payload=payload):
-                self._evaluated[fact.shard, index, payload] = fact
-            case facts.Applied(entry=entry) if entry.index == shard.applied + 1:
-                self._follow(fact.shard, shard, entry)
-            case facts.Acknowledged(command=command, outcome=outcome):
-                known = self._outcomes.get((fact.shard, outcome.revision))
-                if outcome != known:
-                    raise Violation(
-                        self.name, f"{command.type} was answered {outcome}, and comes to {known}"
+    def crash(self) -> None:
+        """End the process and begin again: what it wrote is there."""
+        self._home.kill()
+        self.open()
+
+    def lose_power(self, rng: Random) -> None:
+        """End the machine and begin again: what was not synced may be lost."""
+        self._home.lose_power(rng)
+        self.open()
+
+    def install(self, donor: _Replica) -> None:
+        """Begin with a new disk, and another replica's snapshot."""
+        self._home = MemoryHome()
+        self.shard = MemoryShard(
+            self._catalog,
+            self._shard.group,
+            self._shard.number,
+            state=donor.shard.export(),
+            home=self._home,
+        )
+
+    def store(self, entries: Sequence[Entry], rng: Random | None = None) -> None:
+        """Apply entries of the log that it lacks: all of them, or with `rng` some, in batches."""
+        while lacking := entries[self.shard.applied :]:
+            some = lacking if rng is None else lacking[: rng.randint(1, len(lacking))]
+            self.shard.applier.apply(some)
+            self.shard.evaluator.stored(self.shard.applied)
+            if rng is not None and rng.random() < 0.3:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a leader evaluated for an entry."""
+
+    writes: Sequence[Sequence[LoggedCommand]]
+    now_ms: int
+    #: The outcomes of its commands; none once nobody waits for them any more.
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+class _Shard:
+    """A log, the replicas that store it, and one more to which nothing ever happens."""
+
+    def __init__(self, catalog: Catalog, shard: ShardId, rng: Random) -> None:
+        self.name: Final = str(shard)
+        self._rng: Final = rng
+        self.replicas: Final = [
+            _Replica(catalog, shard, f"n{number}") for number in range(_REPLICAS)
+        ]
+        self.leader = self.replicas[0]
+        #: Of the leader, of which the first ones are committed.
+        self.entries: Final[list[Entry]] = []
+        self.committed = 0
+        self._term = 1
+        self._asked: Final[dict[int, _Asked]] = {}
+        self._undisturbed: Final = MemoryShard(catalog, shard.group, shard.number)
+
+    def log(self, commands: Sequence[LoggedCommand], now_ms: int) -> None:
+        """Have the leader evaluate commands, and log their effects as one entry."""
+        index, writes = len(self.entries) + 1, [[each] for each in commands]
+        evaluator = self.leader.shard.evaluator
+        evaluation = evaluator.evaluate(index, writes, now_ms)
+        evaluator.logged(evaluation)
+        outcomes = [outcome for each in evaluation.outcomes for outcome in each]
+        self._asked[index] = _Asked(writes, now_ms, outcomes)
+        self.entries.append(Entry(index, self._term, EntryKind.COMMAND, evaluation.payload))
+
+    def drawn(self) -> int:
+        """Draw how far a majority has the log."""
+        return self._rng.randint(self.committed, len(self.entries))
+
+    def commit(self, index: int) -> list[tuple[LoggedCommand, Outcome]]:
+        """Commit the log up to an index, and return what is answered."""
+        answers: list[tuple[LoggedCommand, Outcome]] = []
+        before, self.committed = self.committed, min(index, len(self.entries))
+        for entry in self.entries[before : self.committed]:
+            asked = self._asked.pop(entry.index, None)
+            wanted = self._follow(entry, asked)
+            if asked is not None:
+                commands = [command for write in asked.writes for command in write]
+                for command, outcome, known in zip(commands, asked.outcomes, wanted, strict=False):
+                    if outcome != known:
+                        raise AssertionError(
+                            f"{command.type} was answered {outcome}, and comes to {known}"
+                        )
+                    answers.append((command, outcome))
+        self.leader.store(self.entries[: self.committed])
+        return answers
+
+    def _follow(self, entry: Entry, asked: _Asked | None) -> list[Outcome]:
+        """Do what the leader did where nothing ever happens; return what commands come to."""
+        still = self._undisturbed
+        if asked is None:
+            still.applier.apply([entry])
+            return []
+        evaluation = still.evaluator.evaluate(entry.index, asked.writes, asked.now_ms)
+        still.evaluator.logged(evaluation)
+        still.applier.apply([entry._replace(payload=evaluation.payload)])
+        still.evaluator.stored(entry.index)
+        return [outcome for each in evaluation.outcomes for outcome in each]
+
+    # What goes wrong.
+
+    def elect(self) -> None:
+        """Have another replica lead: what no majority has is lost, and the rest is committed."""
+        del self.entries[self.drawn() :]
+        for index, asked in list(self._asked.items()):
+            if index > len(self.entries):
+                del self._asked[index]
+            else:
+                # Who waits for an answer of the old leader gets none.
+                self._asked[index] = _Asked(asked.writes, asked.now_ms)
+        self.leader.shard.evaluator.begin()
+        self.leader = self._follower()
+        self._term += 1
+        self.entries.append(Entry(len(self.entries) + 1, self._term, EntryKind.NOOP, b""))
+        self.commit(_ALL)
+        self.leader.shard.evaluator.begin()
+
+    def crash(self) -> None:
+        """Kill a process."""
+        self._any().crash()
+
+    def lose_power(self) -> None:
+        """Cut one replica's power, or that of all."""
+        for each in self._rng.choice(([self._any()], self.replicas)):
+            if each is self.leader:
+                self.elect()
+            each.lose_power(self._rng)
+
+    def replace(self) -> None:
+        """Replace a disk: a snapshot of the leader's begins the new one."""
+        self._any().install(self.leader)
+
+    def jump(self) -> None:
+        """Let a wall clock jump."""
+        self._rng.choice(self.replicas).ahead_ms += self._rng.randint(-1_000, 2_000)
+
+    def _any(self) -> _Replica:
+        """Draw a replica; if it is the leader, another one leads from now on."""
+        drawn = self._rng.choice(self.replicas)
+        if drawn is self.leader:
+            self.elect()
+        return drawn
+
+    def _follower(self) -> _Replica:
+        return self._rng.choice([each for each in self.replicas if each is not self.leader])
+
+    # What it comes to.
+
+    def ended(self, families: Sequence[str]) -> Iterator[Ended]:
+        """Let every replica store the whole log, and compare them with each other and with the
+        one to which nothing happened.
+        """
+        for replica in self.replicas:
+            replica.store(self.entries)
+            if replica.shard.replica_digest() != self.leader.shard.replica_digest():
+                raise AssertionError(f"{replica.name} of {self.name} differs from its leader")
+            rows = {family: replica.shard.rows(family) for family in families}
+            for family, found in rows.items():
+                if found != self._undisturbed.rows(family):
+                    raise AssertionError(
+                        f"{replica.name} of {self.name} ends with other rows of {family}"
                     )
-            case facts.Ended(applied=index, rows=rows) if index == shard.applied:
-                for family, found in rows.items():
-                    if list(found.values()) != shard.rows(family):
-                        raise Violation(self.name, f"{fact.peer} ends with other rows of {family}")
-
-    def _follow(self, name: str, shard: MemoryShard, entry: Entry) -> None:
-        found = self._evaluated.get((name, entry.index, entry.payload))
-        if found is None:
-            shard.applier.apply([entry])
-            return
-        evaluation = shard.evaluator.evaluate(entry.index, [found.commands], found.now_ms)
-        for outcome in evaluation.outcomes[0]:
-            self._outcomes[name, outcome.revision] = outcome
-        logged = entry._replace(payload=evaluation.payload)
-        shard.evaluator.logged(evaluation)
-        shard.applier.apply([logged])
-        shard.evaluator.stored(entry.index)
-
-    def _shard(self, name: str) -> MemoryShard:
-        if name not in self._shards:
-            group, number = self._hosting.group, ShardId.parse(name).number
-            self._shards[name] = MemoryShard(self._hosting.catalog, group, number)
-        return self._shards[name]
+            keyed = {family: {row.key: row for row in found} for family, found in rows.items()}
+            yield Ended(self.name, replica.name, keyed)

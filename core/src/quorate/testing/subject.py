@@ -17,7 +17,7 @@ from quorate.testing import batches, logs
 from quorate.testing.installed import catalog_of
 from quorate.testing.node import MemoryNode
 from quorate.testing.probes import Doings, probed
-from quorate.testing.shard import Entry, ShardState, command_of
+from quorate.testing.shard import Entry, MemoryShard, ShardState, command_of
 
 NodeT = TypeVar("NodeT", bound=MemoryNode)
 
@@ -43,6 +43,9 @@ class Subject:
     #: The seeds of the simulated runs: each is a cluster of its own, with faults of its own.
     seeds: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
 
+    #: What applies the logs.
+    shard_type: ClassVar[type[MemoryShard]] = MemoryShard
+
     #: The configuration that its services and controllers see, by plugin.
     config: ClassVar[Mapping[str, Mapping[str, object]]] = {}
 
@@ -53,10 +56,6 @@ class Subject:
     def queries(self) -> Sequence[Message]:
         """Return the queries to run over what the log leaves: each one that is declared, empty."""
         return [query.message() for query in self._declared().queries]
-
-    def new_shard(self, catalog: Catalog, group: str, state: ShardState | None) -> logs.ApplyFloor:
-        """Make a shard of a group, from a state or empty; it applies the logs."""
-        return logs.memory_shard(catalog, group, state)
 
     def _catalog(self) -> Catalog:
         if self.catalog is not None:
@@ -100,8 +99,8 @@ class Subject:
     def _logged(self) -> list[LoggedCommand]:
         return list(map(command_of, self._log()))
 
-    def _shard(self, group: str, state: ShardState | None = None) -> logs.ApplyFloor:
-        return self.new_shard(self._catalog(), group, state)
+    def _shard(self, group: str, state: ShardState | None = None) -> MemoryShard:
+        return self.shard_type(self._catalog(), group, state=state)
 
     def _node(self, kind: type[NodeT], shards: Mapping[str, int] | None = None) -> NodeT:
         return kind(catalog=self._catalog(), config=self.config, shards=shards)
@@ -129,7 +128,7 @@ class Subject:
 
     def _play_with(self, catalog: Catalog) -> None:
         for group, entries in logs.by_group(catalog, self._logged()).items():
-            logs.apply_each(self.new_shard(catalog, group, None), entries)
+            logs.apply_each(self.shard_type(catalog, group), entries)
 
 
 def named(message: Message) -> str:

@@ -136,7 +136,7 @@ def test_a_batch_that_is_refused_in_all_its_items_proposes_nothing(node_with: No
     request = DeleteTenantsRequest(deletions=[deletion("held")])
     reply = run(service_of(node).DeleteBatch(request, None))
 
-    assert (reply.items, list(reply.replies), len(reply.refusals)) == (1, [b""], 1)
+    assert (reply.items, any(reply.replies), len(reply.refusals)) == (1, False, 1)
     assert node.proposals == []
 
 

@@ -37,8 +37,9 @@ from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import MemoryWitnesses
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 T = TypeVar("T")
 

@@ -23,10 +23,11 @@ from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import ShardMember, ShardRow
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 T = TypeVar("T")
 

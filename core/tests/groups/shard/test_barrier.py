@@ -8,8 +8,9 @@ import pytest
 from quorate.consensus.reads import ReadOutcome
 from quorate.groups.shard.barrier import Barrier
 from quorate.plugin.shard_id import ShardId
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 LINGER_S = 0.003
 RETRY_S = 0.1

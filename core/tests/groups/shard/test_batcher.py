@@ -11,8 +11,9 @@ import pytest
 import uvloop
 from quorate.groups.shard.batcher import Batcher
 from quorate.groups.shard.writes import Write
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 LINGER_S = 0.003
 BEHIND_S = 0.02

@@ -12,8 +12,9 @@ from quorate.groups.refusals import NotProposedError
 from quorate.groups.shard.writes import Flight, Flights, Stage, Write
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 
 def write_begun(at: float) -> Write:

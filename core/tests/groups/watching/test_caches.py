@@ -10,8 +10,9 @@ from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 FAMILY = "kv.entries"
 

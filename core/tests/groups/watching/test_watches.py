@@ -21,8 +21,9 @@ from quorate.storage.engine.port import Batch
 from quorate.storage.events import LOW_KEY, EventRow, Kind, StoredEvent, event_key
 from quorate.storage.families import EVENTS
 from quorate.storage.rows import REVISION, value_of
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 CLUSTER = b"cluster"
 FIRST, SECOND = ShardId("kv", 0), ShardId("kv", 1)

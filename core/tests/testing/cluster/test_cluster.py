@@ -1,4 +1,4 @@
-"""Clusters of real node processes: their files, their proxies, and that nothing of them stays."""
+"""Clusters of real node processes: their files, and that nothing of them stays."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import os
 import tomllib
 from pathlib import Path
 
-import grpc
 import pytest
-from quorate.plugin import Stub
 from quorate.testing.cluster import Cluster
-from quorate.testing.waiting import until
-from quorate.v1 import kv_pb2
 
 
 def test_every_node_has_a_file_with_what_the_test_wants(tmp_path: Path) -> None:
@@ -60,33 +56,3 @@ def test_a_node_that_ends_before_it_is_ready_says_why(tmp_path: Path) -> None:
     wrong = Cluster(tmp_path, 1, settings={"timing": {"heartbeat_ms": 0}})
     with wrong, pytest.raises(AssertionError, match=r"node1 ended .*heartbeat_ms: must be"):
         wrong.ready()
-
-
-def test_proxies_can_be_cut_only_where_there_are_some(tmp_path: Path) -> None:
-    with Cluster(tmp_path, 1) as cluster, pytest.raises(RuntimeError, match="proxied=True"):
-        cluster.partition("node1")
-
-
-@pytest.mark.ci
-def test_a_leader_that_is_cut_off_is_replaced_and_its_clients_still_reach_it(
-    tmp_path: Path,
-) -> None:
-    timing = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-    with Cluster(tmp_path, proxied=True, settings={"timing": timing}) as cluster:
-        cut_off = cluster.ready().leader(cluster.shard_of("metadata", b""))
-        cluster.partition(cut_off.name)
-        heir = until(lambda: other if (other := cluster.leader()) is not cut_off else None)
-        stale = kv_pb2.GetPairRequest(key=b"k", stale=True)
-        with grpc.insecure_channel(heir.address) as channel:
-            kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
-            revision = kv.Put(kv_pb2.PutPair(key=b"k", value=b"v"), timeout=20).revision
-        with grpc.insecure_channel(cut_off.address) as channel:
-            kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
-            assert not kv.Get(stale, timeout=20).HasField("pair")
-            cluster.partition(cut_off.name, clients=True)
-            with pytest.raises(grpc.RpcError) as silent:
-                kv.Get(stale, timeout=0.2)
-            assert silent.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-            cluster.heal()
-            newest = kv_pb2.GetPairRequest(key=b"k", min_revision=revision)
-            assert kv.Get(newest, timeout=20).pair.value == b"v"

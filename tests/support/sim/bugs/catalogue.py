@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from quorate.testing.sim.profile import Faults, Profile
+from tests.support.sim.profile import Faults, Profile
 
 Wrong = Callable[..., Any]
 

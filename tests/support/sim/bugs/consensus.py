@@ -29,10 +29,10 @@ from quorate.groups.shard.proposer import Proposer
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.testing.sim import disk
-from quorate.testing.sim.profile import QUIET
 
+from tests.support.sim import disk
 from tests.support.sim.bugs.catalogue import CONFLICTS, CRASHES, POWER, READS, SNAPSHOTS, bug
+from tests.support.sim.profile import QUIET
 
 #: A process often ends between a truncation and its sync.
 #: What a leader has logged takes some seconds to be agreed upon, with disks as slow as these.

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from quorate.testing.sim.facts import Acknowledged, Applied, Ended, Fact, Refused
-from quorate.testing.sim.history import Violation
-
+from tests.support.sim.facts import Acknowledged, Applied, Ended, Fact, Refused
+from tests.support.sim.history import Violation
 from tests.support.sim.model import identity, told
 from tests.support.sim.replays import Replays
 

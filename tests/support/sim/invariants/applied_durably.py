@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from quorate.testing.sim.facts import Applied, Fact
-from quorate.testing.sim.history import Violation
-
 from tests.support.sim.durable import DurableLogs
+from tests.support.sim.facts import Applied, Fact
+from tests.support.sim.history import Violation
 
 
 class AppliedDurably:

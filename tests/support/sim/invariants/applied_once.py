@@ -3,9 +3,9 @@
 from typing import Final
 
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Applied, Fact, Installed, Opened
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Applied, Fact, Installed, Opened
+from tests.support.sim.history import Violation
 from tests.support.sim.model import identity, is_unique
 from tests.support.sim.replays import Replays
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply.entries import index_of
-from quorate.testing.sim.facts import (
+
+from tests.support.sim.facts import (
     Fact,
     WatchBegan,
     WatchEnded,
@@ -12,8 +13,7 @@ from quorate.testing.sim.facts import (
     WatchReached,
     WatchSaw,
 )
-from quorate.testing.sim.history import Violation
-
+from tests.support.sim.history import Violation
 from tests.support.sim.model import Change
 from tests.support.sim.replays import Replays
 

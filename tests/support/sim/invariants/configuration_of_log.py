@@ -4,8 +4,9 @@ from typing import Final
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import EntryKind, Peer
-from quorate.testing.sim.facts import Appended, Fact, Opened, Reset, Seen, Truncated
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Appended, Fact, Opened, Reset, Seen, Truncated
+from tests.support.sim.history import Violation
 
 
 class ConfigurationOfLog:

@@ -3,10 +3,10 @@
 from typing import Final
 
 from quorate.consensus.messages import AppendReply, HeartbeatReply, RequestVote, VoteReply
-from quorate.testing.sim.facts import Fact, Sent
-from quorate.testing.sim.history import Violation
 
 from tests.support.sim.durable import DurableLog, DurableLogs
+from tests.support.sim.facts import Fact, Sent
+from tests.support.sim.history import Violation
 
 
 class DurablePromises:

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from quorate.testing.sim.facts import Acknowledged, Ended, Fact
-from quorate.testing.sim.history import Violation
-
 from tests.support.sim import domain
+from tests.support.sim.facts import Acknowledged, Ended, Fact
+from tests.support.sim.history import Violation
 from tests.support.sim.model import operation_of
 
 

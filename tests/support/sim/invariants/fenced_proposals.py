@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from quorate.testing.sim.facts import Applied, Fact, Fenced
-from quorate.testing.sim.history import Violation
-
+from tests.support.sim.facts import Applied, Fact, Fenced
+from tests.support.sim.history import Violation
 from tests.support.sim.model import identity
 from tests.support.sim.replays import Replays
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from typing import Final
 
-from quorate.testing.sim.facts import Committed, Elected, Fact
-from quorate.testing.sim.history import Violation
+from tests.support.sim.facts import Committed, Elected, Fact
+from tests.support.sim.history import Violation
 
 
 class LeaderCompleteness:

@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.apply.entries import index_of
-from quorate.testing.sim.facts import Acknowledged, Fact, ReadBegan, ReadEnded
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Acknowledged, Fact, ReadBegan, ReadEnded
+from tests.support.sim.history import Violation
 
 
 class LinearizableReads:

@@ -1,7 +1,7 @@
 """Log and data agree at every opening: what is applied lies within the log."""
 
-from quorate.testing.sim.facts import Fact, Opened
-from quorate.testing.sim.history import Violation
+from tests.support.sim.facts import Fact, Opened
+from tests.support.sim.history import Violation
 
 
 class LogAndData:

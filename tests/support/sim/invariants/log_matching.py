@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.consensus.messages import EntryKind
-from quorate.testing.sim.facts import Appended, Fact
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Appended, Fact
+from tests.support.sim.history import Violation
 
 
 class LogMatching:

@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Fact, Opened, Seen
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Fact, Opened, Seen
+from tests.support.sim.history import Violation
 
 
 class Monotonic:

@@ -4,8 +4,9 @@ from typing import Final
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, AppendReply, Peer
-from quorate.testing.sim.facts import Answered, Fact, Seen, Sent
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Answered, Fact, Seen, Sent
+from tests.support.sim.history import Violation
 
 
 class NeverBelowMatch:

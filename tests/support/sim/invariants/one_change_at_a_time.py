@@ -4,8 +4,9 @@ from typing import Final
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import EntryKind
-from quorate.testing.sim.facts import Appended, Committed, Fact
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Appended, Committed, Fact
+from tests.support.sim.history import Violation
 
 
 class OneChangeAtATime:

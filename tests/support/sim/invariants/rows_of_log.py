@@ -3,9 +3,9 @@
 from typing import Final
 
 from quorate.plugin import Row
-from quorate.testing.sim.facts import Ended, Fact, Saw
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Ended, Fact, Saw
+from tests.support.sim.history import Violation
 from tests.support.sim.replays import Replays
 
 

@@ -1,7 +1,7 @@
 """Stale reads never go back: not behind the revision that a reader asks for."""
 
-from quorate.testing.sim.facts import Fact, StaleRead
-from quorate.testing.sim.history import Violation
+from tests.support.sim.facts import Fact, StaleRead
+from tests.support.sim.history import Violation
 
 
 class StaleReads:

@@ -1,13 +1,19 @@
 """A log of the simulation's domain, entry by entry, and the facts of its application."""
 
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from google.protobuf.message import Message
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Applied, Evaluated
+from quorate.plugin.catalog import Catalog, assemble
+from quorate.plugin.declared import declare
+from quorate.plugin.discovery import Plugin
 
+from tests.support.sim.facts import Applied, Evaluated
 from tests.support.sim.replays import Replays
 from tests.support.sim.v1.domain_pb2 import Add, Write
 
@@ -61,3 +67,17 @@ class Log:
 @pytest.fixture
 def log() -> Log:
     return Log()
+
+
+@pytest.fixture
+def sample(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The plugin that the kit of core is tested with."""
+    core = Path(__file__).parents[4] / "core" / "tests" / "testing"
+    monkeypatch.syspath_prepend(core / "plugins")
+    return import_module("kit_sample.plugin")
+
+
+@pytest.fixture
+def catalog(sample: ModuleType) -> Catalog:
+    plugin = Plugin(name="sample", distribution="s", version="1", module=sample)
+    return assemble([declare(plugin)])

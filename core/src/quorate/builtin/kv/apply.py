@@ -18,37 +18,21 @@ from quorate.builtin.kv.rows import (
     value_head,
 )
 from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, read_values, still_due
+from quorate.v1 import kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.kv_pb2 import (
-    CommitPairs,
-    CommitPairsBatch,
-    CommitPairsReply,
-    DeletePair,
-    DeletePairReply,
-    DeletePairs,
-    ExpirePairs,
-    Pair,
-    PairOperation,
-    PutPair,
-    PutPairReply,
-    PutPairs,
-    TouchPair,
-    TouchPairReply,
-    TouchPairs,
-)
 
 #: The pair is not the one that the command expects.
 MISMATCH: Final = "REVISION_MISMATCH"
 
 
-def put_pair(txn: Txn, command: PutPair) -> PutPairReply:
+def put_pair(txn: Txn, command: pb.PutPair) -> pb.PutPairReply:
     """Write a pair; its time to live begins anew, or ends when none is given."""
     old = _expected(txn, command)
     _put(txn, command, old, created_in(txn.revision))
-    return PutPairReply(revision=txn.revision, created=old is None)
+    return pb.PutPairReply(revision=txn.revision, created=old is None)
 
 
-def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
+def put_pairs(txn: Txn, command: pb.PutPairs) -> BatchReply:
     """Write many pairs, no two of one key; what was not expected is named in the reply."""
     puts = list(command.pairs)
     reply, created = BatchReply(items=len(puts)), created_in(txn.revision)
@@ -72,43 +56,43 @@ def put_pairs(txn: Txn, command: PutPairs) -> BatchReply:
     return reply
 
 
-def delete_pair(txn: Txn, command: DeletePair) -> DeletePairReply:
+def delete_pair(txn: Txn, command: pb.DeletePair) -> pb.DeletePairReply:
     """Delete a pair, if there is one."""
     row = _expected(txn, command)
     _delete(txn, row)
-    return DeletePairReply(deleted=row is not None)
+    return pb.DeletePairReply(deleted=row is not None)
 
 
-def delete_pairs(txn: Txn, command: DeletePairs) -> BatchReply:
+def delete_pairs(txn: Txn, command: pb.DeletePairs) -> BatchReply:
     """Delete many pairs."""
     return answer_each(txn, command.pairs, delete_pair)
 
 
-def touch_pair(txn: Txn, command: TouchPair) -> TouchPairReply:
+def touch_pair(txn: Txn, command: pb.TouchPair) -> pb.TouchPairReply:
     """Start a pair's time to live anew: its deadline alone moves, and watchers hear nothing."""
-    return TouchPairReply(expires_at_ms=_renew(txn, command.key, _renewable(txn, command)))
+    return pb.TouchPairReply(expires_at_ms=_renew(txn, command.key, _renewable(txn, command)))
 
 
-def touch_pairs(txn: Txn, command: TouchPairs) -> BatchReply:
+def touch_pairs(txn: Txn, command: pb.TouchPairs) -> BatchReply:
     """Start the time to live of many pairs anew."""
     return answer_each(txn, command.pairs, touch_pair)
 
 
-def commit_pairs(txn: Txn, command: CommitPairs) -> CommitPairsReply:
+def commit_pairs(txn: Txn, command: pb.CommitPairs) -> pb.CommitPairsReply:
     """Carry out all operations, when everything is as expected."""
     for comparison in command.comparisons:
         _expect(comparison.key, txn.get_row(PAIRS, comparison.key), comparison.expected_revision)
     for carry_out in [_prepared(txn, operation) for operation in command.operations]:
         carry_out()
-    return CommitPairsReply(revision=txn.revision)
+    return pb.CommitPairsReply(revision=txn.revision)
 
 
-def commit_pairs_batch(txn: Txn, command: CommitPairsBatch) -> BatchReply:
+def commit_pairs_batch(txn: Txn, command: pb.CommitPairsBatch) -> BatchReply:
     """Carry out many transactions, one after the other; each is refused or not on its own."""
     return answer_each(txn, command.transactions, commit_pairs)
 
 
-def expire_pairs(txn: Txn, command: ExpirePairs) -> BatchReply:
+def expire_pairs(txn: Txn, command: pb.ExpirePairs) -> BatchReply:
     """Delete the pairs whose deadline stands and has come: a touch may have moved it since."""
     for key in still_due(txn, TTL, command.keys):
         txn.delete(PAIRS, key)
@@ -116,7 +100,7 @@ def expire_pairs(txn: Txn, command: ExpirePairs) -> BatchReply:
     return BatchReply(items=len(command.keys))
 
 
-def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
+def _prepared(txn: Txn, operation: pb.PairOperation) -> Callable[[], object]:
     """Refuse an operation that cannot be carried out; return what carries it out."""
     kind = operation.WhichOneof("operation")
     if kind == "put":
@@ -132,10 +116,10 @@ def _prepared(txn: Txn, operation: PairOperation) -> Callable[[], object]:
 
 
 def _as_expected(
-    txn: Txn, puts: Sequence[PutPair], reply: BatchReply
-) -> tuple[list[PutPair], list[bytes | None]]:
+    txn: Txn, puts: Sequence[pb.PutPair], reply: BatchReply
+) -> tuple[list[pb.PutPair], list[bytes | None]]:
     """Refuse in the reply what is not as expected; return the others, and what they replace."""
-    fitting: list[PutPair] = []
+    fitting: list[pb.PutPair] = []
     values: list[bytes | None] = []
     found = read_each(txn, PAIRS, [put.key for put in puts])
     for position, (put, row) in enumerate(zip(puts, found, strict=True)):
@@ -150,7 +134,7 @@ def _as_expected(
     return fitting, values
 
 
-def _expected(txn: Txn, command: PutPair | DeletePair | TouchPair) -> Row | None:
+def _expected(txn: Txn, command: pb.PutPair | pb.DeletePair | pb.TouchPair) -> Row | None:
     row = txn.get_row(PAIRS, command.key)
     if command.HasField("expected_revision"):
         _expect(command.key, row, command.expected_revision)
@@ -165,13 +149,13 @@ def _expect(key: bytes, row: Row | None, revision: int) -> None:
         raise Rejected(MISMATCH, f"{quoted(key)} {is_there}, and {wanted} was expected")
 
 
-def _put(txn: Txn, command: PutPair, replaced: Row | None, created: bytes) -> None:
+def _put(txn: Txn, command: pb.PutPair, replaced: Row | None, created: bytes) -> None:
     """Write a pair; its row begins with `created` unless it replaces one."""
     old = None if replaced is None else replaced.value
     txn.put(PAIRS, command.key, _put_row(txn, command, old, created))
 
 
-def _put_row(txn: Txn, command: PutPair, old: bytes | None, created: bytes) -> bytes:
+def _put_row(txn: Txn, command: pb.PutPair, old: bytes | None, created: bytes) -> bytes:
     """Return the row of a pair that is put; its time to live begins anew, or ends."""
     ttl_ms = command.ttl_ms
     begin, had_ttl = (created, False) if old is None else kept_of(old)
@@ -188,11 +172,11 @@ def _delete(txn: Txn, row: Row | None) -> None:
         txn.schedule(TTL, row.key, None)
 
 
-def _renewable(txn: Txn, command: TouchPair) -> int:
+def _renewable(txn: Txn, command: pb.TouchPair) -> int:
     row = _expected(txn, command)
     if row is None:
         raise Rejected("NOT_FOUND", f"there is no pair {quoted(command.key)}; put it")
-    ttl_ms = Pair.FromString(row.value).ttl_ms
+    ttl_ms = pb.Pair.FromString(row.value).ttl_ms
     if not ttl_ms:
         raise Rejected(
             "FAILED_PRECONDITION",

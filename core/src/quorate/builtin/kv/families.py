@@ -1,9 +1,9 @@
-"""Where the pairs are, and which of them lie together."""
+"""Where the pairs are, which of them lie together, and when they expire."""
 
 from typing import Final
 
-from quorate.plugin import METADATA_GROUP, ColumnFamily
-from quorate.v1.kv_pb2 import Pair
+from quorate.plugin import METADATA_GROUP, ColumnFamily, Timer
+from quorate.v1 import kv_pb2 as pb
 
 GROUP: Final = METADATA_GROUP.name
 PAIRS: Final = "kv.pairs"
@@ -21,7 +21,11 @@ def shard_of(key: bytes) -> bytes:
     return key.partition(b"/")[0]
 
 
-FAMILY: Final = ColumnFamily(name=PAIRS, group=GROUP, row=Pair, shard_key=shard_of)
+FAMILY: Final = ColumnFamily(name=PAIRS, group=GROUP, row=pb.Pair, shard_key=shard_of)
+#: A touch renews it: a new leader first waits for those that it has not seen.
+EXPIRY: Final = Timer(
+    name=TTL, group=GROUP, due=lambda due: pb.ExpirePairs(keys=due), liveness=True
+)
 
 
 def quoted(key: bytes) -> str:

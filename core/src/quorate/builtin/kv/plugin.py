@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quorate.builtin.kv import apply, families, service, tables, timers, vocabulary
+from quorate.builtin.kv import apply, families, service, tables, vocabulary
 from quorate.plugin import (
     ColumnFamily,
     Command,
@@ -32,15 +32,18 @@ def quorate_commands() -> Sequence[Command[Any]]:
 @hookimpl
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
     return [
-        DataRoute(message=kv.PutPair, apply=apply.put_pair),
-        DataRoute(message=kv.PutPairs, apply=apply.put_pairs),
-        DataRoute(message=kv.DeletePair, apply=apply.delete_pair),
-        DataRoute(message=kv.DeletePairs, apply=apply.delete_pairs),
-        DataRoute(message=kv.TouchPair, apply=apply.touch_pair),
-        DataRoute(message=kv.TouchPairs, apply=apply.touch_pairs),
-        DataRoute(message=kv.CommitPairs, apply=apply.commit_pairs),
-        DataRoute(message=kv.CommitPairsBatch, apply=apply.commit_pairs_batch),
-        DataRoute(message=kv.ExpirePairs, apply=apply.expire_pairs),
+        DataRoute(message=message, apply=handler)
+        for message, handler in (
+            (kv.PutPair, apply.put_pair),
+            (kv.PutPairs, apply.put_pairs),
+            (kv.DeletePair, apply.delete_pair),
+            (kv.DeletePairs, apply.delete_pairs),
+            (kv.TouchPair, apply.touch_pair),
+            (kv.TouchPairs, apply.touch_pairs),
+            (kv.CommitPairs, apply.commit_pairs),
+            (kv.CommitPairsBatch, apply.commit_pairs_batch),
+            (kv.ExpirePairs, apply.expire_pairs),
+        )
     ]
 
 
@@ -51,7 +54,7 @@ def quorate_queries() -> Sequence[Query[Any]]:
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [timers.EXPIRY]
+    return [families.EXPIRY]
 
 
 @hookimpl

@@ -7,14 +7,7 @@ from typing import Final
 from quorate.builtin.kv.families import LAST, PAIRS
 from quorate.plugin import Reader, Splice, keys, read_range, read_spliced
 from quorate.plugin.splicing import embedded, head, number, spliced
-from quorate.v1.kv_pb2 import (
-    GetPair,
-    GetPairs,
-    GetPairsResponse,
-    KeyedPair,
-    ListedPair,
-    ListPairs,
-)
+from quorate.v1 import kv_pb2 as pb
 
 #: The most pairs of a page.
 LARGEST_PAGE: Final = 1_000
@@ -22,25 +15,25 @@ LARGEST_PAGE: Final = 1_000
 PAGE_BYTES: Final = 1 << 20
 #: Where GetPairResponse, ListedPair and ListPairsResponse have a pair: what shards answer is joined
 #: to what the service does.
-PAIR: Final = ListedPair.PAIR_FIELD_NUMBER
+PAIR: Final = pb.ListedPair.PAIR_FIELD_NUMBER
 #: How a ListedPair begins behind which there are more.
-MORE: Final = number(ListedPair.MORE_FIELD_NUMBER, True)
+MORE: Final = number(pb.ListedPair.MORE_FIELD_NUMBER, True)
 
 #: What a KeyedPair has beside its row, whose fields have the same numbers.
-SPLICE: Final = Splice(KeyedPair.KEY_FIELD_NUMBER, KeyedPair.REVISION_FIELD_NUMBER)
-_RESPONSES: Final = GetPairsResponse.RESPONSES_FIELD_NUMBER
+SPLICE: Final = Splice(pb.KeyedPair.KEY_FIELD_NUMBER, pb.KeyedPair.REVISION_FIELD_NUMBER)
+_RESPONSES: Final = pb.GetPairsResponse.RESPONSES_FIELD_NUMBER
 #: A GetPairsResponse whose one response has no pair.
 ABSENT: Final = head(_RESPONSES, 0)
 
 
-def get_pair(reader: Reader, query: GetPair) -> Iterator[bytes]:
+def get_pair(reader: Reader, query: pb.GetPair) -> Iterator[bytes]:
     """Yield the pair, if there is one, as a GetPairResponse."""
     [pair] = reader.get_spliced(PAIRS, [query.key], SPLICE)
     if pair is not None:
         yield embedded(PAIR, _named(pair) if query.keys_only else pair)
 
 
-def get_pairs(reader: Reader, query: GetPairs) -> Iterator[bytes]:
+def get_pairs(reader: Reader, query: pb.GetPairs) -> Iterator[bytes]:
     """Yield a GetPairsResponse with one response for each key, in the order of the query."""
     keys_only = query.keys_only
     for pair in read_spliced(reader, PAIRS, list(query.keys), SPLICE):
@@ -52,7 +45,7 @@ def get_pairs(reader: Reader, query: GetPairs) -> Iterator[bytes]:
         yield _response_head(len(pair)) + pair
 
 
-def list_pairs(reader: Reader, query: ListPairs) -> Sequence[bytes]:
+def list_pairs(reader: Reader, query: pb.ListPairs) -> Sequence[bytes]:
     """Return a page of this shard's pairs as ListedPairs; its last one says whether there are more.
 
     That stands in front.
@@ -73,10 +66,10 @@ def list_pairs(reader: Reader, query: ListPairs) -> Sequence[bytes]:
 
 def listed_key(listed: bytes) -> bytes:
     """Return the key by which the pages of several shards are merged."""
-    return ListedPair.FromString(listed).pair.key
+    return pb.ListedPair.FromString(listed).pair.key
 
 
-def _bounds(query: ListPairs) -> tuple[bytes, bytes]:
+def _bounds(query: pb.ListPairs) -> tuple[bytes, bytes]:
     start, end = max(query.start, query.prefix), query.end or LAST
     if query.after:
         start = max(start, keys.successor(query.after))
@@ -95,6 +88,6 @@ def _response_head(size: int) -> bytes:
 
 def _named(pair: bytes) -> bytes:
     """Return a pair without its value."""
-    named = KeyedPair.FromString(pair)
+    named = pb.KeyedPair.FromString(pair)
     named.ClearField("value")
     return named.SerializeToString()

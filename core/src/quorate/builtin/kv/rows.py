@@ -7,7 +7,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from quorate.v1.kv_pb2 import Pair
+from quorate.v1 import kv_pb2 as pb
 
 _CREATED_TAG: Final = b"\x09"
 _REVISION: Final = Struct("<Q")
@@ -30,11 +30,11 @@ def kept_of(row: bytes) -> tuple[bytes, bool]:
 def row_of(created: bytes, value: bytes, ttl_ms: int) -> bytes:
     """Return a row that begins with `created`."""
     if ttl_ms:
-        created += Pair(ttl_ms=ttl_ms).SerializeToString()
+        created += pb.Pair(ttl_ms=ttl_ms).SerializeToString()
     return b"".join((created, value_head(len(value)), value)) if value else created
 
 
 @lru_cache(maxsize=4_096)
 def value_head(size: int) -> bytes:
     """Return what precedes a value of so many bytes in its row."""
-    return Pair(value=bytes(size)).SerializeToString()[:-size]
+    return pb.Pair(value=bytes(size)).SerializeToString()[:-size]

@@ -5,18 +5,7 @@ from typing import Final
 
 from quorate.builtin.kv.families import LONGEST_KEY, quoted, shard_of
 from quorate.plugin import Invalid
-from quorate.v1.kv_pb2 import (
-    CommitPairs,
-    CommitPairsBatch,
-    DeletePair,
-    DeletePairs,
-    ListPairsRequest,
-    PairOperation,
-    PutPair,
-    PutPairs,
-    TouchPair,
-    TouchPairs,
-)
+from quorate.v1 import kv_pb2 as pb
 
 #: Ten years: a deadline must fit into 64 bits, and a longer life is none with an end.
 LONGEST_TTL_MS: Final = 10 * 366 * 24 * 3_600 * 1_000
@@ -33,14 +22,14 @@ def check_key(key: bytes, field: str = "key") -> None:
     _check_length(key, field)
 
 
-def check_put(command: PutPair, path: str = "") -> None:
+def check_put(command: pb.PutPair, path: str = "") -> None:
     """Refuse a put without a key, or with a time to live that is none."""
     check_key(command.key, f"{path}key")
     if command.ttl_ms > LONGEST_TTL_MS:
         raise Invalid(f"{path}ttl_ms", f"must be at most {LONGEST_TTL_MS}, not {command.ttl_ms}")
 
 
-def check_puts(command: PutPairs) -> None:
+def check_puts(command: pb.PutPairs) -> None:
     """Refuse a batch with a wrong put, and say which one it is."""
     for position, pair in enumerate(command.pairs):
         # Most are right, and paths for all of them take longer than to look at them.
@@ -48,19 +37,19 @@ def check_puts(command: PutPairs) -> None:
             check_put(pair, f"pairs[{position}].")
 
 
-def check_named(command: DeletePair | TouchPair) -> None:
+def check_named(command: pb.DeletePair | pb.TouchPair) -> None:
     """Refuse to delete or touch what has no key."""
     check_key(command.key)
 
 
-def check_all_named(command: DeletePairs | TouchPairs) -> None:
+def check_all_named(command: pb.DeletePairs | pb.TouchPairs) -> None:
     """Refuse a batch with an item that has no key, and say which one it is."""
-    pairs: Sequence[DeletePair | TouchPair] = command.pairs
+    pairs: Sequence[pb.DeletePair | pb.TouchPair] = command.pairs
     for position, pair in enumerate(pairs):
         check_key(pair.key, f"pairs[{position}].key")
 
 
-def check_commit(command: CommitPairs, path: str = "") -> None:
+def check_commit(command: pb.CommitPairs, path: str = "") -> None:
     """Refuse a transaction that does nothing, too much, one thing twice, or spans shard keys."""
     steps = len(command.comparisons) + len(command.operations)
     if not command.operations:
@@ -94,7 +83,7 @@ def check_commit(command: CommitPairs, path: str = "") -> None:
         seen.add(key)
 
 
-def check_commits(command: CommitPairsBatch) -> None:
+def check_commits(command: pb.CommitPairsBatch) -> None:
     """Refuse a batch with a wrong transaction, and say which one it is."""
     for position, transaction in enumerate(command.transactions):
         check_commit(transaction, f"transactions[{position}].")
@@ -109,7 +98,7 @@ def check_keys(keys: Sequence[bytes]) -> None:
             check_key(key, f"keys[{position}]")
 
 
-def check_list(request: ListPairsRequest) -> None:
+def check_list(request: pb.ListPairsRequest) -> None:
     """Refuse a list that is bounded by what no key can be, or that ends before it starts."""
     _check_length(request.prefix, "prefix")
     _check_length(request.start, "start")
@@ -119,7 +108,7 @@ def check_list(request: ListPairsRequest) -> None:
         raise Invalid("end", f"{quoted(request.end)} lies before start, {quoted(request.start)}")
 
 
-def _changed(operation: PairOperation, path: str) -> tuple[str, bytes]:
+def _changed(operation: pb.PairOperation, path: str) -> tuple[str, bytes]:
     """Return the field of the key that an operation changes, and the key; checks what is put."""
     kind = operation.WhichOneof("operation")
     if kind is None:

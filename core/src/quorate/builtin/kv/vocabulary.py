@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from google.protobuf.message import Message
+
 from quorate.builtin.kv import queries
 from quorate.builtin.kv.families import GROUP, shard_of
 from quorate.builtin.kv.validation import (
@@ -15,183 +17,129 @@ from quorate.builtin.kv.validation import (
     check_puts,
 )
 from quorate.plugin import Command, Items, Query
-from quorate.v1.kv_pb2 import (
-    CommitPairs,
-    CommitPairsBatch,
-    DeletePair,
-    DeletePairs,
-    ExpirePairs,
-    GetPair,
-    GetPairResponse,
-    GetPairs,
-    GetPairsResponse,
-    ListedPair,
-    ListPairs,
-    PairComparison,
-    PairOperation,
-    PutPair,
-    PutPairs,
-    TouchPair,
-    TouchPairs,
-)
+from quorate.v1 import kv_pb2 as pb
 
 
-def _shard_of_operation(operation: PairOperation) -> bytes:
+def _shard_of_operation(operation: pb.PairOperation) -> bytes:
     kind = operation.WhichOneof("operation")
     return shard_of(getattr(operation, kind).key) if kind is not None else b""
 
 
-def _shard_of_commit(command: CommitPairs) -> bytes:
+def _shard_of_commit(command: pb.CommitPairs) -> bytes:
     """Return the shard key that all keys of a transaction have."""
     return _shard_of_operation(command.operations[0]) if command.operations else b""
 
 
-_PUT: Final = PutPair(key=b"brokers/1", value=b"idle")
-_LEASE: Final = PutPair(key=b"locks/leader", value=b"broker 1", ttl_ms=10_000)
-_DELETE: Final = DeletePair(key=b"brokers/1")
-_TOUCH: Final = TouchPair(key=b"locks/leader")
-_COMMIT: Final = CommitPairs(
-    comparisons=[PairComparison(key=b"jobs/9", expected_revision=0)],
+_PUT: Final = pb.PutPair(key=b"brokers/1", value=b"idle")
+_LEASE: Final = pb.PutPair(key=b"locks/leader", value=b"broker 1", ttl_ms=10_000)
+_DELETE: Final = pb.DeletePair(key=b"brokers/1")
+_NOTHING: Final = pb.DeletePair(key=b"brokers/9")
+_LASTING: Final = pb.TouchPair(key=b"brokers/1")
+_TOUCH: Final = pb.TouchPair(key=b"locks/leader")
+_COMMIT: Final = pb.CommitPairs(
+    comparisons=[pb.PairComparison(key=b"jobs/9", expected_revision=0)],
     operations=[
-        PairOperation(put=PutPair(key=b"jobs/1", value=b"taken", ttl_ms=5_000)),
-        PairOperation(delete=DeletePair(key=b"jobs/2")),
+        pb.PairOperation(put=pb.PutPair(key=b"jobs/1", value=b"taken", ttl_ms=5_000)),
+        pb.PairOperation(delete=pb.DeletePair(key=b"jobs/2")),
     ],
 )
-_RENEWAL: Final = CommitPairs(
+_RENEWAL: Final = pb.CommitPairs(
     operations=[
-        PairOperation(touch=TouchPair(key=b"jobs/1")),
-        PairOperation(put=PutPair(key=b"jobs/2", value=b"open")),
+        pb.PairOperation(touch=pb.TouchPair(key=b"jobs/1")),
+        pb.PairOperation(put=pb.PutPair(key=b"jobs/2", value=b"open")),
     ],
 )
-_ABSENT: Final = PutPair(key=b"brokers/2", value=b"idle", expected_revision=0)
+_ABSENT: Final = pb.PutPair(key=b"brokers/2", value=b"idle", expected_revision=0)
 
 
-def _shard_of(pair: PutPair | TouchPair | DeletePair) -> bytes:
+def _shard_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> bytes:
     # As `shard_of`, without a second call: it runs for each item of each batch.
     return pair.key.partition(b"/")[0]
 
 
+def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Message) -> Any:
+    return Command(
+        message=message,
+        group=GROUP,
+        shard_key=shard_key,
+        validate=validate,
+        public=True,
+        examples=examples,
+    )
+
+
+def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: Any) -> Any:
+    """Return a command of many items; of pairs it names each once."""
+    return Command(
+        message=message,
+        group=GROUP,
+        items=Items(
+            get=attrgetter(field),
+            shard_key=shard_key,
+            make=lambda _, items: message(**{field: items}),
+            key=attrgetter("key") if field == "pairs" else None,
+        ),
+        validate=validate,
+        public=True,
+        examples=(message(**{field: examples}),),
+    )
+
+
 COMMANDS: Final[Sequence[Command[Any]]] = (
-    Command(
-        message=PutPair,
-        group=GROUP,
-        shard_key=_shard_of,
-        validate=check_put,
-        public=True,
-        examples=(_PUT, _LEASE, _ABSENT),
+    _single(pb.PutPair, _shard_of, check_put, _PUT, _LEASE, _ABSENT),
+    _batch(pb.PutPairs, "pairs", _shard_of, check_puts, _LEASE, _PUT, _ABSENT),
+    _single(pb.TouchPair, _shard_of, check_named, _TOUCH),
+    _batch(
+        pb.TouchPairs, "pairs", _shard_of, check_all_named, pb.TouchPair(key=b"brokers/1"), _TOUCH
     ),
+    _single(pb.DeletePair, _shard_of, check_named, _DELETE),
+    _batch(
+        pb.DeletePairs,
+        "pairs",
+        _shard_of,
+        check_all_named,
+        _DELETE,
+        pb.DeletePair(key=b"brokers/9"),
+    ),
+    _single(pb.CommitPairs, _shard_of_commit, check_commit, _COMMIT, _RENEWAL),
+    _batch(pb.CommitPairsBatch, "transactions", _shard_of_commit, check_commits, _COMMIT, _RENEWAL),
     Command(
-        message=PutPairs,
+        message=pb.ExpirePairs,
         group=GROUP,
         items=Items(
-            get=lambda command: command.pairs,
-            shard_key=_shard_of,
-            make=lambda _, pairs: PutPairs(pairs=pairs),
-            key=attrgetter("key"),
-        ),
-        validate=check_puts,
-        public=True,
-        examples=(PutPairs(pairs=[_LEASE, _PUT, _ABSENT]),),
-    ),
-    Command(
-        message=TouchPair,
-        group=GROUP,
-        shard_key=_shard_of,
-        validate=check_named,
-        public=True,
-        examples=(_TOUCH,),
-    ),
-    Command(
-        message=TouchPairs,
-        group=GROUP,
-        items=Items(
-            get=lambda command: command.pairs,
-            shard_key=_shard_of,
-            make=lambda _, pairs: TouchPairs(pairs=pairs),
-            key=attrgetter("key"),
-        ),
-        validate=check_all_named,
-        public=True,
-        examples=(TouchPairs(pairs=[TouchPair(key=b"brokers/1"), _TOUCH]),),
-    ),
-    Command(
-        message=DeletePair,
-        group=GROUP,
-        shard_key=_shard_of,
-        validate=check_named,
-        public=True,
-        examples=(_DELETE,),
-    ),
-    Command(
-        message=DeletePairs,
-        group=GROUP,
-        items=Items(
-            get=lambda command: command.pairs,
-            shard_key=_shard_of,
-            make=lambda _, pairs: DeletePairs(pairs=pairs),
-            key=attrgetter("key"),
-        ),
-        validate=check_all_named,
-        public=True,
-        examples=(DeletePairs(pairs=[_DELETE, DeletePair(key=b"brokers/9")]),),
-    ),
-    Command(
-        message=CommitPairs,
-        group=GROUP,
-        shard_key=_shard_of_commit,
-        validate=check_commit,
-        public=True,
-        examples=(_COMMIT, _RENEWAL),
-    ),
-    Command(
-        message=CommitPairsBatch,
-        group=GROUP,
-        items=Items(
-            get=lambda command: command.transactions,
-            shard_key=_shard_of_commit,
-            make=lambda _, transactions: CommitPairsBatch(transactions=transactions),
-        ),
-        validate=check_commits,
-        public=True,
-        examples=(CommitPairsBatch(transactions=[_COMMIT, _RENEWAL]),),
-    ),
-    Command(
-        message=ExpirePairs,
-        group=GROUP,
-        items=Items(
-            get=lambda command: command.keys,
+            get=attrgetter("keys"),
             shard_key=shard_of,
-            make=lambda _, keys: ExpirePairs(keys=keys),
-            key=lambda key: key,
+            make=lambda _, keys: pb.ExpirePairs(keys=keys),
+            key=bytes,
         ),
-        examples=(ExpirePairs(keys=[b"locks/leader"]),),
+        examples=(pb.ExpirePairs(keys=[b"locks/leader"]),),
     ),
 )
 
 QUERIES: Final[Sequence[Query[Any]]] = (
     Query(
-        message=GetPair,
+        message=pb.GetPair,
         group=GROUP,
         run=queries.get_pair,
-        row=GetPairResponse,
+        row=pb.GetPairResponse,
         shard_key=lambda query: shard_of(query.key),
     ),
     Query(
-        message=GetPairs,
+        message=pb.GetPairs,
         group=GROUP,
         run=queries.get_pairs,
-        row=GetPairsResponse,
+        row=pb.GetPairsResponse,
         items=Items(
             get=lambda query: query.keys,
             shard_key=shard_of,
-            make=lambda query, keys: GetPairs(keys=keys, keys_only=query.keys_only),
+            make=lambda query, keys: pb.GetPairs(keys=keys, keys_only=query.keys_only),
         ),
     ),
     Query(
-        message=ListPairs,
+        message=pb.ListPairs,
         group=GROUP,
         run=queries.list_pairs,
-        row=ListedPair,
+        row=pb.ListedPair,
         order=queries.listed_key,
     ),
 )

@@ -4,21 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.builtin.schema import apply, validation
-from quorate.builtin.schema.deletion import tenant_rows
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
-from quorate.plugin import (
-    ColumnFamily,
-    Controller,
-    Extension,
-    ExtensionPoint,
-    Query,
-    Resource,
-    Timer,
-    Verb,
-    hookimpl,
-)
-from quorate.plugin.resource import bind, tenant_deletion
+from quorate.plugin import ColumnFamily, NodeApi, Query, Resource, Verb, hookimpl, keys
 from quorate.v1 import schema_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
@@ -41,8 +29,8 @@ SCHEMA: Final = Resource(
     key=("tenant", "name"),
     tenant="tenant",
     changed=apply.changed,
-    # `_DELETION` does it: the versions of a thousand schemas are too much for one command.
-    cascade=False,
+    # Each may have a hundred versions.
+    deletions=20,
     cli=False,
     table=False,
     verbs={
@@ -73,6 +61,18 @@ SCHEMA: Final = Resource(
     },
 )
 
+
+def unbind(_: NodeApi, bindings: Sequence[bytes]) -> pb.UnbindSchemas:
+    """Return what unbinds these: those of a tenant that is being deleted."""
+    parts = (map(str, keys.unpack(key)) for key in bindings)
+    return pb.UnbindSchemas(
+        bindings=[
+            pb.UnbindSchema(tenant=tenant, resource=resource, name=name, missing_ok=True)
+            for tenant, resource, name in parts
+        ]
+    )
+
+
 BINDING: Final = Resource(
     family=BINDINGS,
     row=pb.SchemaBinding,
@@ -82,7 +82,7 @@ BINDING: Final = Resource(
     key=("tenant", "resource", "name"),
     tenant="tenant",
     check_key={"resource": validation.check_resource},
-    cascade=False,
+    cascade=unbind,
     cli=False,
     table=False,
     verbs={
@@ -96,12 +96,10 @@ BINDING: Final = Resource(
 )
 
 
-_DELETION: Final = tenant_deletion("schema", [bind(SCHEMA)], tenant_rows(SCHEMA, BINDING), GROUP)
-
-
 @hookimpl
 def quorate_resources() -> Sequence[Resource[Any]]:
-    return [SCHEMA, BINDING]
+    # A tenant's bindings go before its schemas, which stay while they are bound.
+    return [BINDING, SCHEMA]
 
 
 @hookimpl
@@ -114,14 +112,4 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return (*QUERIES, *_DELETION.queries)
-
-
-@hookimpl
-def quorate_controllers() -> Sequence[Controller | Timer]:
-    return _DELETION.controllers
-
-
-@hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return _DELETION.extensions
+    return QUERIES

@@ -20,6 +20,7 @@ from quorate.plugin import (
     write_row,
 )
 from quorate.plugin.checking import check_count, check_description, check_name
+from quorate.plugin.invalid_items import CheckedItems
 from quorate.plugin.resource.tenants import CASCADES, TENANTS as FAMILY
 from quorate.v1 import tenant_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
@@ -108,28 +109,15 @@ class Deletions:
     async def DeleteBatch(self, request: pb.DeleteTenantsRequest, context: object) -> BatchReply:
         """Mark many tenants for deletion in one proposal, but those that are refused."""
         _check_deletions(request)
-        refusals: dict[int, tuple[str, str]] = {}
-        marks: dict[int, pb.MarkTenant] = {}
+        checked = CheckedItems[pb.MarkTenant](len(request.deletions))
         for position, deletion in enumerate(request.deletions):
             try:
-                marks[position] = await self._mark(deletion)
+                checked.valid[position] = await self._mark(deletion)
             except Rejected as refusal:
-                refusals[position] = (refusal.code, refusal.message)
-        answer = BatchReply(items=len(request.deletions))
-        replies = [b""] * answer.items
-        if marks:
-            command = pb.MarkTenants(tenants=marks.values())
-            marked = await self._node.propose(command, BatchReply)
-            positions = list(marks)
-            for position, reply in zip(positions, marked.replies, strict=True):
-                replies[position] = reply
-            for each in marked.refusals:
-                refusals[positions[each.item]] = (each.code, each.message)
-            answer.revisions.extend(marked.revisions)
-        for position, (code, message) in sorted(refusals.items()):
-            answer.refusals.add(item=position, code=code, message=message)
-        answer.replies.extend(replies)
-        return answer
+                checked.refusals[position] = refusal
+        return await checked.execute(
+            lambda marks: self._node.propose(pb.MarkTenants(tenants=marks), BatchReply)
+        )
 
     async def _mark(self, request: pb.DeleteTenantRequest) -> pb.MarkTenant:
         """Return the mark, with every cascade: what comes in meanwhile is deleted as well."""

@@ -3,8 +3,8 @@
 from quorate.plugin.resource.binding import Binding, bind
 from quorate.plugin.resource.declaration import Resource, Verb
 from quorate.plugin.resource.deriving import Derived, derive, tenant_deletion, tenant_rows_of
+from quorate.plugin.resource.handlers import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.reading import read_family, read_rows
-from quorate.plugin.resource.rows import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.tables import column_of, from_columns
 from quorate.plugin.resource.tenants import (
     TENANTS,

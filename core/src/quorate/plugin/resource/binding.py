@@ -476,11 +476,6 @@ def plural(name: str) -> str:
     return f"{name}es" if name.endswith(("s", "x", "ch", "sh")) else f"{name}s"
 
 
-def wrong_row(check: Callable[[Any, str], None]) -> Callable[[Message], None]:
-    """Return the check of a whole row, which stands in no request."""
-    return lambda row: check(row, "")
-
-
 def renamed(invalid: Invalid, write: Write, holder: str) -> Invalid:
     """Return what is wrong with the one item of a batch as its single request has it."""
     path = f"{write.field}[0]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from google.protobuf.message import Message
 
@@ -18,18 +18,21 @@ from quorate.plugin.resource.binding import (
     UPDATED,
     Binding,
     Write,
+    bind,
     set_field,
-    wrong_row,
 )
+from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.tenants import TENANTS, limit_of, tenant_there
 from quorate.plugin.splicing import embedded, number
-from quorate.plugin.transaction import Row, Txn
+from quorate.plugin.transaction import Reader, Row, Txn
 from quorate.plugin.updates import Updates, updated
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.rows_pb2 import RowCount
 
 #: The field of rows that wait for others before they go.
 _DELETING: Final = "deleting_at_ms"
+
+R = TypeVar("R", bound=Message)
 
 Handler = Callable[[Txn, Any], BatchReply]
 
@@ -223,7 +226,7 @@ def _put(binding: Binding, write: Write) -> Handler:
 def _update(binding: Binding, write: Write) -> Handler:
     resource = binding.resource
     updates, finish = Updates(fixed=binding.fixed), _finish(binding)
-    check = None if resource.check is None else wrong_row(resource.check)
+    check = resource.check
 
     def update(
         txn: Txn, command: Any, item: Any, _: bytes, stored: bytes | None, __: _Tenants
@@ -232,7 +235,7 @@ def _update(binding: Binding, write: Write) -> Handler:
             _missing(binding, item)
         row = updates.write(resource.row.FromString(stored), item, write.mask(command))
         if check is not None:
-            updated(row, check)
+            updated(row, lambda whole: check(whole, ""))
         return finish(txn, resource.row.FromString(stored), row)
 
     return _loop(binding, write, update)
@@ -343,8 +346,35 @@ def _missing(binding: Binding, item: Any) -> NoReturn:
     raise Rejected(missing, f"there is no {binding.noun} {binding.named(item)}")
 
 
-def count_less(binding: Binding, txn: Txn, tenant: str) -> None:
-    """Count one row less of a tenant, where there is a limit."""
-    tenants = _Tenants(binding, txn)
-    tenants.remove(tenant)
-    tenants.store()
+# What the functions of a resource's own verbs read and write.
+
+
+def find_row(reader: Reader, resource: Resource[R], item: Any) -> R | None:
+    """Return the row that an item, or another row, names by its key; None if there is none."""
+    value = reader.get(resource.family, bind(resource).key_of(item))
+    return None if value is None else resource.row.FromString(value)
+
+
+def get_row(reader: Reader, resource: Resource[R], item: Any) -> R:
+    """Return the row that an item names; rejects with NOT_FOUND when there is none."""
+    row = find_row(reader, resource, item)
+    return row if row is not None else _missing(bind(resource), item)
+
+
+def write_row(txn: Txn, resource: Resource[R], row: R) -> R:
+    """Write a row, which was updated now, and return it."""
+    binding = bind(resource)
+    if binding.stamped:
+        setattr(row, UPDATED, txn.proposed_at_ms)
+    txn.put(resource.family, binding.key_of(row), row.SerializeToString(deterministic=True))
+    return row
+
+
+def remove_row(txn: Txn, resource: Resource[R], row: R) -> None:
+    """Delete a row, and count one less of its tenant where there is a limit."""
+    binding = bind(resource)
+    txn.delete(resource.family, binding.key_of(row))
+    if resource.limit:
+        tenants = _Tenants(binding, txn)
+        tenants.remove(getattr(row, resource.tenant))
+        tenants.store()

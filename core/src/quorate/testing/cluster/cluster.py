@@ -1,4 +1,4 @@
-"""Nodes that found a cluster, with files of their own, and proxies between them if a test wants."""
+"""Nodes that found a cluster, with files of their own."""
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -11,7 +11,6 @@ import tomlkit
 from quorate.client import Client
 from quorate.testing.cluster.node_process import NodeProcess
 from quorate.testing.ports import HeldPort
-from quorate.testing.proxies import Proxies, Proxy
 from quorate.testing.waiting import until
 
 #: Sections of a node's file.
@@ -21,8 +20,7 @@ Settings = Mapping[str, Mapping[str, object]]
 class Cluster:
     """Processes node1, node2, ...; entering the context starts them, leaving it ends them all.
 
-    `plugins` are enabled beside those of core, and `settings` stand in the file of every node. With
-    `proxied`, there is a proxy in front of each node for each other node and for its clients.
+    `plugins` are enabled beside those of core, and `settings` stand in the file of every node.
     """
 
     def __init__(
@@ -31,16 +29,12 @@ class Cluster:
         nodes: int = 3,
         *,
         plugins: Collection[str] = (),
-        proxied: bool = False,
         settings: Settings | None = None,
     ) -> None:
         self._directory: Final = directory
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
         self._exit: Final = ExitStack()
-        self._proxies: Final = self._exit.enter_context(Proxies()) if proxied else None
-        self._between: Final[dict[tuple[str, str], Proxy]] = {}
-        self._fronts: Final[dict[str, Proxy]] = {}
         self._initial: Final = tuple(f"node{number}" for number in range(1, nodes + 1))
         #: By name, the first ones and those that were added.
         self.nodes: Final[dict[str, NodeProcess]] = {}
@@ -111,51 +105,16 @@ class Cluster:
         self._write(name, "join", present)
         return node
 
-    def partition(self, name: str, *, clients: bool = False) -> None:
-        """Cut a node off from all others, and from its clients if that is wanted.
-
-        The others reach a node that was added where its clients do: it loses both.
-        """
-        front = self.front(name)
-        for pair, proxy in self._between.items():
-            if name in pair:
-                proxy.cut()
-        if clients or name not in self._initial:
-            front.cut()
-
-    def heal(self) -> None:
-        """Heal every proxy."""
-        for proxy in (*self._between.values(), *self._fronts.values()):
-            proxy.heal()
-
-    def proxy(self, source: str, target: str) -> Proxy:
-        """Return the proxy of the connections that one node opens to another."""
-        self._demand_proxies()
-        return self._between[source, target]
-
-    def front(self, name: str) -> Proxy:
-        """Return the proxy of the connections that clients open to a node."""
-        self._demand_proxies()
-        return self._fronts[name]
-
-    def _demand_proxies(self) -> None:
-        if self._proxies is None:
-            raise RuntimeError("there are no proxies to cut; give the cluster proxied=True")
-
     def _place(self, name: str) -> NodeProcess:
         if name in self.nodes:
             raise ValueError(f"there is a {name} already; choose another name")
         port, http_port, peer_port = (self._exit.enter_context(HeldPort()) for _ in range(3))
-        address = port.address
-        if self._proxies is not None:
-            self._fronts[name] = self._proxies.to(port.address, peer_port.number)
-            address = self._fronts[name].address
         node = NodeProcess(
             name,
             self._directory / f"{name}.toml",
             self._directory / name,
             bound=port.address,
-            address=address,
+            address=self._front(name, port.address, peer_port.number),
             http_address=http_port.address,
             peer_port=peer_port.number,
         )
@@ -186,15 +145,13 @@ class Cluster:
         }
         node.file.write_text(tomlkit.dumps(sections))
 
+    def _front(self, name: str, address: str, peer_port: int) -> str:
+        """Return where clients reach a node that listens at an address."""
+        return address
+
     def _address(self, source: str, target: str) -> str:
         """Return where one node reaches another; its own is where clients reach it."""
-        node = self.nodes[target]
-        if self._proxies is None or source == target:
-            return node.address
-        pair = source, target
-        if pair not in self._between:
-            self._between[pair] = self._proxies.to(node.bound, node.peer_port)
-        return self._between[pair].address
+        return self.nodes[target].address
 
 
 def _port(address: str) -> int:

@@ -13,7 +13,6 @@ from grpc_health.v1 import health_pb2
 
 from quorate.observe.failpoints import VARIABLE
 from quorate.plugin import Stub
-from quorate.testing.channels import channel
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 from quorate.v1 import admin_pb2
@@ -21,7 +20,7 @@ from quorate.v1 import admin_pb2
 _SERVE: Final = """
 import sys
 from quorate.cli.main import main
-from quorate.testing.orphans import end_with_parent
+from quorate.testing.program import end_with_parent
 end_with_parent()
 sys.exit(main())
 """
@@ -162,7 +161,7 @@ class NodeProcess:
 
     def _connected(self) -> grpc.Channel:
         if self._channel is None:
-            self._channel = channel(self.bound)
+            self._channel = _channel(self.bound)
         return self._channel
 
     def _disconnect(self) -> None:
@@ -174,3 +173,18 @@ class NodeProcess:
         code = self._program.end(number)
         self._disconnect()
         return code
+
+
+def _channel(address: str) -> grpc.Channel:
+    """Return a channel of its own, that comes back at once when the process does."""
+    return grpc.insecure_channel(
+        address,
+        options=[
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.initial_reconnect_backoff_ms", 20),
+            ("grpc.min_reconnect_backoff_ms", 20),
+            ("grpc.max_reconnect_backoff_ms", 50),
+            ("grpc.max_receive_message_length", -1),
+            ("grpc.max_send_message_length", -1),
+        ],
+    )

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Acknowledged, Ended, Refused
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Acknowledged, Ended, Refused
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.acknowledged_survives import AcknowledgedSurvives
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
 import pytest
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Appended, Applied, Opened, StateSaved, Synced
-from quorate.testing.sim.history import Violation
 
 from tests.support.sim.durable import DurableLogs
+from tests.support.sim.facts import Appended, Applied, Opened, StateSaved, Synced
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.applied_durably import AppliedDurably
 
 ME = Peer("a", 1)

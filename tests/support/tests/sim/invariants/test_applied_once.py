@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Installed, Opened
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Installed, Opened
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.applied_once import AppliedOnce
 
 if TYPE_CHECKING:

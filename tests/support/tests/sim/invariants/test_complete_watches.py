@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import (
+
+from tests.support.sim import domain
+from tests.support.sim.facts import (
     Fact,
     WatchBegan,
     WatchEnded,
@@ -12,9 +14,7 @@ from quorate.testing.sim.facts import (
     WatchReached,
     WatchSaw,
 )
-from quorate.testing.sim.history import Violation
-
-from tests.support.sim import domain
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.complete_watches import CompleteWatches
 
 if TYPE_CHECKING:

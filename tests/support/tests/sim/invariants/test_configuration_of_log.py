@@ -2,9 +2,9 @@ import pytest
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Appended, Fact, Opened, Reset, Seen, Truncated
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Appended, Fact, Opened, Reset, Seen, Truncated
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.configuration_of_log import ConfigurationOfLog
 
 A = Peer("a", 1)

@@ -12,10 +12,10 @@ from quorate.consensus.messages import (
     RequestVote,
     VoteReply,
 )
-from quorate.testing.sim.facts import Appended, Opened, Sent, StateSaved, Synced
-from quorate.testing.sim.history import Violation
 
 from tests.support.sim.durable import DurableLogs
+from tests.support.sim.facts import Appended, Opened, Sent, StateSaved, Synced
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.durable_promises import DurablePromises
 
 ME = Peer("a", 1)

@@ -6,10 +6,10 @@ import pytest
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.messages import Peer
 from quorate.plugin import Row
-from quorate.testing.sim.facts import Acknowledged, Ended
-from quorate.testing.sim.history import Violation
 
 from tests.support.sim import domain
+from tests.support.sim.facts import Acknowledged, Ended
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.exactly_once import ExactlyOnce
 
 if TYPE_CHECKING:

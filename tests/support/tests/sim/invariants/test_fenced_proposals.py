@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Fenced
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Fenced
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.fenced_proposals import FencedProposals
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Committed, Elected
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Committed, Elected
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.leader_completeness import LeaderCompleteness
 
 PEER = Peer("a", 1)

@@ -2,9 +2,9 @@ import pytest
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Acknowledged, ReadBegan, ReadEnded
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Acknowledged, ReadBegan, ReadEnded
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.linearizable_reads import LinearizableReads
 
 A = Peer("a", 1)

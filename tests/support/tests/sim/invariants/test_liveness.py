@@ -1,8 +1,9 @@
 import pytest
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Healed
-from quorate.testing.sim.history import Violation
-from quorate.testing.sim.invariants.liveness import Liveness
+
+from tests.support.sim.facts import Healed
+from tests.support.sim.history import Violation
+from tests.support.sim.invariants.liveness import Liveness
 
 
 def _healed(*, served: bool) -> Healed:

@@ -1,9 +1,9 @@
 import pytest
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import Opened
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Opened
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.log_and_data import LogAndData
 
 

@@ -1,9 +1,9 @@
 import pytest
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Appended
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Appended
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.log_matching import LogMatching
 
 

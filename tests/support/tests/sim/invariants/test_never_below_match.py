@@ -1,9 +1,9 @@
 import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, AppendReply, Entry, EntryKind, Message, Peer
-from quorate.testing.sim.facts import Answered, Seen, Sent
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Answered, Seen, Sent
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.never_below_match import NeverBelowMatch
 
 A, B = Peer("a", 1), Peer("b", 2)

@@ -1,9 +1,10 @@
 import pytest
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.testing.sim.facts import Stopped
-from quorate.testing.sim.history import Violation
-from quorate.testing.sim.invariants.never_stops import NeverStops
+
+from tests.support.sim.facts import Stopped
+from tests.support.sim.history import Violation
+from tests.support.sim.invariants.never_stops import NeverStops
 
 
 def test_a_replica_that_stops_is_a_violation() -> None:

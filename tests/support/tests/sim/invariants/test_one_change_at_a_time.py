@@ -2,9 +2,9 @@ import pytest
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Appended, Committed
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Appended, Committed
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.one_change_at_a_time import OneChangeAtATime
 
 A = Peer("a", 1)

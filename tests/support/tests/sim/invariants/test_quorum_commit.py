@@ -2,10 +2,10 @@ import pytest
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Committed, Opened
-from quorate.testing.sim.history import Violation
 
 from tests.support.sim.durable import DurableLogs
+from tests.support.sim.facts import Committed, Opened
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.quorum_commit import QuorumCommit
 
 A, B, C, D = (Peer(node, 1) for node in "abcd")

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 from quorate.consensus.messages import Peer
 from quorate.plugin import Row
-from quorate.testing.sim.facts import Ended, Saw
-from quorate.testing.sim.history import Violation
 
 from tests.support.sim import domain
+from tests.support.sim.facts import Ended, Saw
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.rows_of_log import RowsOfLog
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 import pytest
 from quorate.consensus.messages import Body, Message, Peer, RequestVote, VoteReply
-from quorate.testing.sim.facts import Sent
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import Sent
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.single_vote import SingleVote
 
 

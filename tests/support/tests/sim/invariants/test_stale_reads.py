@@ -1,8 +1,8 @@
 import pytest
 from quorate.consensus.messages import Peer
-from quorate.testing.sim.facts import StaleRead
-from quorate.testing.sim.history import Violation
 
+from tests.support.sim.facts import StaleRead
+from tests.support.sim.history import Violation
 from tests.support.sim.invariants.stale_reads import StaleReads
 
 

@@ -1,9 +1,10 @@
 import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.testing.sim.facts import Applied, Committed, Ended, Fact, StateAt
-from quorate.testing.sim.history import Violation
-from quorate.testing.sim.invariants.state_machine_safety import StateMachineSafety
+
+from tests.support.sim.facts import Applied, Committed, Ended, Fact, StateAt
+from tests.support.sim.history import Violation
+from tests.support.sim.invariants.state_machine_safety import StateMachineSafety
 
 A, B = Peer("a", 1), Peer("b", 1)
 ENTRY = Entry(1, 1, EntryKind.COMMAND, b"x")

@@ -11,22 +11,16 @@ from quorate.builtin.cluster.coordinators.rows import (
     row_key,
 )
 from quorate.plugin import Rejected, Txn, answer_each
+from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.coordinator_pb2 import (
-    AssignCoordinator,
-    AssignCoordinators,
-    Coordinator,
-    MoveCoordinators,
-    ReleaseCoordinator,
-)
 
 
-def assign_each(txn: Txn, command: AssignCoordinators) -> BatchReply:
+def assign_each(txn: Txn, command: pb.AssignCoordinators) -> BatchReply:
     """Give each key a coordinator that has none."""
     return answer_each(txn, command.coordinators, partial(_assign, live=LiveBrokers(txn)))
 
 
-def move_each(txn: Txn, command: MoveCoordinators) -> BatchReply:
+def move_each(txn: Txn, command: pb.MoveCoordinators) -> BatchReply:
     """Give each key whose broker is gone to another; what has changed since stays as it is."""
     live = LiveBrokers(txn)
     for assignment in command.assignments:
@@ -35,16 +29,16 @@ def move_each(txn: Txn, command: MoveCoordinators) -> BatchReply:
     return BatchReply(items=len(command.assignments))
 
 
-def _assign(txn: Txn, wanted: AssignCoordinator, live: LiveBrokers) -> Coordinator:
+def _assign(txn: Txn, wanted: pb.AssignCoordinator, live: LiveBrokers) -> pb.Coordinator:
     value = txn.get(COORDINATORS, row_key(wanted))
-    row = Coordinator(
+    row = pb.Coordinator(
         role=wanted.role,
         key=wanted.key,
         cluster_name=wanted.cluster_name,
         labels=wanted.labels,
     )
     if value is not None:
-        row = Coordinator.FromString(value)
+        row = pb.Coordinator.FromString(value)
         if Candidates.of(row) != Candidates.of(wanted):
             raise Rejected(
                 "FAILED_PRECONDITION",
@@ -65,13 +59,13 @@ def _assign(txn: Txn, wanted: AssignCoordinator, live: LiveBrokers) -> Coordinat
     return row
 
 
-def release(txn: Txn, named: ReleaseCoordinator) -> None:
+def release(txn: Txn, named: pb.ReleaseCoordinator) -> None:
     """Forget a key."""
     key = row_key(named)
     value = txn.get(COORDINATORS, key)
     if value is None:
         raise Rejected("NOT_FOUND", f"{named.key} of role {named.role} has no coordinator")
-    row = Coordinator.FromString(value)
+    row = pb.Coordinator.FromString(value)
     if named.epoch not in (0, row.epoch):
         raise Rejected(
             "FENCED",
@@ -86,7 +80,7 @@ def _move(txn: Txn, assignment: Assignment, live: LiveBrokers) -> None:
     value = txn.get(COORDINATORS, assignment.row)
     if value is None or live.include(assignment.broker_epoch):
         return
-    row = Coordinator.FromString(value)
+    row = pb.Coordinator.FromString(value)
     broker = chosen(row, live)
     # What has no broker, and finds none, is as it was.
     if broker is not None or row.broker_epoch:

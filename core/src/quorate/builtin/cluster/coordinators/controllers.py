@@ -5,18 +5,18 @@ from typing import Final
 from quorate.builtin.cluster.coordinators.queries import MOST_MOVES
 from quorate.builtin.cluster.families import BROKERS, GROUP
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.coordinator_pb2 import CoordinatorMove, FindCoordinatorMoves, MoveCoordinators
 
 
 async def move(node: NodeApi, shard: ShardRef) -> None:
     """Move what is to be moved, until nothing is left."""
     while True:
-        query = FindCoordinatorMoves(limit=MOST_MOVES)
-        found = [each.assignment async for each in node.query(query, CoordinatorMove)]
+        query = pb.FindCoordinatorMoves(limit=MOST_MOVES)
+        found = [each.assignment async for each in node.query(query, pb.CoordinatorMove)]
         if not found:
             return
-        await node.propose(MoveCoordinators(assignments=found), BatchReply, if_leader=shard)
+        await node.propose(pb.MoveCoordinators(assignments=found), BatchReply, if_leader=shard)
 
 
 MOVING: Final = Controller(

@@ -12,13 +12,7 @@ from quorate.builtin.cluster.coordinators.rows import (
     row_key,
 )
 from quorate.plugin import Reader, keys, read_values
-from quorate.v1.coordinator_pb2 import (
-    Coordinator,
-    CoordinatorMove,
-    FindCoordinatorMoves,
-    FindCoordinators,
-    ListCoordinators,
-)
+from quorate.v1 import coordinator_pb2 as pb
 
 #: Assignments that are found, and moved, at a time: each is weighed against every live broker.
 MOST_MOVES: Final = 200
@@ -26,26 +20,26 @@ MOST_MOVES: Final = 200
 LONGEST_LIST: Final = 1_000
 
 
-def find_coordinators(reader: Reader, query: FindCoordinators) -> Iterator[Coordinator]:
+def find_coordinators(reader: Reader, query: pb.FindCoordinators) -> Iterator[pb.Coordinator]:
     """Yield the coordinators that stand as they are asked for."""
     live = LiveBrokers(reader)
     values = read_values(reader, COORDINATORS, [row_key(each) for each in query.coordinators])
     for wanted, value in zip(query.coordinators, values, strict=True):
         if value is None:
             continue
-        row = Coordinator.FromString(value)
+        row = pb.Coordinator.FromString(value)
         if live.include(row.broker_epoch) and Candidates.of(row) == Candidates.of(wanted):
             yield row
 
 
-def list_coordinators(reader: Reader, query: ListCoordinators) -> Iterator[Coordinator]:
+def list_coordinators(reader: Reader, query: pb.ListCoordinators) -> Iterator[pb.Coordinator]:
     """Yield the rows of a range, as many as are wanted."""
     limit = min(query.limit or LONGEST_LIST, LONGEST_LIST)
     for row in reader.scan(COORDINATORS, query.start, query.end, limit=limit):
-        yield Coordinator.FromString(row.value)
+        yield pb.Coordinator.FromString(row.value)
 
 
-def find_moves(reader: Reader, query: FindCoordinatorMoves) -> Iterator[CoordinatorMove]:
+def find_moves(reader: Reader, query: pb.FindCoordinatorMoves) -> Iterator[pb.CoordinatorMove]:
     """Yield what is to be moved; a broker's assignments are looked at together."""
     live = LiveBrokers(reader)
     left = min(query.limit or MOST_MOVES, MOST_MOVES)
@@ -59,6 +53,6 @@ def find_moves(reader: Reader, query: FindCoordinatorMoves) -> Iterator[Coordina
             alike = keys.prefix(0, first.candidates)
             movable = bool(live.among(Candidates.unpacked(first.candidates)))
         for row in reader.scan(ASSIGNMENTS, *alike, limit=left) if movable else ():
-            yield CoordinatorMove(assignment=row.key)
+            yield pb.CoordinatorMove(assignment=row.key)
             left -= 1
         start = alike[1]

@@ -1,45 +1,16 @@
 """Where the rows are: the coordinators, and an index of what each registration coordinates."""
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Self
 
 from quorate.plugin import keys
+from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.cluster_pb2 import Broker
-from quorate.v1.coordinator_pb2 import Coordinator
 
 COORDINATORS: Final = "cluster.coordinators"
 #: Private: an `Assignment` for each row.
 ASSIGNMENTS: Final = "cluster.coordinator_assignments"
 #: The sequence of the epochs, one for all coordinators.
 EPOCHS: Final = "cluster.coordinator_epochs"
-
-
-class Named(Protocol):
-    """Whatever names a coordinator."""
-
-    @property
-    def role(self) -> str:
-        """Return the role of the brokers."""
-
-    @property
-    def key(self) -> str:
-        """Return what is coordinated."""
-
-
-class Choosing(Protocol):
-    """Whatever says which brokers may coordinate."""
-
-    @property
-    def role(self) -> str:
-        """Return the role that they have."""
-
-    @property
-    def cluster_name(self) -> str:
-        """Return their cluster name; empty: any."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the labels that they have."""
 
 
 class Candidates(NamedTuple):
@@ -50,7 +21,7 @@ class Candidates(NamedTuple):
     labels: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, choosing: Choosing) -> Self:
+    def of(cls, choosing: pb.Coordinator | pb.AssignCoordinator) -> Self:
         """Return what is asked for."""
         labels = tuple(sorted(choosing.labels.items()))
         return cls(choosing.role, choosing.cluster_name, labels)
@@ -86,7 +57,7 @@ class Assignment(NamedTuple):
     row: bytes
 
     @classmethod
-    def of(cls, row: Coordinator) -> Self:
+    def of(cls, row: pb.Coordinator) -> Self:
         """Return what stands for a row."""
         return cls(row.broker_epoch, Candidates.of(row).packed(), row_key(row))
 
@@ -104,6 +75,6 @@ class Assignment(NamedTuple):
         return keys.pack(*self)
 
 
-def row_key(named: Named) -> bytes:
+def row_key(named: pb.Coordinator | pb.AssignCoordinator | pb.ReleaseCoordinator) -> bytes:
     """Return the key of a row: those of a role lie together, by key."""
     return keys.pack(named.role, named.key)

@@ -6,11 +6,7 @@ from quorate.builtin.cluster.coordinators.rows import Candidates
 from quorate.builtin.cluster.validation import check_labels, check_text, check_wanted
 from quorate.plugin import Invalid
 from quorate.plugin.checking import check_each
-from quorate.v1.coordinator_pb2 import (
-    AssignCoordinator,
-    AssignCoordinators,
-    ListCoordinatorsRequest,
-)
+from quorate.v1 import coordinator_pb2 as pb
 
 #: Each may have to be weighed against every live broker.
 MOST_ASSIGNMENTS: Final = 1_000
@@ -20,7 +16,7 @@ LARGEST_CANDIDATES: Final = 1_024
 LONGEST_TOKEN: Final = 4_096
 
 
-def check_assignment(wanted: AssignCoordinator, path: str = "") -> None:
+def check_assignment(wanted: pb.AssignCoordinator, path: str = "") -> None:
     """Refuse what names no key or no role, or more labels than fit."""
     check_text(f"{path}role", wanted.role)
     check_key(f"{path}key", wanted.key)
@@ -34,20 +30,20 @@ def check_assignment(wanted: AssignCoordinator, path: str = "") -> None:
         )
 
 
-def check_assignments(command: AssignCoordinators) -> None:
+def check_assignments(command: pb.AssignCoordinators) -> None:
     """Refuse a batch that is too long, or has a wrong item, and say which one it is."""
     check_count(command)
     check_each("coordinators", command.coordinators, check_assignment)
 
 
-def check_count(command: AssignCoordinators) -> None:
+def check_count(command: pb.AssignCoordinators) -> None:
     """Refuse a batch that is too long."""
     count = len(command.coordinators)
     if count > MOST_ASSIGNMENTS:
         raise Invalid("coordinators", f"must be at most {MOST_ASSIGNMENTS}, not {count}")
 
 
-def check_list(request: ListCoordinatorsRequest) -> None:
+def check_list(request: pb.ListCoordinatorsRequest) -> None:
     """Refuse a list of what cannot be there."""
     check_wanted("role", request.role)
     check_wanted("broker", request.broker)

@@ -8,16 +8,17 @@ from typing import Final
 from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slots_in
-from quorate.testing.sim.disk import Disk
-from quorate.testing.sim.facts import Fact
-from quorate.testing.sim.hosted import Hosted
-from quorate.testing.sim.hosting import Hosting
-from quorate.testing.sim.journal import Tell
-from quorate.testing.sim.loop import Clock
-from quorate.testing.sim.network import Network, Parcel
-from quorate.testing.sim.process import Process
-from quorate.testing.sim.profile import Profile
-from quorate.testing.sim.world import World
+
+from tests.support.sim.disk import Disk
+from tests.support.sim.facts import Fact
+from tests.support.sim.hosted import Hosted
+from tests.support.sim.hosting import Hosting
+from tests.support.sim.journal import Tell
+from tests.support.sim.loop import Clock
+from tests.support.sim.network import Network, Parcel
+from tests.support.sim.process import Process
+from tests.support.sim.profile import Profile
+from tests.support.sim.world import World
 
 
 class Node:

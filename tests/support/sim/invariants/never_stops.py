@@ -1,7 +1,7 @@
 """No fault of this simulation is a reason for a replica to stop."""
 
-from quorate.testing.sim.facts import Fact, Stopped
-from quorate.testing.sim.history import Violation
+from tests.support.sim.facts import Fact, Stopped
+from tests.support.sim.history import Violation
 
 
 class NeverStops:

@@ -20,17 +20,18 @@ from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
-from quorate.testing.sim import facts
-from quorate.testing.sim.data import ObservedData
-from quorate.testing.sim.disk import Disk
-from quorate.testing.sim.hosted import Hosted
-from quorate.testing.sim.hosting import Hosting
-from quorate.testing.sim.journal import ObservedJournal
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.network import Network, Parcel
-from quorate.testing.sim.profile import Profile
-from quorate.testing.sim.transfers import Transfer, Transfers
-from quorate.testing.sim.world import World
+
+from tests.support.sim import facts
+from tests.support.sim.data import ObservedData
+from tests.support.sim.disk import Disk
+from tests.support.sim.hosted import Hosted
+from tests.support.sim.hosting import Hosting
+from tests.support.sim.journal import ObservedJournal
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.network import Network, Parcel
+from tests.support.sim.profile import Profile
+from tests.support.sim.transfers import Transfer, Transfers
+from tests.support.sim.world import World
 
 #: How often a new node says who it is.
 _INTRODUCTION_S: Final = 0.05

@@ -6,9 +6,10 @@ from quorate.observe.failpoints import arm
 from quorate.plugin.catalog import Catalog
 from quorate.storage.data.home import MemoryHome
 from quorate.testing.shard import MemoryShard
-from quorate.testing.sim import facts
-from quorate.testing.sim.history import History
-from quorate.testing.sim.loop import ProcessEndedError
+
+from tests.support.sim import facts
+from tests.support.sim.history import History
+from tests.support.sim.loop import ProcessEndedError
 
 FACT = facts.Truncated("sample/0", Peer("n0", 1), 1)
 

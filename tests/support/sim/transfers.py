@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from quorate.groups.snapshots.transfer import Chunk, Offer, SnapshotRefusedError, TransferError
 
 if TYPE_CHECKING:
-    from quorate.testing.sim.process import Process, Surroundings
+    from tests.support.sim.process import Process, Surroundings
 
 
 class Transfers:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from quorate.testing.ports import HeldPort
-from quorate.testing.proxies import Proxies, Proxy
+
+from tests.support.proxies import Proxies, Proxy
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from quorate.testing.sim.loop import Clock, VirtualLoop
-from quorate.testing.sim.world import World
+
+from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.world import World
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from quorate.testing.sim.world import World
+from tests.support.sim.world import World
 
 T = TypeVar("T")
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from quorate.observe.failpoints import disarmed
-from quorate.testing.sim import facts
-from quorate.testing.sim.facts import Fact
+
+from tests.support.sim import facts
+from tests.support.sim.facts import Fact
 
 
 class Violation(Exception):

@@ -5,8 +5,9 @@ from typing import Final, NamedTuple
 
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Message, lane
-from quorate.testing.sim.profile import Profile
-from quorate.testing.sim.world import World
+
+from tests.support.sim.profile import Profile
+from tests.support.sim.world import World
 
 Pair = tuple[str, str]
 

@@ -11,7 +11,8 @@ from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, Engine
 from quorate.storage.families import APPLIED
-from quorate.testing.sim.loop import ProcessEndedError
+
+from tests.support.sim.loop import ProcessEndedError
 
 
 class LivingHome:

@@ -9,7 +9,8 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry, EntryKind, Peer
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.storage.data.shard_data import ShardData
-from quorate.testing.sim import facts
+
+from tests.support.sim import facts
 
 Tell = Callable[[facts.Fact], None]
 

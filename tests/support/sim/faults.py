@@ -6,10 +6,11 @@ from functools import partial
 from typing import Final
 
 from quorate.observe.failpoints import arm
-from quorate.testing.sim.cluster import Cluster, Node
-from quorate.testing.sim.loop import ProcessEndedError
-from quorate.testing.sim.network import Pair
-from quorate.testing.sim.operator import Operator
+
+from tests.support.sim.cluster import Cluster, Node
+from tests.support.sim.loop import ProcessEndedError
+from tests.support.sim.network import Pair
+from tests.support.sim.operator import Operator
 
 #: Where a process may die: the steps of a snapshot from its making to its installation.
 FAILPOINTS: Final = (

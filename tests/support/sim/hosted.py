@@ -12,13 +12,14 @@ from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
 from quorate.plugin.shard_id import ShardId
-from quorate.testing.sim import facts
-from quorate.testing.sim.data import LivingHome, ObservedData
-from quorate.testing.sim.journal import ObservedJournal
-from quorate.testing.sim.network import Parcel
+
+from tests.support.sim import facts
+from tests.support.sim.data import LivingHome, ObservedData
+from tests.support.sim.journal import ObservedJournal
+from tests.support.sim.network import Parcel
 
 if TYPE_CHECKING:
-    from quorate.testing.sim.process import Process
+    from tests.support.sim.process import Process
 
 _END: Final = b"\xff" * 64
 

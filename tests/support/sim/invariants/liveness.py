@@ -1,7 +1,7 @@
 """Liveness: a healed cluster serves again within the stated time."""
 
-from quorate.testing.sim.facts import Fact, Healed
-from quorate.testing.sim.history import Violation
+from tests.support.sim.facts import Fact, Healed
+from tests.support.sim.history import Violation
 
 
 class Liveness:

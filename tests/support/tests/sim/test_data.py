@@ -6,8 +6,9 @@ from quorate.consensus.journal import Position
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.record import EMPTY, AppliedRecord
 from quorate.storage.engine.port import Batch
-from quorate.testing.sim.data import LivingHome, ObservedData
-from quorate.testing.sim.loop import ProcessEndedError
+
+from tests.support.sim.data import LivingHome, ObservedData
+from tests.support.sim.loop import ProcessEndedError
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])
 CHANGES = st.one_of(

@@ -5,8 +5,9 @@ from typing import Final
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import ChangeRefusedError, NotLeaderError, TransferRefusedError
-from quorate.testing.sim.cluster import Cluster
-from quorate.testing.sim.hosted import Hosted
+
+from tests.support.sim.cluster import Cluster
+from tests.support.sim.hosted import Hosted
 
 
 class Operator:

@@ -3,8 +3,9 @@
 from typing import Final
 
 from quorate.consensus.messages import Entry
-from quorate.testing.sim.facts import Applied, Committed, Ended, Fact, StateAt
-from quorate.testing.sim.history import Violation
+
+from tests.support.sim.facts import Applied, Committed, Ended, Fact, StateAt
+from tests.support.sim.history import Violation
 
 
 class StateMachineSafety:

@@ -1,1 +1,0 @@
-"""The deterministic simulation: whole clusters in one thread, on virtual time, from one seed."""

@@ -1,1 +1,0 @@
-"""What must hold of every plugin under faults, one property a file."""
