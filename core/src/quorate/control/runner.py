@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -12,8 +12,8 @@ from typing import Final, Literal
 from quorate.control.backoff import Backoff
 from quorate.control.failures import level_of, sentence_of
 from quorate.control.fenced import FencedNode
-from quorate.control.ports import Changes, LedShard, Withdraw, ref_of
 from quorate.groups.pause import pause
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
 
@@ -25,6 +25,12 @@ TICK_S: Final = 0.05
 _BREATH_S: Final = 0.05
 #: Delay before a family is watched again after a failure.
 _REWATCH_S: Final = 1.0
+
+#: Yields after each change of a family's rows, or more often, wherever its shards are. A
+#: cancelled wait closes it.
+Changes = Callable[[str], AsyncIterator[object]]
+#: Removes a gauge by its name and labels, because nothing updates it any more.
+Withdraw = Callable[[str, Mapping[str, str]], None]
 
 State = Literal["running", "waiting", "failing", "paused", "stopping"]
 
@@ -66,7 +72,7 @@ class Runner:
     def __init__(
         self,
         controllers: Iterable[Controller],
-        shards: Callable[[], Iterable[LedShard]],
+        shards: Callable[[], Iterable[Shard]],
         node: Callable[[Controller], NodeApi],
         changes: Changes,
         *,
@@ -155,7 +161,7 @@ class Runner:
                 self._fill(controller, shard)
         self._follow_families()
 
-    def _fill(self, controller: Controller, shard: LedShard) -> None:
+    def _fill(self, controller: Controller, shard: Shard) -> None:
         if controller.group != shard.id.group:
             return
         if controller.scope == "first_shard" and shard.id.number != 0:
@@ -165,7 +171,8 @@ class Runner:
             allowed = self._allowed[controller.name]
             node = self._node(controller)
             counters = self.counters[controller.name]
-            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, counters, self._loop)
+            ref = ShardRef(shard.id.group, shard.id.number, shard.term)
+            self._posts[key] = _Post(controller, ref, node, allowed, counters, self._loop)
 
     # Waking.
 

@@ -7,12 +7,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
+from google.protobuf.message import Message
+
 from quorate.control.backoff import Backoff
 from quorate.control.failures import level_of, sentence_of
 from quorate.control.grace import Grace
-from quorate.control.ports import Propose, TimedShard, ref_of
 from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected, ShardRef, Timer
 from quorate.plugin.shard_id import ShardId
 
@@ -28,6 +30,9 @@ _RECHECK_MS: Final = 1_000
 _UNMOVED_S: Final = 30.0
 #: Turns of the loop until calls that are ready now have been proposed.
 _TURNS: Final = 3
+
+#: Replicates a command, which is refused unless this node leads the shard in that term.
+Propose = Callable[[Message, ShardRef], Awaitable[object]]
 
 
 async def waiting_calls_first() -> None:
@@ -47,7 +52,7 @@ class Timers:
     def __init__(
         self,
         timers: Iterable[Timer],
-        shards: Callable[[], Iterable[TimedShard]],
+        shards: Callable[[], Iterable[Shard]],
         propose: Propose,
         *,
         loop: asyncio.AbstractEventLoop,
@@ -101,13 +106,13 @@ class _Term:
 
     def __init__(
         self,
-        shard: TimedShard,
+        shard: Shard,
         timers: Iterable[Timer],
         propose: Propose,
         loop: asyncio.AbstractEventLoop,
         calls_first: Callable[[], Awaitable[None]],
     ) -> None:
-        self.ref: Final[ShardRef] = ref_of(shard)
+        self.ref: Final = ShardRef(shard.id.group, shard.id.number, shard.term)
         self._shard: Final = shard
         self._propose: Final = propose
         self._loop: Final = loop

@@ -21,8 +21,8 @@ from quorate.groups.routing.forwarding import (
     ForwardedCommand,
     ForwardedQuery,
     Forwarder,
+    LocalShards,
 )
-from quorate.groups.routing.local import LocalShards
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.queries import Answers, ReadOptions

@@ -84,7 +84,7 @@ def declared_groups(catalog: Catalog, configured: Mapping[str, int]) -> Mapping[
 
 
 class NodeShards:
-    """Implements `groups.local.LocalShards`, and receives the node's messages and syncs.
+    """Implements `LocalShards` for routing, and receives the node's messages and syncs.
 
     Metadata/0 is opened at once; every other shard once its row in `core.shards` names this
     node's replica. `failed` is called when this node cannot take part in the cluster.

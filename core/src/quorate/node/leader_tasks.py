@@ -6,8 +6,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.control.leader_balance import LeaderBalance
-from quorate.control.ports import Changes, Withdraw
-from quorate.control.runner import Runner
+from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 import grpc.aio
 
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews, ViewedReplica
+from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews
 from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -29,7 +30,7 @@ class ViewService:
     def __init__(
         self,
         views: HeldViews,
-        replica: Callable[[ShardId], ViewedReplica | None],
+        replica: Callable[[ShardId], Shard | None],
         catalog: Catalog,
     ) -> None:
         self._views: Final = views

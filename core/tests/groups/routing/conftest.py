@@ -17,6 +17,7 @@ from quorate.groups.refusals import ExhaustedError, FencedError, NoLeaderError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
 from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Invalid, Reader
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
@@ -153,8 +154,8 @@ class FakeNode:
     def knowing(self, command: str) -> Sequence[str]:
         return ()
 
-    def get(self, shard: ShardId) -> FakeShard | None:
-        return self.replicas.get(shard)
+    def get(self, shard: ShardId) -> Shard | None:
+        return cast("Shard | None", self.replicas.get(shard))
 
 
 class Cluster:

@@ -20,8 +20,13 @@ from quorate.groups.refusals import (
     WrongShardError,
 )
 from quorate.groups.routing import routes
-from quorate.groups.routing.forwarding import ForwardedCommand, Forwarder, run_bytes, weight
-from quorate.groups.routing.local import LocalShards
+from quorate.groups.routing.forwarding import (
+    ForwardedCommand,
+    Forwarder,
+    LocalShards,
+    run_bytes,
+    weight,
+)
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
 from quorate.plugin import Invalid, Rejected, ShardRef

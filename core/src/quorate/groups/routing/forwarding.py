@@ -7,6 +7,8 @@ from typing import Final, NamedTuple, Protocol
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Consistency
 from quorate.plugin.shard_id import ShardId
 
@@ -64,6 +66,20 @@ class ForwardedAnswers(NamedTuple):
 
     as_of: AsOf
     rows: Sequence[bytes]
+
+
+class LocalShards(Protocol):
+    """The replicas on this node, and the known places of all others."""
+
+    @property
+    def slot_map(self) -> SlotMap:
+        """The newest slot map on this node."""
+
+    def knowing(self, command: str) -> Sequence[str]:
+        """Return the nodes whose plugins declare a command, as far as this node knows."""
+
+    def get(self, shard: ShardId) -> Shard | None:
+        """Return a running replica that is a member of its shard, or None."""
 
 
 class Forwarder(Protocol):

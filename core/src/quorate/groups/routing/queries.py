@@ -16,9 +16,9 @@ from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
 from quorate.groups.refusals import UnknownShardError, UnreadableError
 from quorate.groups.routing.forwarding import AsOf
-from quorate.groups.routing.local import LocalShard
 from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import (
     Consistency,
     Invalid,
@@ -131,7 +131,7 @@ def chosen(parts: Sequence[Part], numbers: Collection[int], known: Sequence[Shar
 
 
 async def answer(
-    shard: LocalShard,
+    shard: Shard,
     query: Query[Any],
     part: Part,
     reads: frozenset[str],

@@ -17,8 +17,13 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing import queries
-from quorate.groups.routing.forwarding import AsOf, ForwardedAnswers, ForwardedQuery, Forwarder
-from quorate.groups.routing.local import LocalShards
+from quorate.groups.routing.forwarding import (
+    AsOf,
+    ForwardedAnswers,
+    ForwardedQuery,
+    Forwarder,
+    LocalShards,
+)
 from quorate.groups.routing.queries import Answers, Part, ReadOptions
 from quorate.plugin import Invalid, Query, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog

@@ -6,11 +6,11 @@ from typing import Final, NamedTuple, Protocol
 
 from quorate.apply.entries import whole
 from quorate.groups.refusals import UnreadableError
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import Feed, Selection, Start
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.shard_data import ShardData
 
 
 class ReadPoint(NamedTuple):
@@ -18,17 +18,6 @@ class ReadPoint(NamedTuple):
 
     revision: int
     generation: int
-
-
-class ReadableReplica(Protocol):
-    """What a read point needs of a replica here; a `Shard` is one."""
-
-    @property
-    def data(self) -> ShardData:
-        """Its database."""
-
-    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
-        """Return an applied index that covers every write answered before."""
 
 
 class ReadPointPort(Protocol):
@@ -45,7 +34,7 @@ class FreshWatches:
         self,
         cluster: bytes,
         watches: Watches,
-        replica: Callable[[ShardId], ReadableReplica | None],
+        replica: Callable[[ShardId], Shard | None],
         elsewhere: ReadPointPort,
         *,
         timeout_s: float,

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Final
 from weakref import WeakSet
 
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import (
     Feed,
     FeedPort,
@@ -19,7 +20,6 @@ from quorate.groups.watching.feeds import (
     Seen,
     Selection,
     Start,
-    WatchedReplica,
 )
 from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin import WatchedEvent
@@ -312,7 +312,7 @@ class Watches:
     def __init__(
         self,
         cluster: bytes,
-        replica: Callable[[ShardId], WatchedReplica | None],
+        replica: Callable[[ShardId], Shard | None],
         elsewhere: FeedPort,
         *,
         loop: asyncio.AbstractEventLoop,
