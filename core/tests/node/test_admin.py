@@ -20,7 +20,7 @@ from quorate.control.backoff import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.space import FreeSpace
-from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part
+from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
 from quorate.node.directory import UnfinishedRestoreError, unfinished
 from quorate.node.node import Node
 from quorate.node.restore import restore
@@ -360,7 +360,7 @@ async def fetch(path: Path, directory: Path) -> list[str]:
     async with operator(path) as stub:
         async for part in stub.Backup(admin_pb2.BackupRequest(), timeout=20):
             target.take(
-                Part(path=part.path, offset=part.offset, content=part.content, size=part.size)
+                FilePart(path=part.path, offset=part.offset, content=part.content, size=part.size)
             )
             if part.path not in files:
                 files.append(part.path)

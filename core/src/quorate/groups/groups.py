@@ -18,7 +18,6 @@ from quorate.groups.routing.admitting import Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
     ForwardedAnswers,
-    ForwardedCommand,
     ForwardedQuery,
     Forwarder,
     LocalShards,
@@ -195,7 +194,7 @@ class Groups:
         asked = control_pb2.CloseSession(session=session)
         await self.propose_control(shard, asked, timeout_s=timeout_s)
 
-    async def accept(self, shard: ShardId, forwarded: Sequence[ForwardedCommand]) -> list[Result]:
+    async def accept(self, shard: ShardId, forwarded: Sequence[Timed]) -> list[Result]:
         """Propose forwarded commands in their order, without another hop, and return their results.
 
         These are `NoLeaderError` if this node does not lead the shard, and `Invalid` for commands
@@ -213,7 +212,7 @@ class Groups:
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 results[place] = error
             else:
-                timed.append(Timed(each.command, each.timeout_s))
+                timed.append(each)
         local = self._shards.get(shard)
         proposed: Sequence[Result]
         if local is None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Final, Protocol
 
-from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.groups.snapshots.parts import BackupError, FilePart
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
@@ -67,7 +67,7 @@ class Purge(Protocol):
 
 
 #: Yields a backup of this node.
-BackUp = Callable[[], AsyncGenerator[Part, None]]
+BackUp = Callable[[], AsyncGenerator[FilePart, None]]
 
 
 class AdminService:

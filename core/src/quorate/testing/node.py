@@ -225,7 +225,7 @@ class MemoryNode:
         if shards is not None:
             parts = queries.chosen(parts, shards, self._slot_map.shards(declared.group))
         await asyncio.sleep(0)
-        failures: list[tuple[queries.Part, LeaderlessError]] = []
+        failures: list[tuple[queries.QueryPart, LeaderlessError]] = []
         for part in parts:
             try:
                 shard = self._readable(part.shard)

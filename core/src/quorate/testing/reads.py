@@ -5,7 +5,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from quorate.groups.routing.queries import Part, bounded, joined, reads_of
+from quorate.groups.routing.queries import QueryPart, bounded, joined, reads_of
 from quorate.plugin import Query
 from quorate.plugin.catalog import Catalog
 from quorate.testing.shard import MemoryShard
@@ -14,7 +14,7 @@ from quorate.testing.shard import MemoryShard
 def run_query(
     catalog: Catalog,
     message: Message,
-    asked: Sequence[tuple[MemoryShard, Part]],
+    asked: Sequence[tuple[MemoryShard, QueryPart]],
     min_revision: int,
 ) -> Sequence[Any]:
     """Ask each shard what it is asked of a query; return what `query.run` yields on all of them.

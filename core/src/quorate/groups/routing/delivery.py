@@ -21,7 +21,6 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing import routes
 from quorate.groups.routing.forwarding import (
-    ForwardedCommand,
     Forwarder,
     LocalShards,
     run_bytes,
@@ -144,21 +143,12 @@ class Delivery:
         try:
             term = self._fenced_term(shard, call.fence)
             now = self._loop.time()
+            timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
             local = self._shards.get(shard)
             if local is not None and local.leads:
-                timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
                 return await propose_in_order(local, timed, term)
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
-            forwarded = [
-                ForwardedCommand(
-                    shard=shard,
-                    command=each.logged,
-                    caller=call.caller,
-                    timeout_s=each.request.deadline - now,
-                )
-                for each in parts
-            ]
-            return await self._forwarder.propose(node, forwarded)
+            return await self._forwarder.propose(node, shard, timed, call.caller)
         except Exception as error:  # noqa: BLE001 - each command ends with it
             return [error] * len(parts)
 

@@ -24,7 +24,7 @@ from quorate.groups.routing.forwarding import (
     Forwarder,
     LocalShards,
 )
-from quorate.groups.routing.queries import Answers, Part, ReadOptions
+from quorate.groups.routing.queries import Answers, QueryPart, ReadOptions
 from quorate.plugin import Invalid, Query, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -102,7 +102,7 @@ class Reads:
             self._loop.create_task(self._read_part(query, each, row, options, deadline)): each
             for each in parts
         }
-        failures: list[tuple[Part, Unread]] = []
+        failures: list[tuple[QueryPart, Unread]] = []
         given_up: float | None = None
         try:
             while reading:
@@ -154,7 +154,7 @@ class Reads:
             consistency=forwarded.consistency, min_revision=forwarded.min_revision
         )
         query = self._catalog.queries[forwarded.type]
-        part = Part(forwarded.shard, message)
+        part = QueryPart(forwarded.shard, message)
         found = await self._read_here(query, part, forwarded.row, options, deadline)
         if found is None:
             raise UnreadableError(f"this node has no replica of shard {forwarded.shard}")
@@ -164,7 +164,7 @@ class Reads:
     async def _read_part(
         self,
         query: Query[Any],
-        part: Part,
+        part: QueryPart,
         row: type[A],
         options: ReadOptions,
         deadline: float,
@@ -185,7 +185,7 @@ class Reads:
     async def _read_elsewhere(
         self,
         query: Query[Any],
-        part: Part,
+        part: QueryPart,
         row: type[A],
         options: ReadOptions,
         deadline: float,
@@ -230,7 +230,7 @@ class Reads:
                 return found
 
     async def _read_here(
-        self, query: Query[Any], part: Part, row: str, options: ReadOptions, deadline: float
+        self, query: Query[Any], part: QueryPart, row: str, options: ReadOptions, deadline: float
     ) -> tuple[AsOf, Sequence[Any]] | None:
         local = self._shards.get(part.shard)
         if local is None:
