@@ -19,7 +19,7 @@ from quorate.control import leader_balance, runner
 from quorate.control.backoff import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.space import FreeSpace
+from quorate.groups.shard.capacity import FreeSpace
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
 from quorate.node.directory import UnfinishedRestoreError, unfinished
 from quorate.node.node import Node

@@ -31,7 +31,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NoLeaderError, UnreadableError
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.fresh import FreshWatches
 from quorate.plugin import Invalid

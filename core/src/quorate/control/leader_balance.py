@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
-from quorate.groups.pause import pause
+from quorate.groups.timing import pause
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:

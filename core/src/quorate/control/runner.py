@@ -12,8 +12,8 @@ from typing import Final, Literal
 from quorate.control.backoff import Backoff
 from quorate.control.failures import level_of, sentence_of
 from quorate.control.fenced import FencedNode
-from quorate.groups.pause import pause
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import pause
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
 

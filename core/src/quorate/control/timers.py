@@ -12,9 +12,9 @@ from google.protobuf.message import Message
 from quorate.control.backoff import Backoff
 from quorate.control.failures import level_of, sentence_of
 from quorate.control.grace import Grace
-from quorate.groups.pause import pause
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import pause
 from quorate.plugin import Rejected, ShardRef, Timer
 from quorate.plugin.shard_id import ShardId
 

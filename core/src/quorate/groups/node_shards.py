@@ -17,8 +17,8 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.promotion import Promotion
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
-from quorate.groups.shard.ports import Membership, replica_name
-from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.removal import Membership
+from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import recover
 from quorate.plugin.catalog import Catalog

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Final
 
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.pause import pause
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import pause
 
 _LOOK_S: Final = 0.02
 

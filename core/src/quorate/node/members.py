@@ -27,13 +27,13 @@ from quorate.groups.members import (
     StepTaken,
 )
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.pause import Pause, pause
 from quorate.groups.refusals import (
     NoLeaderError,
     NotProposedError,
     OutcomeUnknownError,
     UnreadableError,
 )
+from quorate.groups.timing import Pause, pause
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId

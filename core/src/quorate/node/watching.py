@@ -52,9 +52,7 @@ class Watching:
 
     def join(self, cluster: bytes) -> None:
         """Open watches from now on, with tokens of this cluster."""
-        self._watches = Watches(
-            cluster, self._shards.get, self._feeds, loop=self._loop, clock=self._loop.time
-        )
+        self._watches = Watches(cluster, self._shards.get, self._feeds, loop=self._loop)
         self._fresh = FreshWatches(
             cluster,
             self._watches,

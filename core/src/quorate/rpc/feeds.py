@@ -9,8 +9,8 @@ from typing import Final
 
 import grpc.aio
 
-from quorate.groups.pause import Pause
 from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.timing import Pause
 from quorate.groups.watching.feeds import Lost, Page, Seen, Selection, Start, emitted
 from quorate.groups.watching.fresh import ReadPoint
 from quorate.plugin import RowEvent

@@ -11,7 +11,6 @@ import grpc.aio
 from google.rpc import status_pb2
 
 from quorate.config.sections import LimitsSection
-from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import (
     ReadTimeoutError,
     UnreadableError,
@@ -23,8 +22,9 @@ from quorate.groups.routing.forwarding import (
     run_bytes,
 )
 from quorate.groups.routing.proposing import Result, Timed
-from quorate.groups.shard.admission import Admission
+from quorate.groups.shard.capacity import Admission
 from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.timing import Alarm
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_stream import GRACE_S, ForwardedRun, ForwardStream
@@ -50,7 +50,7 @@ class NodeForwarder:
         self._message_bytes: Final = run_bytes(limits)
         self._streams: Final[dict[str, ForwardStream]] = {}
         self._rooms: Final[dict[tuple[str, ShardId], Admission]] = {}
-        self._patience: Final = Alarm(loop, loop.time, self._expire)
+        self._patience: Final = Alarm(loop, self._expire)
 
     async def propose(
         self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str

@@ -8,7 +8,7 @@ from typing import Final
 import grpc.aio
 
 from quorate.consensus.membership import Configuration
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import Membership
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.v1 import node_pb2
@@ -17,7 +17,7 @@ _ANSWER_S: Final = 2.0
 
 
 class NodeMembership:
-    """Implements `MembershipPort` over the channels to the nodes."""
+    """Asks over the channels to the nodes."""
 
     def __init__(self, channels: NodeChannels, loop: asyncio.AbstractEventLoop) -> None:
         self._channels: Final = channels

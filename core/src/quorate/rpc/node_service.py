@@ -15,7 +15,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.forwarding import ForwardedQuery
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import Membership
 from quorate.groups.watching.fresh import FreshWatches
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId

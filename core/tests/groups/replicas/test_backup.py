@@ -282,7 +282,6 @@ def test_a_restored_cluster_goes_on(
         node.shards.get,
         Elsewhere(),  # type: ignore[arg-type]
         loop=node.loop,
-        clock=node.clock,
     )
     watch = node.run(lambda: watches.open({"toy.rows": b""}, (METADATA,), token))
     seen = new.result(node.loop.create_task(watch.__anext__()))

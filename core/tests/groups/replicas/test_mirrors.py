@@ -12,9 +12,9 @@ from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
 from quorate.apply.control import MirrorPosition
 from quorate.apply.entries import Copies, LoggedCommand, whole
 from quorate.apply.outcomes import Outcome
-from quorate.groups.pause import pause
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.timing import pause
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
@@ -122,7 +122,7 @@ class Site:
     def keep(self, node: Node) -> None:
         """Let a node keep its copies."""
         watches, other = (
-            Watches(cluster, node.shards.get, Nowhere(), loop=node.loop, clock=node.clock)
+            Watches(cluster, node.shards.get, Nowhere(), loop=node.loop)
             for cluster in (b"c", b"other")
         )
 

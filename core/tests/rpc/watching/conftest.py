@@ -229,7 +229,6 @@ class Node:
             self.shards.get,
             self.feeds,
             loop=self.loop,
-            clock=self.loop.time,
             settings=settings,
         )
         return FreshWatches(cluster, watches, self.shards.get, self.feeds, timeout_s=5.0)

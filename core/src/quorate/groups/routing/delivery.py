@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, TypeGuard
 from quorate.apply.outcomes import COPY_BEHIND, WRONG_SHARD, Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
-from quorate.groups.pause import Pause
 from quorate.groups.refusals import (
     CopyBehindError,
     ExhaustedError,
@@ -28,6 +27,7 @@ from quorate.groups.routing.forwarding import (
 )
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
+from quorate.groups.timing import Pause
 from quorate.plugin import Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.groups.pause import Pause
 from quorate.groups.refusals import (
     LeaderlessError,
     NotProposedError,
@@ -25,6 +24,7 @@ from quorate.groups.routing.forwarding import (
     LocalShards,
 )
 from quorate.groups.routing.queries import Answers, QueryPart, ReadOptions
+from quorate.groups.timing import Pause
 from quorate.plugin import Invalid, Query, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId

@@ -84,7 +84,6 @@ class LogKeeper:
         data: ShardData,
         journal: TailJournal,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         policy: LogPolicy,
         *,
         cut: Callable[[int], None],
@@ -93,7 +92,7 @@ class LogKeeper:
         self._data: Final = data
         self._journal: Final = journal
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._policy: Final = policy
         self._cut: Final = cut
         self._failed: Final = failed
@@ -204,12 +203,10 @@ class LogWaits:
         """Record that log writes up to `sequence` are durable."""
         if not self._waiting:
             return
-        waiting, self._waiting = self._waiting, []
-        for needs, durable in waiting:
-            if needs > sequence:
-                self._waiting.append((needs, durable))
-            elif not durable.done():
+        for needs, durable in self._waiting:
+            if needs <= sequence and not durable.done():
                 durable.set_result(None)
+        self._waiting = [each for each in self._waiting if not each[1].done()]
 
     def end(self, error: Exception) -> None:
         """Fail every wait."""

@@ -17,7 +17,6 @@ from quorate.consensus.proposals import Proposals
 from quorate.consensus.refusals import EntryTooLargeError, NotLeaderError
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed
-from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
@@ -27,13 +26,20 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnansweredInTimeError,
 )
-from quorate.groups.shard.admission import Admission
 from quorate.groups.shard.batcher import Batcher
+from quorate.groups.shard.capacity import Admission, FreeSpace
 from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.settings import ShardSettings
-from quorate.groups.shard.space import FreeSpace
-from quorate.groups.shard.status import WriteCounters
-from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, size_of, warn_slow
+from quorate.groups.shard.writes import (
+    Flights,
+    Outcomes,
+    Stage,
+    Write,
+    WriteCounters,
+    size_of,
+    warn_slow,
+)
+from quorate.groups.timing import Alarm
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 
@@ -62,7 +68,6 @@ class Proposer:
         logical: LogicalClock,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: ShardSettings,
         space: FreeSpace | None,
     ) -> None:
@@ -78,7 +83,7 @@ class Proposer:
         self._evaluates_in: int | None = None
         self._logical: Final = logical
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._space: Final = space
         self._timeout_s: Final = settings.write_timeout_s
         self._slow_s: Final = settings.slow_write_s
@@ -90,7 +95,7 @@ class Proposer:
         )
         self._flights: Final = Flights(
             shard,
-            clock,
+            loop.time,
             settings.slow_write_s,
             self._ended,
             patience_s=settings.timing.election_min_s,
@@ -106,7 +111,7 @@ class Proposer:
             enough_bytes=settings.enough_bytes,
             batch_bytes=min(settings.batch_bytes, self._entry_bytes),
         )
-        self._patience: Final = Alarm(loop, clock, self._lose_patience)
+        self._patience: Final = Alarm(loop, self._lose_patience)
         #: Which clocks to correct, as of the last use of logical time.
         self.clock_alarm: str | None = None
         self._led_term: int | None = None

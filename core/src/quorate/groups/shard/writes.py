@@ -10,6 +10,7 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import TOO_SLOW, Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.observe.histogram import BYTES, COUNTS, SECONDS, Histogram
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 
@@ -19,6 +20,20 @@ Outcomes = tuple[Outcome, ...]
 
 #: What a command takes beside its payload.
 _COMMAND_BYTES: Final = 64
+
+
+class WriteCounters:
+    """Counts the writes that were proposed here, and the entries that were made of them."""
+
+    __slots__ = ("durations", "entry_bytes", "entry_commands", "refused")
+
+    def __init__(self) -> None:
+        self.entry_commands: Final = Histogram(COUNTS)
+        self.entry_bytes: Final = Histogram(BYTES)
+        #: From the queue to the answer, whatever it is.
+        self.durations: Final = Histogram(SECONDS)
+        #: Commands that were refused for lack of room.
+        self.refused = 0
 
 
 class Stage(Enum):

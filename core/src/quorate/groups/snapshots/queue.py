@@ -10,7 +10,6 @@ from typing import Final, TypeVar
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
-from quorate.groups.pause import pause
 from quorate.groups.shard.log_keeper import LogHold
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.transfer import (
@@ -22,6 +21,7 @@ from quorate.groups.snapshots.transfer import (
     SnapshotRefusedError,
     TransferError,
 )
+from quorate.groups.timing import pause
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
@@ -57,7 +57,7 @@ class _SilentError(TransferError):
 class SnapshotQueue:
     """Sends snapshots of all shards of a node, one after the other.
 
-    Implements `SnapshotSender` of the shard. The log above a snapshot is kept until its
+    The log above a snapshot is kept until its
     receiver has caught up; the next snapshot does not wait for that. A transfer that fails is
     given up after a pause: the shard then asks again, if it still has to.
     """
@@ -67,12 +67,11 @@ class SnapshotQueue:
         port: SnapshotPort,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: SnapshotSettings | None = None,
     ) -> None:
         self._port: Final = port
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
         self._waiting: Final = deque[tuple[Shard, Peer]]()
         #: What waits, is sent, or was not given up yet.
@@ -270,12 +269,11 @@ class SnapshotReceiver:
         shard: Callable[[ShardId], Shard | None],
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: SnapshotSettings | None = None,
     ) -> None:
         self._shard: Final = shard
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
         self._current: ShardReception | None = None
 
@@ -298,7 +296,7 @@ class SnapshotReceiver:
             incoming = shard.data.incoming(offer.manifest)
         except (EngineError, OSError) as error:
             raise _unusable(error) from None
-        self._current = ShardReception(shard, offer, incoming, self._loop, self._clock)
+        self._current = ShardReception(shard, offer, incoming, self._loop)
         return self._current
 
 
@@ -311,15 +309,14 @@ class ShardReception:
         offer: Offer,
         incoming: Incoming,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
     ) -> None:
         self.shard: Final = shard
         self._offer: Final = offer
         self._incoming: Final = incoming
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         #: When a part last came.
-        self.moved_at = clock()
+        self.moved_at = loop.time()
         self.installing = False
         self.ended = False
         self._busy: asyncio.Future[None] | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from quorate.groups.pause import pause
+from quorate.groups.timing import pause
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import CacheView, RowEvent
 

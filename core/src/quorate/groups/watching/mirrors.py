@@ -15,7 +15,6 @@ from quorate.apply.control import METADATA, MirrorPosition
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.apply.program import mirrored
-from quorate.groups.pause import pause
 from quorate.groups.refusals import (
     FencedError,
     NotProposedError,
@@ -23,6 +22,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import pause
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import Invalid, RowEvent

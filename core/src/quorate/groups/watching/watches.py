@@ -70,14 +70,13 @@ class Watch:
         token: bytes,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         bookmark_s: float,
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
         self._open_feed: Final = open_feed
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._bookmark_s: Final = bookmark_s
         self._feeds: Final[dict[ShardId, Feed]] = {}
         #: The shards whose rows were not listed to their end, the one that is being listed first.
@@ -91,7 +90,7 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         #: Whether the reader's token is out of date.
         self._moved = False
-        self._told_at = clock()
+        self._told_at = loop.time()
         #: The last event of a watch that was lost.
         self._ended: Portion | None = None
         #: Called when changes were passed over of which nothing is for this watch, once all that is
@@ -316,14 +315,12 @@ class Watches:
         elsewhere: FeedPort,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: WatchSettings | None = None,
     ) -> None:
         self._cluster: Final = cluster
         self._replica: Final = replica
         self._elsewhere: Final = elsewhere
         self._loop: Final = loop
-        self._clock: Final = clock
         self._settings: Final = settings or WatchSettings()
         self._made: Final = WeakSet[Watch]()
 
@@ -358,7 +355,6 @@ class Watches:
             open_feed,
             token,
             loop=self._loop,
-            clock=self._clock,
             bookmark_s=self._settings.bookmark_s,
         )
         self._made.add(watch)

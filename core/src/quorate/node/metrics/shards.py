@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from quorate.consensus.inherited import ROLE_NAMES
-from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.status import ShardStatus
+from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.node.metrics.table import Row, table
 from quorate.observe.histogram import Histogram
 from quorate.observe.metrics import Reading

@@ -118,17 +118,14 @@ class Process:
         self.connections: Final[list[Transfer]] = []
         settings = around.profile.snapshot_settings()
         self.snapshots: Final = SnapshotQueue(
-            Transfers(self, around, rng), loop=self.loop, clock=clock, settings=settings
+            Transfers(self, around, rng), loop=self.loop, settings=settings
         )
-        self.receiver: Final = SnapshotReceiver(
-            self._shard, loop=self.loop, clock=clock, settings=settings
-        )
+        self.receiver: Final = SnapshotReceiver(self._shard, loop=self.loop, settings=settings)
         self.watches: Final = Watches(
             CLUSTER,
             self._shard,
             _Nowhere(),
             loop=self.loop,
-            clock=clock,
             settings=around.profile.watch_settings(),
         )
 
