@@ -16,7 +16,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config import load
 from quorate.control import leader_balance, runner
-from quorate.control.backoff import Backoff
+from quorate.control.failures import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.capacity import FreeSpace

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
-from quorate.control.fenced import FencedNode
+from quorate.control.runner import FencedNode
 from quorate.groups.routing.forwarding import AsOf
 from quorate.groups.routing.queries import Answers as Found, ReadOptions
 from quorate.node.api import PluginNode

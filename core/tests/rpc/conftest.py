@@ -33,7 +33,7 @@ from quorate.groups.refusals import NoLeaderError, UnreadableError
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.watching.watches import Watches
 from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
@@ -198,7 +198,7 @@ class Node:
             raise self.step
         return self.step
 
-    def watching(self) -> FreshWatches:
+    def watching(self) -> Watches:
         raise UnreadableError("these nodes have no watches")
 
     def knowing(self, command: str) -> Sequence[str]:

@@ -7,15 +7,17 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar, cast
 
-from quorate.control.backoff import Backoff
-from quorate.control.failures import level_of, sentence_of
-from quorate.control.fenced import FencedNode
+from google.protobuf.message import Message
+
+from quorate.control.failures import Backoff, level_of, sentence_of
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import pause
-from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin import Controller, NodeApi, SessionRef, ShardRef
 from quorate.plugin.shard_id import ShardId
+
+R = TypeVar("R", bound=Message)
 
 _log = logging.getLogger(__name__)
 
@@ -207,6 +209,41 @@ class Runner:
         for post in self._posts.values():
             if family in post.controller.wake_on:
                 post.woken.set()
+
+
+class FencedNode:
+    """A `NodeApi` that fences commands without `if_leader` to the run."""
+
+    def __init__(self, node: NodeApi, fence: ShardRef) -> None:
+        self._node: Final = node
+        self._fence: Final = fence
+        #: The observed metrics with their labels.
+        self.observed: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node, name)
+
+    @property
+    def api(self) -> NodeApi:
+        """The `NodeApi` of a controller; the rest is the node's own."""
+        return cast(NodeApi, self)
+
+    def observe(self, metric: str, value: float, **labels: str) -> None:
+        """Record a value in a declared histogram, or set a declared gauge."""
+        self._node.observe(metric, value, **labels)
+        self.observed.add((metric, frozenset(labels.items())))
+
+    async def propose(
+        self,
+        command: Message,
+        reply: type[R],
+        *,
+        session: SessionRef | None = None,
+        if_leader: ShardRef | None = None,
+    ) -> R:
+        """Propose a command, which is refused in another term."""
+        fence = if_leader or self._fence
+        return await self._node.propose(command, reply, session=session, if_leader=fence)
 
 
 class _Post:

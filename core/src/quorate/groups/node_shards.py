@@ -14,7 +14,7 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.promotion import Promotion
+from quorate.groups.members import Promotion
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
 from quorate.groups.shard.removal import Membership

@@ -15,7 +15,6 @@ from quorate.config.sections import Name, split_address
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
-from quorate.groups.first_shards import difference_of
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.members import (
     NO_MAJORITY,
@@ -33,6 +32,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnreadableError,
 )
+from quorate.groups.shard_creation import difference_of
 from quorate.groups.timing import Pause, pause
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected

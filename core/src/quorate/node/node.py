@@ -135,12 +135,12 @@ class Node:
             version=self._version,
             loop=self._loop,
         )
-        fresh = self._watching.fresh
+        watches = self._watching.watches
         self._serving: Final = Serving(
             settings,
             catalog,
             self.api,
-            WatchService(fresh, lambda group: self.shards.slot_map.shards(group), catalog),
+            WatchService(watches, lambda group: self.shards.slot_map.shards(group), catalog),
             [
                 self.peers,
                 NodeService(
@@ -149,7 +149,7 @@ class Node:
                     self.shards.membership,
                     self.administration.steps.accept,
                     wall_ms,
-                    fresh,
+                    watches,
                     lambda: self._serving.forwarding(),
                 ),
                 CommandService(self.groups, catalog, limits),

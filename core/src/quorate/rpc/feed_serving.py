@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from typing import Final
 
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start
+from quorate.groups.watching.feeds import Feed, Lost, OpenFeed, Page, Seen, Start
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import node_pb2
@@ -15,20 +15,6 @@ from quorate.v1 import node_pb2
 #: How often a reader learns how old the replica's state may be, and how far it has come, while
 #: there is nothing for it.
 WORD_S: Final = 1.0
-
-
-class OpenFeed(Protocol):
-    """Opens a feed of a replica here; raises `UnreadableError` where there is none."""
-
-    def __call__(
-        self,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
-    ) -> Feed:
-        """Start after `start`, or with the rows if there is none, at `not_before` or later."""
 
 
 async def serve(

@@ -16,7 +16,7 @@ from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.forwarding import ForwardedQuery
 from quorate.groups.shard.removal import Membership
-from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.watching.watches import Watches
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
@@ -43,7 +43,7 @@ class NodeService:
         membership: Callable[[ShardId], Membership | None],
         change_member: Callable[[AskedStep], Awaitable[StepTaken]],
         wall_ms: Callable[[], int],
-        watching: Callable[[], FreshWatches],
+        watching: Callable[[], Watches],
         under_way: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._network: Final = network

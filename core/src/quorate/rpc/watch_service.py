@@ -13,7 +13,6 @@ from google.protobuf import descriptor_pool
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching import watches
 from quorate.groups.watching.feeds import Seen
-from quorate.groups.watching.fresh import FreshWatches
 from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.catalog import Catalog
@@ -40,7 +39,7 @@ class WatchService:
 
     def __init__(
         self,
-        watching: Callable[[], FreshWatches],
+        watching: Callable[[], watches.Watches],
         shards: Callable[[str], Sequence[ShardId]],
         catalog: Catalog,
     ) -> None:
@@ -98,7 +97,7 @@ class WatchService:
         watching = self._watching()
         if request.token:
             _check_token(request.token, watching.cluster, group)
-        return await watching.open(
+        return await watching.open_fresh(
             {family.name: family.prefix for family in request.families},
             shards,
             request.token,

@@ -122,7 +122,7 @@ class Site:
     def keep(self, node: Node) -> None:
         """Let a node keep its copies."""
         watches, other = (
-            Watches(cluster, node.shards.get, Nowhere(), loop=node.loop)
+            Watches(cluster, node.shards.get, Nowhere().open, loop=node.loop)
             for cluster in (b"c", b"other")
         )
 

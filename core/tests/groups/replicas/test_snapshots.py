@@ -389,7 +389,7 @@ def test_watches_of_the_old_database_end_and_those_of_the_new_one_see_it(
     lagging: Lagging,
 ) -> None:
     cluster, lost = lagging.cluster, lagging.lost
-    watches = Watches(b"", lost.shards.get, NoFeeds(), loop=lost.loop)
+    watches = Watches(b"", lost.shards.get, NoFeeds().open, loop=lost.loop)
     before = len(lost.rows())
 
     async def read(watch: Watch, into: dict[bytes, Any]) -> None:

@@ -151,7 +151,7 @@ class Site:
         return Watches(
             cluster,
             cast("dict[ShardId, Shard]", {FIRST: self.first, SECOND: self.second}).get,
-            Nowhere(),
+            Nowhere().open,
             loop=self.loop,
             settings=WatchSettings(page=self.limits, bookmark_s=10.0),
         )
@@ -596,7 +596,7 @@ def test_shards_without_a_replica_here_come_through_the_port(site: Site, stopped
 
     site.second.stopped = ValueError("it cannot go on") if stopped else None
     replicas = cast("dict[ShardId, Shard]", {SECOND: site.second} if stopped else {})
-    watches = Watches(CLUSTER, replicas.get, Elsewhere(), loop=site.loop)
+    watches = Watches(CLUSTER, replicas.get, Elsewhere().open, loop=site.loop)
     watch = watches.open({FAMILY: b"p"}, (SECOND,), not_before={SECOND: 9})
 
     assert resync_of(site, watch) == "the way broke"

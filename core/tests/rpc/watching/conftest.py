@@ -20,7 +20,6 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import PageLimits
-from quorate.groups.watching.fresh import FreshWatches
 from quorate.groups.watching.views import HeldViews
 from quorate.groups.watching.watches import Watches, WatchSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup
@@ -222,16 +221,16 @@ class Node:
         self.address = ""
         self.server = self._new_server()
 
-    def of_cluster(self, cluster: bytes) -> FreshWatches:
-        settings = WatchSettings(page=PageLimits(rows=PAGE_ROWS), bookmark_s=0.05)
-        watches = Watches(
+    def of_cluster(self, cluster: bytes) -> Watches:
+        return Watches(
             cluster,
             self.shards.get,
-            self.feeds,
+            self.feeds.open,
+            self.feeds.read_point,
             loop=self.loop,
-            settings=settings,
+            settings=WatchSettings(page=PageLimits(rows=PAGE_ROWS), bookmark_s=0.05),
+            timeout_s=5.0,
         )
-        return FreshWatches(cluster, watches, self.shards.get, self.feeds, timeout_s=5.0)
 
     def _new_server(self) -> RpcServer:
         server = RpcServer(LIMITS)

@@ -81,21 +81,9 @@ class Feed(Protocol):
         """Stop, and release everything."""
 
 
-class FeedPort(Protocol):
-    """Opens feeds of shards that have no replica here."""
-
-    def open(
-        self,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
-    ) -> Feed:
-        """Begin after `start`, or without it with the rows, at `not_before` or later.
-
-        After a disconnect the feed continues by itself from its position.
-        """
+#: Opens a feed of a shard after `start`, or without it with the rows, at a revision or later, with
+#: what wakes its reader. After a disconnect it continues by itself from its position.
+OpenFeed = Callable[[ShardId, Selection, Start | None, int, Callable[[], None]], Feed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
