@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
@@ -39,35 +40,24 @@ _METHOD: Final = "/quorate.v1.CommandService/Execute"
 _SPLIT: Final = "/quorate.v1.CommandService/ExecuteSplit"
 
 
+@dataclass(slots=True, eq=False)
 class PendingCommand:
     """A command in a queue, and the future of its answer."""
 
-    __slots__ = ("answer", "deadline", "name", "payload", "stamp")
-
-    def __init__(
-        self,
-        name: str,
-        payload: bytes,
-        stamp: Stamp | None,
-        deadline: float,
-        answer: asyncio.Future[CommandReply],
-    ) -> None:
-        self.name: Final = name
-        self.payload: Final = payload
-        self.stamp: Final = stamp
-        self.deadline: Final = deadline
-        self.answer: Final = answer
+    name: str
+    payload: bytes
+    stamp: Stamp | None
+    deadline: float
+    answer: asyncio.Future[CommandReply]
 
 
+@dataclass(slots=True, eq=False)
 class NodeCall:
     """What one call carries."""
 
-    __slots__ = ("commands", "left")
-
-    def __init__(self, commands: Sequence[PendingCommand]) -> None:
-        self.commands: Final = commands
-        #: Whether it may have reached the node.
-        self.left = False
+    commands: Sequence[PendingCommand]
+    #: Whether it may have reached the node.
+    left: bool = False
 
 
 class NodeQueue:

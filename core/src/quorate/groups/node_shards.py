@@ -55,11 +55,8 @@ class Journals(JournalOpener, Protocol):
         """Remove an unused journal, if it is there."""
 
 
-class Homes(Protocol):
-    """The directories of the shards."""
-
-    def __call__(self, shard: ShardId, epoch: int = 0, /) -> Home:
-        """Return the home of a shard's data in one of its histories."""
+#: Returns the home of a shard's data in one of its histories.
+Homes = Callable[[ShardId, int], Home]
 
 
 class GroupsDifferError(Exception):

@@ -78,7 +78,7 @@ class NodeService:
     ) -> AsyncIterator[node_pb2.ShardQueryResponse]:
         """Answer a query from the replica here, in parts."""
         await self._admit(context)
-        found = await self._groups.accept_query(
+        found = await self._groups.reads.accept(
             ForwardedQuery(
                 shard=parsed_shard(request.shard),
                 type=request.type,

@@ -149,7 +149,7 @@ class Node:
             f"{self.name}.test:1",
             self.catalog,
             self.log,
-            lambda shard, epoch=0: self.homes.setdefault(
+            lambda shard, epoch: self.homes.setdefault(
                 (shard, epoch) if epoch else shard, MemoryHome()
             ),
             configured=self.configured,

@@ -210,7 +210,7 @@ class Cluster:
         self.hops.append((node, request.type))
         if node in self.lost:
             raise self.lost[node]
-        return await self.nodes[node].groups.accept_query(request)
+        return await self.nodes[node].groups.reads.accept(request)
 
 
 @pytest.fixture

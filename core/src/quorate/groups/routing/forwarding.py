@@ -74,7 +74,7 @@ class LocalShards(Protocol):
 class Forwarder(Protocol):
     """Forwards requests to other nodes, without retries.
 
-    The other side is `Groups.accept` and `Groups.accept_query`.
+    The other side is `Groups.accept` and `Reads.accept`.
     """
 
     async def propose(

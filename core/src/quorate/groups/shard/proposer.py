@@ -164,6 +164,7 @@ class Proposer:
         write = Write(
             self._loop.create_future(),
             commands,
+            size,
             term,
             now,
             now + (self._timeout_s if timeout_s is None else timeout_s),
