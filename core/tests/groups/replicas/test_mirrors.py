@@ -139,7 +139,7 @@ class Site:
             return whole(await node.metadata.read_barrier(timeout_s))
 
         shard = node[KV]
-        propose = partial(type(shard).propose, shard)
+        propose = shard._proposer.propose
 
         async def late(commands: Any, **options: Any) -> Any:
             await pause(node.loop, self.lag_s)
@@ -156,7 +156,7 @@ class Site:
             )
             return proposed
 
-        shard.propose = noted  # type: ignore[method-assign]
+        vars(shard)["propose"] = noted
         mirrors = self.mirrors[node.name] = Mirrors(node.catalog, open_watch, newest, node.loop)
         mirrors.start(b"c")
         node.loop.post(0.0, partial(node.shards.on_open, mirrors.keep))

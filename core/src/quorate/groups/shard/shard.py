@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
-from quorate.apply.entries import Copies, LoggedCommand, index_of
+from quorate.apply.entries import index_of
 from quorate.apply.evaluator import Evaluator
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
@@ -33,12 +33,10 @@ from quorate.groups.refusals import (
 from quorate.groups.shard.barrier import Barrier, Freshness, Staleness
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget
 from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.log_keeper import LogHold, LogKeeper, LogWaits, TailJournal
+from quorate.groups.shard.log_keeper import LogKeeper, LogWaits, TailJournal
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import AskMembers, Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
-from quorate.groups.shard.writes import Outcomes, WriteCounters
-from quorate.plugin import Reader
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
@@ -203,6 +201,16 @@ class Shard:
         #: Readers that must release the database before it is replaced or closed.
         self._readers: Final[dict[object, Callable[[], None]]] = {}
         self._log_waits: Final = LogWaits(loop)
+        #: Writes: see `Proposer.propose`; the logical time of a command proposed now; counters.
+        self.propose: Final = self._proposer.propose
+        self.now_ms: Final = self._proposer.now_ms
+        self.counters: Final = self._proposer.counters
+        #: Reads of the applied state: see `Applier`.
+        self.reader: Final = self.applier.reader
+        self.due: Final = self.applier.due
+        self.next_due: Final = self.applier.next_due
+        #: Retains the entries above an index until it is released, or `broken` by a long log.
+        self.hold_log: Final = self._keeper.hold
         #: When to resume applying while writes to the data are stopped.
         self._held_until = float("-inf")
         #: Lets other shards of the node run between turns of applying.
@@ -275,42 +283,11 @@ class Shard:
         self._driver.call(partial(self.replica.synced, sequence))
         self._log_waits.synced(sequence)
 
-    # Writes.
-
-    def propose(
-        self,
-        commands: Sequence[LoggedCommand],
-        *,
-        term: int | None = None,
-        timeout_s: float | None = None,
-    ) -> asyncio.Future[Outcomes]:
-        """Replicate commands in one entry, and return their outcomes.
-
-        Raises `NoLeaderError`, `FencedError`, `ExhaustedError` and `Invalid` at once. The future
-        ends with the outcomes, with `NotProposedError` when nothing of it is in the log or ever
-        counts, or with `OutcomeUnknownError`, also at a deadline.
-        """
-        return self._proposer.propose(commands, term, timeout_s)
-
-    def now_ms(self) -> int:
-        """Return the logical time of a command proposed now."""
-        return self._proposer.now_ms()
-
-    # Deadlines.
-
-    def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
-        """Return the first due keys with their deadlines, in the order of time."""
-        return self.applier.due(timer, now_ms, limit)
-
-    def next_due(self, timer: str) -> int | None:
-        """Return the earliest deadline of a timer."""
-        return self.applier.next_due(timer)
+    # Reads.
 
     def deadline(self, timer: str, key: bytes) -> Deadline | None:
         """Return the deadline of a key, if any."""
         return deadline_of(self.data, timer, key)
-
-    # Reads.
 
     def read_barrier(
         self, timeout_s: float | None = None, *, patient: bool = True
@@ -336,10 +313,6 @@ class Shard:
         if at == float("-inf"):
             return Staleness(self.revision, -1)
         return Staleness(self.revision, int((self._clock() - at) * 1_000))
-
-    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
-        """Return the applied state for a query."""
-        return self.applier.reader(reads, copies)
 
     async def catch_up(self, timeout_s: float) -> bool:
         """Return whether the copies here have all writes answered before this call."""
@@ -379,11 +352,6 @@ class Shard:
     def placement(self) -> Placement | None:
         """The node that an operator handed the shard to, if any."""
         return Placement.decode(self.data.get(SLOTS, KEY))
-
-    @property
-    def counters(self) -> WriteCounters:
-        """Counters of its writes."""
-        return self._proposer.counters
 
     @property
     def term(self) -> int:
@@ -486,10 +454,6 @@ class Shard:
         )
 
     # Snapshots.
-
-    def hold_log(self, index: int) -> LogHold:
-        """Retain the entries above an index until it is released, or `broken` by a long log."""
-        return self._keeper.hold(index)
 
     def snapshot_given_up(self, node: str) -> None:
         """Record that a snapshot did not reach a node."""
