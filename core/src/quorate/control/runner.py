@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from quorate.control.failures import Backoff, level_of, sentence_of
 from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import pause
+from quorate.groups.timing import end, every, pause
 from quorate.plugin import Controller, NodeApi, SessionRef, ShardRef
 from quorate.plugin.shard_id import ShardId
 
@@ -98,17 +98,14 @@ class Runner:
 
     def start(self) -> None:
         """Start."""
-        self._task = self._loop.create_task(self._run())
+        failed = "cannot start or stop controllers; trying again"
+        self._task = self._loop.create_task(every(self._loop, TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Cancel all runs and wait for them."""
-        others = [*self._followed.values()]
-        if self._task is not None:
-            others.append(self._task)
-        for task in others:
-            task.cancel()
         runs = [post.cancel() for post in self._posts.values()]
-        await asyncio.gather(*others, *runs, return_exceptions=True)
+        await end(self._task, *self._followed.values())
+        await asyncio.gather(*runs, return_exceptions=True)
         self._posts.clear()
         self._followed.clear()
 
@@ -141,14 +138,6 @@ class Runner:
         return self._allowed[name]
 
     # Following leadership.
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                self._look()
-            except Exception:  # noqa: BLE001 - one look that fails must not be the last one
-                _log.exception("cannot start or stop controllers; trying again")
-            await pause(self._loop, TICK_S)
 
     def _look(self) -> None:
         led = {shard.id: shard for shard in self._shards() if shard.leads}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from google.protobuf.message import Message
@@ -12,7 +13,7 @@ from google.protobuf.message import Message
 from quorate.control.failures import Backoff, level_of, sentence_of
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import pause
+from quorate.groups.timing import end, every
 from quorate.plugin import Rejected, ShardRef, Timer
 from quorate.plugin.shard_id import ShardId
 
@@ -66,27 +67,21 @@ class Timers:
 
     def start(self) -> None:
         """Start."""
-        self._task = self._loop.create_task(self._run())
+        failed = "cannot look for due deadlines; trying again"
+        self._task = self._loop.create_task(every(self._loop, TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Stop."""
-        tasks = [] if self._task is None else [self._task]
-        if self._task is not None:
-            self._task.cancel()
-        for name in [*self._terms]:
-            tasks += self._terms.pop(name).end()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            self._look()
-            await pause(self._loop, TICK_S)
+        tasks = [task for term in self._terms.values() for task in term.tasks()]
+        self._terms.clear()
+        await end(self._task, *tasks)
 
     def _look(self) -> None:
         led = {shard.id: shard for shard in self._shards() if shard.leads}
         for name in [*self._terms]:
             if name not in led or led[name].term != self._terms[name].ref.term:
-                self._terms.pop(name).end()
+                for task in self._terms.pop(name).tasks():
+                    task.cancel()
         for name, shard in led.items():
             try:
                 term = self._terms.get(name)
@@ -152,25 +147,22 @@ class _Term:
         self._grace: Final = Grace(shard.now_ms())
         self._lines: Final = [_Line(timer) for timer in timers]
 
-    def end(self) -> list[asyncio.Task[None]]:
-        """Stop, and return the tasks that are ending."""
-        tasks = [line.task for line in self._lines if line.task is not None]
-        for task in tasks:
-            task.cancel()
-        return tasks
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """Return the tasks that propose."""
+        return [line.task for line in self._lines if line.task is not None]
 
     def look(self) -> None:
         """Start to propose if something is due."""
         now_ms = self._now_ms()
         for line in self._lines:
-            busy = line.task is not None and not line.task.done()
-            if not busy and self._loop.time() >= line.held_until and self._is_worth(line, now_ms):
+            if line.task is not None and not line.task.done():
+                continue
+            if self._loop.time() < line.held_until:
+                continue
+            if now_ms < line.look_at_ms and self._shard.applied == line.applied:
+                continue
+            if self._ripe(line, now_ms):
                 line.task = self._loop.create_task(self._work(line))
-
-    def _is_worth(self, line: _Line, now_ms: int) -> bool:
-        if now_ms < line.look_at_ms and self._shard.applied == line.applied:
-            return False
-        return bool(self._ripe(line, now_ms))
 
     def _now_ms(self) -> int:
         now_ms = self._shard.now_ms()
@@ -277,21 +269,21 @@ class _Term:
         )
 
 
+@dataclass(slots=True, eq=False)
 class _Line:
     """The state of a timer of a shard."""
 
-    def __init__(self, timer: Timer) -> None:
-        self.timer: Final = timer
-        self.task: asyncio.Task[None] | None = None
-        self.backoff: Final = Backoff(0.5, 30.0)
-        #: When to retry after a failure, on the loop's clock.
-        self.held_until = float("-inf")
-        #: Nothing is due before this logical time, unless more is applied.
-        self.look_at_ms = float("-inf")
-        self.applied = -1
-        #: Keys that were proposed and are still due at the same time.
-        self.unmoved: Final[set[tuple[bytes, int]]] = set()
-        self.unmoved_until = float("inf")
+    timer: Timer
+    task: asyncio.Task[None] | None = None
+    backoff: Backoff = field(default_factory=lambda: Backoff(0.5, 30.0))
+    #: When to retry after a failure, on the loop's clock.
+    held_until: float = float("-inf")
+    #: Nothing is due before this logical time, unless more is applied.
+    look_at_ms: float = float("-inf")
+    applied: int = -1
+    #: Keys that were proposed and are still due at the same time.
+    unmoved: set[tuple[bytes, int]] = field(default_factory=set)
+    unmoved_until: float = float("inf")
 
     def forget_unmoved(self, now: float) -> None:
         """Retry keys that were proposed without effect, after a delay."""

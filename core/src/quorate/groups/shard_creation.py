@@ -11,6 +11,7 @@ from quorate.apply.control import METADATA
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
@@ -102,10 +103,7 @@ class ShardCreation:
         self._closed = True
         if self._retry is not None:
             self._retry.cancel()
-        proposing = list(self._proposing.values())
-        for task in proposing:
-            task.cancel()
-        await asyncio.gather(*proposing, return_exceptions=True)
+        await end(*self._proposing.values())
 
     def _create(self) -> None:
         """Create the shards that are declared and do not exist, once all voters say the same."""

@@ -1,8 +1,11 @@
-"""One timer for many deadlines, and pauses between retries."""
+"""Time: deadlines that share a timer, pauses between retries, and the end of tasks."""
 
 import asyncio
+import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+_log = logging.getLogger(__name__)
 
 #: Deadlines closer together than this share a call.
 _TOGETHER_S: Final = 0.005
@@ -47,6 +50,56 @@ async def pause(loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
         await over
     finally:
         timer.cancel()
+
+
+async def every(
+    loop: asyncio.AbstractEventLoop, interval_s: float, act: Callable[[], None], failed: str
+) -> None:
+    """Act at an interval until cancelled; an exception is logged with `failed`."""
+    while True:
+        try:
+            act()
+        except Exception:  # noqa: BLE001 - one failure must not be the last act
+            _log.exception(failed)
+        await pause(loop, interval_s)
+
+
+async def end(*tasks: asyncio.Task[Any] | None) -> None:
+    """Cancel tasks, and return once they have ended; None is no task."""
+    ending = [task for task in tasks if task is not None]
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
+
+
+class Waits:
+    """Waits for a number that only grows."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def until(self, number: int) -> asyncio.Future[None]:
+        """Return once the number is reached."""
+        reached: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append((number, reached))
+        return reached
+
+    def reached(self, number: float) -> None:
+        """Complete the waits for this number and lower ones."""
+        if not self._waiting:
+            return
+        for wanted, reached in self._waiting:
+            if wanted <= number and not reached.done():
+                reached.set_result(None)
+        self._waiting = [each for each in self._waiting if not each[1].done()]
+
+    def end(self, error: Exception) -> None:
+        """Fail every wait."""
+        for _, reached in self._waiting:
+            if not reached.done():
+                reached.set_exception(error)
+        self._waiting.clear()
 
 
 def _end(over: asyncio.Future[None]) -> None:

@@ -9,7 +9,7 @@ from quorate.groups.refusals import NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.requests import Answered, Part, Proposal
-from quorate.groups.timing import Alarm
+from quorate.groups.timing import Alarm, end
 from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
 
@@ -64,11 +64,7 @@ class OrderedStream:
         """Stop proposing and answering; commands already proposed continue."""
         self._patience.stop()
         await self._entrance.close()
-        running = list(self._running)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.gather(*running, return_exceptions=True)
+        await end(*self._running)
 
     async def _run(self, shard: ShardId, queue: deque[Part]) -> None:
         while queue:

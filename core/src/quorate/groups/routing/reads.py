@@ -24,7 +24,7 @@ from quorate.groups.routing.forwarding import (
     LocalShards,
 )
 from quorate.groups.routing.queries import Answers, QueryPart, ReadOptions
-from quorate.groups.timing import Pause
+from quorate.groups.timing import Pause, end
 from quorate.plugin import Consistency, Invalid, Query, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -169,9 +169,7 @@ class Reads:
                     )
                     given_up = self._loop.time() + GRACE_S
         finally:
-            for task in reading:
-                task.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+            await end(*reading)
         if failures and given_up is None:
             raise failures[0][1]
         for part, why in failures:

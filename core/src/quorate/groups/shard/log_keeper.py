@@ -184,33 +184,3 @@ class LogKeeper:
         for hold in [hold for hold in self._holds if over or hold.until <= now]:
             hold.broken = True
             self._holds.discard(hold)
-
-
-class LogWaits:
-    """Completes each wait with the sync that covers its writes."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop: Final = loop
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    def until(self, sequence: int) -> asyncio.Future[None]:
-        """Return once log writes up to `sequence` are durable."""
-        durable: asyncio.Future[None] = self._loop.create_future()
-        self._waiting.append((sequence, durable))
-        return durable
-
-    def synced(self, sequence: int) -> None:
-        """Record that log writes up to `sequence` are durable."""
-        if not self._waiting:
-            return
-        for needs, durable in self._waiting:
-            if needs <= sequence and not durable.done():
-                durable.set_result(None)
-        self._waiting = [each for each in self._waiting if not each[1].done()]
-
-    def end(self, error: Exception) -> None:
-        """Fail every wait."""
-        for _, durable in self._waiting:
-            if not durable.done():
-                durable.set_exception(error)
-        self._waiting.clear()

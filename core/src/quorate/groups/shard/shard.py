@@ -33,10 +33,11 @@ from quorate.groups.refusals import (
 from quorate.groups.shard.barrier import Barrier, Freshness, Staleness
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget
 from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.log_keeper import LogKeeper, LogWaits, TailJournal
+from quorate.groups.shard.log_keeper import LogKeeper, TailJournal
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import AskMembers, Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.timing import Waits
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
@@ -200,7 +201,7 @@ class Shard:
         self._informing: asyncio.Handle | None = None
         #: Readers that must release the database before it is replaced or closed.
         self._readers: Final[dict[object, Callable[[], None]]] = {}
-        self._log_waits: Final = LogWaits(loop)
+        self._log_waits: Final = Waits(loop)
         #: Writes: see `Proposer.propose`; the logical time of a command proposed now; counters.
         self.propose: Final = self._proposer.propose
         self.now_ms: Final = self._proposer.now_ms
@@ -281,7 +282,7 @@ class Shard:
     def synced(self, sequence: int) -> None:
         """Record that log writes up to `sequence` are durable."""
         self._driver.call(partial(self.replica.synced, sequence))
-        self._log_waits.synced(sequence)
+        self._log_waits.reached(sequence)
 
     # Reads.
 
