@@ -13,7 +13,7 @@ import pytest
 from quorate.apply.control import METADATA
 from quorate.config import Settings, load
 from quorate.groups.snapshots.backup import Backup, read
-from quorate.groups.snapshots.parts import BackupError, BackupTarget, Part
+from quorate.groups.snapshots.parts import BackupError, BackupTarget, FilePart
 from quorate.node.directory import restore
 from quorate.node.node import Node
 from quorate.plugin import Stub
@@ -31,7 +31,9 @@ async def save(address: str, directory: Path) -> None:
         async for each in Stub(
             channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
         ).Backup(BackupRequest()):
-            part = Part(path=each.path, offset=each.offset, content=each.content, size=each.size)
+            part = FilePart(
+                path=each.path, offset=each.offset, content=each.content, size=each.size
+            )
             await asyncio.to_thread(target.take, part)
 
 

@@ -1,6 +1,6 @@
 """Waiting after failures."""
 
-from quorate.control.backoff import Backoff
+from quorate.control.failures import Backoff
 
 
 def test_each_failure_in_a_row_waits_twice_as_long_up_to_the_bound() -> None:

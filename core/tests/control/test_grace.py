@@ -1,7 +1,7 @@
 """The grace of liveness deadlines, against the rule in its plainest form."""
 
 from hypothesis import given, strategies as st
-from quorate.control.grace import Grace
+from quorate.control.timers import Grace
 
 EXPECTED_MS = 100
 

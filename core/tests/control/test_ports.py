@@ -112,11 +112,10 @@ class Node:
             cluster.catalog,
             data,
             open_journal(log, str(METADATA), data),
-            peers=self,
-            syncs=syncs,
-            snapshots=self,
+            send=self.send,
+            request_sync=syncs.request,
+            send_snapshots=self.needed,
             loop=self.loop,
-            clock=self.clock,
             wall_ms=self.now_ms,
             rng=cluster.world.rng(name),
             settings=ShardSettings(
@@ -140,7 +139,7 @@ class Node:
     def beat(self, name: str) -> None:
         self.shard.propose([logged(StringValue(value=name))])
 
-    def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
+    def send(self, name: str, messages: Sequence[Message]) -> None:
         for message in messages:
             self.cluster.carry(message)
 

@@ -142,7 +142,7 @@ def start(
         )
         made = Runner(
             [controller],
-            lambda: [shard, second, other],
+            lambda: [cast(Any, each) for each in (shard, second, other)],
             lambda _: cast("NodeApi", node),
             changes,
             loop=stage.loop,

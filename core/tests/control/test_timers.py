@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from google.protobuf.message import Message
@@ -65,7 +65,11 @@ def start(stage: Stage, shard: Shard, log: Log) -> Start:
 
     def begin(calls_first: Callable[[], Awaitable[None]] = waiting_calls_first) -> Timers:
         made = Timers(
-            timers, lambda: [shard], log.propose, loop=stage.loop, calls_first=calls_first
+            timers,
+            lambda: [cast(Any, shard)],
+            log.propose,
+            loop=stage.loop,
+            calls_first=calls_first,
         )
         stage.run(made.start)
         return made
@@ -309,7 +313,9 @@ def test_a_shard_that_cannot_be_read_does_not_stop_the_others(
     broken.due = refuse  # type: ignore[method-assign, assignment]
     sound.set(EXPIRY, b"a", 1_000)
     timers = [Timer(name=EXPIRY, group="toy", due=due)]
-    made = Timers(timers, lambda: [broken, sound], log.propose, loop=stage.loop)
+    made = Timers(
+        timers, lambda: [cast(Any, each) for each in (broken, sound)], log.propose, loop=stage.loop
+    )
     stage.run(made.start)
     stage.pass_time(1.2)
 

@@ -16,11 +16,11 @@ from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config import load
 from quorate.control import leader_balance, runner
-from quorate.control.backoff import Backoff
+from quorate.control.failures import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.space import FreeSpace
-from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part
+from quorate.groups.shard.capacity import FreeSpace
+from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
 from quorate.node.directory import UnfinishedRestoreError, restore, unfinished
 from quorate.node.node import Node
 from quorate.plugin import Controller, NodeApi, ShardRef, Stub
@@ -359,7 +359,7 @@ async def fetch(path: Path, directory: Path) -> list[str]:
     async with operator(path) as stub:
         async for part in stub.Backup(admin_pb2.BackupRequest(), timeout=20):
             target.take(
-                Part(path=part.path, offset=part.offset, content=part.content, size=part.size)
+                FilePart(path=part.path, offset=part.offset, content=part.content, size=part.size)
             )
             if part.path not in files:
                 files.append(part.path)

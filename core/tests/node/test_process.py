@@ -23,8 +23,7 @@ from quorate.cli.main import main
 from quorate.config import load
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.shard.ports import Membership
-from quorate.groups.shard.removal import RemovedError
+from quorate.groups.shard.removal import Membership, RemovedError
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes

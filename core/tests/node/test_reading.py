@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
-from quorate.control.fenced import FencedNode
+from quorate.control.runner import FencedNode
 from quorate.groups.routing.forwarding import AsOf
 from quorate.groups.routing.queries import Answers as Found, ReadOptions
 from quorate.node.api import PluginNode
@@ -25,7 +25,7 @@ def node_of(ages: list[int], asked: list[ReadOptions]) -> NodeApi:
         return Found([StringValue(value="row")], as_of)
 
     none = cast(Any, None)
-    groups = cast(Any, SimpleNamespace(read=read))
+    groups = cast(Any, SimpleNamespace(reads=SimpleNamespace(read=read)))
     return PluginNode(none, none, groups, (), none, none, none)
 
 
@@ -54,7 +54,7 @@ async def test_shards_are_read_one_by_one(fenced: bool) -> None:
         yield ShardAnswers(shard=3, rows=[StringValue(value="row")])
 
     none = cast(Any, None)
-    groups = cast(Any, SimpleNamespace(read_shards=read_shards))
+    groups = cast(Any, SimpleNamespace(reads=SimpleNamespace(read_shards=read_shards)))
     node: NodeApi = PluginNode(none, none, groups, (), none, none, none)
     reader = FencedNode(node, ShardRef("toy", 0, 1)).api if fenced else node
     answers = reader.read_shards(BytesValue(), StringValue, shards=[3], consistency="stale")

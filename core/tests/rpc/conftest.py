@@ -31,8 +31,9 @@ from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NoLeaderError, UnreadableError
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.ports import Membership
-from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.shard.removal import Membership
+from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.watches import Watches
 from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
@@ -197,14 +198,14 @@ class Node:
             raise self.step
         return self.step
 
-    def watching(self) -> FreshWatches:
+    def watching(self) -> Watches:
         raise UnreadableError("these nodes have no watches")
 
     def knowing(self, command: str) -> Sequence[str]:
         return ("z",)
 
-    def get(self, shard: ShardId) -> FakeReplica | None:
-        return self.replicas.get(shard)
+    def get(self, shard: ShardId) -> Shard | None:
+        return cast("Shard | None", self.replicas.get(shard))
 
     async def start(self) -> None:
         self.address = f"127.0.0.1:{self.server.bind('127.0.0.1', 0, TlsSection())}"

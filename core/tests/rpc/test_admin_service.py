@@ -13,7 +13,7 @@ from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import NoLeaderError
-from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.groups.snapshots.parts import BackupError, FilePart
 from quorate.node.admin_service import AdminService
 from quorate.plugin import Stub
 from quorate.plugin.shard_id import ShardId
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.tests.rpc.conftest import Told
 
 ReadError = Callable[[grpc.aio.AioRpcError], "Told"]
-PART = Part(path="kv-0/1.sst", offset=0, content=b"1234", size=8)
+PART = FilePart(path="kv-0/1.sst", offset=0, content=b"1234", size=8)
 
 
 class Ports:
@@ -52,7 +52,7 @@ class Ports:
     async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
         self._ask("transfer", shard, node, timeout_s)
 
-    async def back_up(self) -> AsyncGenerator[Part, None]:
+    async def back_up(self) -> AsyncGenerator[FilePart, None]:
         try:
             while self.parts_left:
                 self.parts_left -= 1

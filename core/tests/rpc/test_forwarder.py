@@ -17,8 +17,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnansweredInTimeError,
 )
-from quorate.groups.routing.forwarding import ForwardedCommand
-from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.proposing import Result, Timed
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.rpc import forwarder
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
     from core.tests.rpc.conftest import FakeReplica, Node
 
 SHARD = ShardId("sample", 0)
-Make = Callable[..., ForwardedCommand]
+Make = Callable[..., Timed]
 
 
 @pytest.fixture
 def forwarded(sample: Any) -> Make:
-    def make(owner: str, timeout_s: float = 5.0, text: str = "") -> ForwardedCommand:
+    def make(owner: str, timeout_s: float = 5.0, text: str = "") -> Timed:
         message = sample.pb.WriteNote(owner=owner, text=text)
         slots = (slot_of(sample.note_key(owner)),)
         command = LoggedCommand(
@@ -43,7 +42,7 @@ def forwarded(sample: Any) -> Make:
             slots,
             copies=Copies.DOUBTED,
         )
-        return ForwardedCommand(shard=SHARD, command=command, caller="ada", timeout_s=timeout_s)
+        return Timed(command, timeout_s)
 
     return make
 
@@ -68,8 +67,8 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def begin(nodes: dict[str, Node], *requests: ForwardedCommand) -> asyncio.Future[Any]:
-    return asyncio.ensure_future(nodes["b"].forwarder.propose("a", requests))
+def begin(nodes: dict[str, Node], *requests: Timed) -> asyncio.Future[Any]:
+    return asyncio.ensure_future(nodes["b"].forwarder.propose("a", SHARD, requests, "ada"))
 
 
 async def settled() -> None:
@@ -228,9 +227,7 @@ async def test_of_a_part_what_is_late_before_it_is_sent_stays(
 
 async def test_the_refusal_of_an_unknown_command_names_who_knows_it(nodes: dict[str, Node]) -> None:
     stranger = LoggedCommand("newer.v1.Unheard", b"")
-    [refused] = await begin(
-        nodes, ForwardedCommand(shard=SHARD, command=stranger, caller="ada", timeout_s=5.0)
-    )
+    [refused] = await begin(nodes, Timed(stranger, 5.0))
     assert isinstance(refused, Outcome)
     assert refused.refusal is not None
     assert refused.refusal.code == "UNKNOWN_COMMAND"

@@ -24,7 +24,8 @@ from quorate.groups.refusals import (
     UnansweredInTimeError,
     UnreadableError,
 )
-from quorate.groups.routing.forwarding import AsOf, ForwardedCommand, ForwardedQuery
+from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
+from quorate.groups.routing.proposing import Timed
 from quorate.plugin import Invalid, Rejected, Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
@@ -47,8 +48,8 @@ METHODS = {
 
 
 @pytest.fixture
-def forwarded(sample: Any) -> Callable[..., ForwardedCommand]:
-    def make(owner: str = "a", timeout_s: float = 5.0) -> ForwardedCommand:
+def forwarded(sample: Any) -> Callable[..., Timed]:
+    def make(owner: str = "a", timeout_s: float = 5.0) -> Timed:
         message = sample.pb.WriteNote(owner=owner)
         slots = (slot_of(sample.note_key(owner)),)
         command = LoggedCommand(
@@ -57,7 +58,7 @@ def forwarded(sample: Any) -> Callable[..., ForwardedCommand]:
             slots,
             copies=Copies.DOUBTED,
         )
-        return ForwardedCommand(shard=SHARD, command=command, caller="ada", timeout_s=timeout_s)
+        return Timed(command, timeout_s)
 
     return make
 
@@ -88,8 +89,8 @@ async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
     return [each async for each in call] if method in ("Forward", "Query") else await call
 
 
-async def forward(nodes: dict[str, Node], node: str, request: ForwardedCommand) -> Outcome:
-    [result] = await nodes["b"].forwarder.propose(node, [request])
+async def forward(nodes: dict[str, Node], node: str, request: Timed) -> Outcome:
+    [result] = await nodes["b"].forwarder.propose(node, SHARD, [request], "ada")
     if isinstance(result, Exception):
         raise result
     return result
@@ -178,7 +179,7 @@ async def test_a_part_for_a_shard_without_a_proper_name_is_refused_alone(
 
 
 async def test_a_command_is_proposed_by_the_leader(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     leader.answer = lambda logged: Outcome(revision_of(3, 1), b"r", None, True)
 
@@ -187,7 +188,7 @@ async def test_a_command_is_proposed_by_the_leader(
 
 
 async def test_a_refusal_of_a_handler_is_an_outcome(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     refused = Outcome(revision_of(3, 0), b"", Refusal("WRONG_SHARD", "moved"))
     leader.answer = lambda logged: refused
@@ -198,7 +199,7 @@ async def test_a_refusal_of_a_handler_is_an_outcome(
 async def test_commands_of_one_turn_share_a_call_and_fail_alone(
     nodes: dict[str, Node],
     leader: FakeReplica,
-    forwarded: Callable[..., ForwardedCommand],
+    forwarded: Callable[..., Timed],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = []
@@ -221,7 +222,7 @@ async def test_commands_of_one_turn_share_a_call_and_fail_alone(
 
 
 async def test_a_bug_of_the_other_node_leaves_the_outcome_unknown(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     leader.errors = {forwarded().command.payload: ZeroDivisionError("a bug")}
 
@@ -230,7 +231,7 @@ async def test_a_bug_of_the_other_node_leaves_the_outcome_unknown(
 
 
 async def test_who_does_not_lead_says_who_does(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     leader.leads, leader.leader = False, Peer("c", 2**64 - 1)
 
@@ -241,7 +242,7 @@ async def test_who_does_not_lead_says_who_does(
 
 
 async def test_a_node_that_is_not_there_was_sent_nothing(
-    nodes: dict[str, Node], forwarded: Callable[..., ForwardedCommand], query: ForwardedQuery
+    nodes: dict[str, Node], forwarded: Callable[..., Timed], query: ForwardedQuery
 ) -> None:
     await nodes["a"].server.stop(0)
 
@@ -265,7 +266,7 @@ async def test_a_channel_is_reused_until_the_address_is_another(nodes: dict[str,
 
 
 async def test_a_node_that_dies_under_a_command_may_have_logged_it(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     leader.waits = asyncio.Event()
     proposing = asyncio.ensure_future(forward(nodes, "a", forwarded()))
@@ -279,7 +280,7 @@ async def test_a_node_that_dies_under_a_command_may_have_logged_it(
 
 
 async def test_a_channel_that_is_closed_under_a_command_leaves_no_one_waiting(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     leader.waits = asyncio.Event()
     proposing = asyncio.ensure_future(forward(nodes, "a", forwarded()))
@@ -293,7 +294,7 @@ async def test_a_channel_that_is_closed_under_a_command_leaves_no_one_waiting(
 
 
 async def test_a_late_answer_is_told_from_a_command_that_never_left(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     leader.waits = asyncio.Event()
 
@@ -306,7 +307,7 @@ async def test_a_late_answer_is_told_from_a_command_that_never_left(
 
 
 async def test_what_the_other_refuses_as_a_whole_was_not_proposed(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     nodes["b"].network.join(b"another cluster")
 
@@ -317,7 +318,7 @@ async def test_what_the_other_refuses_as_a_whole_was_not_proposed(
 
 
 async def test_the_leader_checks_again(
-    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., ForwardedCommand]
+    nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
     with pytest.raises(Invalid, match="owner"):
         await forward(nodes, "a", forwarded(""))

@@ -44,11 +44,10 @@ class Hosted:
             hosting.catalog,
             self.data,
             journal,
-            peers=self,
-            syncs=process.sync,
-            snapshots=process.snapshots,
+            send=self._send,
+            request_sync=process.sync.request,
+            send_snapshots=process.snapshots.needed,
             loop=process.loop,
-            clock=process.clock,
             wall_ms=process.wall_ms,
             rng=around.world.rng(f"replica/{process.life}/{name}"),
             settings=around.profile.shard_settings(),
@@ -128,8 +127,7 @@ class Hosted:
         """Open the shard's part of the node's log."""
         return self.process.open_journal(shard, self.data, applied)
 
-    def send(self, shard: ShardId, messages: Sequence[Message]) -> None:
-        """Put messages on their way."""
+    def _send(self, name: str, messages: Sequence[Message]) -> None:
         around, node = self.process.around, self.peer.node
         for message in messages:
             self._tell(facts.Sent(self.name, self.peer, message))

@@ -13,7 +13,7 @@ from quorate.consensus.messages import AppendReply, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
-from quorate.groups.watching.feeds import Feed, Selection, Start
+from quorate.groups.watching.feeds import Feed
 from quorate.groups.watching.watches import Watches
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
@@ -78,19 +78,9 @@ class Surroundings(Protocol):
         """Return the process that runs on the disk of a replica."""
 
 
-class _Nowhere:
+def _nowhere(shard: ShardId, *_: object) -> Feed:
     """Every node of a simulated cluster has a replica of every shard."""
-
-    def open(
-        self,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
-    ) -> Feed:
-        """Watch a shard of another node."""
-        raise LookupError(f"there is no {shard} here")
+    raise LookupError(f"there is no {shard} here")
 
 
 class Process:
@@ -119,17 +109,14 @@ class Process:
         self.connections: Final[list[Transfer]] = []
         settings = around.profile.snapshot_settings()
         self.snapshots: Final = SnapshotQueue(
-            Transfers(self, around, rng), loop=self.loop, clock=clock, settings=settings
+            Transfers(self, around, rng), loop=self.loop, settings=settings
         )
-        self.receiver: Final = SnapshotReceiver(
-            self._shard, loop=self.loop, clock=clock, settings=settings
-        )
+        self.receiver: Final = SnapshotReceiver(self._shard, loop=self.loop, settings=settings)
         self.watches: Final = Watches(
             CLUSTER,
             self._shard,
-            _Nowhere(),
+            _nowhere,
             loop=self.loop,
-            clock=clock,
             settings=around.profile.watch_settings(),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
@@ -39,35 +40,24 @@ _METHOD: Final = "/quorate.v1.CommandService/Execute"
 _SPLIT: Final = "/quorate.v1.CommandService/ExecuteSplit"
 
 
+@dataclass(slots=True, eq=False)
 class PendingCommand:
     """A command in a queue, and the future of its answer."""
 
-    __slots__ = ("answer", "deadline", "name", "payload", "stamp")
-
-    def __init__(
-        self,
-        name: str,
-        payload: bytes,
-        stamp: Stamp | None,
-        deadline: float,
-        answer: asyncio.Future[CommandReply],
-    ) -> None:
-        self.name: Final = name
-        self.payload: Final = payload
-        self.stamp: Final = stamp
-        self.deadline: Final = deadline
-        self.answer: Final = answer
+    name: str
+    payload: bytes
+    stamp: Stamp | None
+    deadline: float
+    answer: asyncio.Future[CommandReply]
 
 
-class Part:
+@dataclass(slots=True, eq=False)
+class NodeCall:
     """What one call carries."""
 
-    __slots__ = ("commands", "left")
-
-    def __init__(self, commands: Sequence[PendingCommand]) -> None:
-        self.commands: Final = commands
-        #: Whether it may have reached the node.
-        self.left = False
+    commands: Sequence[PendingCommand]
+    #: Whether it may have reached the node.
+    left: bool = False
 
 
 class NodeQueue:
@@ -85,7 +75,7 @@ class NodeQueue:
         self._loop: Final = loop
         self._most = MOST_COMMANDS
         self._waiting: list[PendingCommand] = []
-        self._under_way: Final[dict[asyncio.Task[None], Part]] = {}
+        self._under_way: Final[dict[asyncio.Task[None], NodeCall]] = {}
         self._flushing = False
         self._closed = False
         #: When the first deadline passes, and what looks at it.
@@ -128,7 +118,7 @@ class NodeQueue:
     def _flush(self) -> None:
         self._flushing = False
         while self._waiting and len(self._under_way) < CALLS and not self._closed:
-            part = Part(self._next())
+            part = NodeCall(self._next())
             if part.commands:
                 call = self._loop.create_task(self._call(part))
                 self._under_way[call] = part
@@ -160,7 +150,7 @@ class NodeQueue:
             self._flushing = True
             self._loop.call_soon(self._flush)
 
-    async def _call(self, part: Part) -> None:
+    async def _call(self, part: NodeCall) -> None:
         try:
             connection = self._connections.to(self._address)
             await connection.stands(
@@ -202,7 +192,7 @@ class NodeQueue:
                 else:
                     sent.answer.set_exception(failures.of_status(answer.status))
 
-    def _failed(self, part: Part, failure: AttemptError) -> None:
+    def _failed(self, part: NodeCall, failure: AttemptError) -> None:
         if isinstance(failure.error, InvalidError) and len(part.commands) > 1:
             # It is about the call and no command of it: this node takes smaller ones.
             self._most = len(part.commands) // 2
@@ -241,7 +231,7 @@ class NodeQueue:
             self._look_at(first)
 
 
-def _fail(part: Part, error: Exception) -> None:
+def _fail(part: NodeCall, error: Exception) -> None:
     for sent in part.commands:
         if not sent.answer.done():
             sent.answer.set_exception(error)

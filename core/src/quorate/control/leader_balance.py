@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
-from quorate.groups.pause import pause
+from quorate.groups.timing import end, every
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
@@ -174,21 +174,12 @@ class LeaderBalance:
 
     def start(self) -> None:
         """Start."""
-        self._task = self._loop.create_task(self._run())
+        failed = "cannot balance leaders; trying again"
+        self._task = self._loop.create_task(every(self._loop, _TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Stop."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                self._look()
-            except Exception:  # noqa: BLE001 - one look that fails must not be the last one
-                _log.exception("cannot balance leaders; trying again")
-            await pause(self._loop, _TICK_S)
+        await end(self._task)
 
     def _look(self) -> None:
         now = self._loop.time()

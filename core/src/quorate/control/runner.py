@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar, cast
 
-from quorate.control.backoff import Backoff
-from quorate.control.failures import level_of, sentence_of
-from quorate.control.fenced import FencedNode
-from quorate.control.ports import Changes, LedShard, Withdraw, ref_of
-from quorate.groups.pause import pause
-from quorate.plugin import Controller, NodeApi, ShardRef
+from google.protobuf.message import Message
+
+from quorate.control.failures import Backoff, level_of, sentence_of
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end, every, pause
+from quorate.plugin import Controller, NodeApi, SessionRef, ShardRef
 from quorate.plugin.shard_id import ShardId
+
+R = TypeVar("R", bound=Message)
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +27,12 @@ TICK_S: Final = 0.05
 _BREATH_S: Final = 0.05
 #: Delay before a family is watched again after a failure.
 _REWATCH_S: Final = 1.0
+
+#: Yields after each change of a family's rows, or more often, wherever its shards are. A
+#: cancelled wait closes it.
+Changes = Callable[[str], AsyncIterator[object]]
+#: Removes a gauge by its name and labels, because nothing updates it any more.
+Withdraw = Callable[[str, Mapping[str, str]], None]
 
 State = Literal["running", "waiting", "failing", "paused", "stopping"]
 
@@ -66,7 +74,7 @@ class Runner:
     def __init__(
         self,
         controllers: Iterable[Controller],
-        shards: Callable[[], Iterable[LedShard]],
+        shards: Callable[[], Iterable[Shard]],
         node: Callable[[Controller], NodeApi],
         changes: Changes,
         *,
@@ -90,17 +98,14 @@ class Runner:
 
     def start(self) -> None:
         """Start."""
-        self._task = self._loop.create_task(self._run())
+        failed = "cannot start or stop controllers; trying again"
+        self._task = self._loop.create_task(every(self._loop, TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Cancel all runs and wait for them."""
-        others = [*self._followed.values()]
-        if self._task is not None:
-            others.append(self._task)
-        for task in others:
-            task.cancel()
         runs = [post.cancel() for post in self._posts.values()]
-        await asyncio.gather(*others, *runs, return_exceptions=True)
+        await end(self._task, *self._followed.values())
+        await asyncio.gather(*runs, return_exceptions=True)
         self._posts.clear()
         self._followed.clear()
 
@@ -134,14 +139,6 @@ class Runner:
 
     # Following leadership.
 
-    async def _run(self) -> None:
-        while True:
-            try:
-                self._look()
-            except Exception:  # noqa: BLE001 - one look that fails must not be the last one
-                _log.exception("cannot start or stop controllers; trying again")
-            await pause(self._loop, TICK_S)
-
     def _look(self) -> None:
         led = {shard.id: shard for shard in self._shards() if shard.leads}
         for (_, name), post in self._posts.items():
@@ -155,7 +152,7 @@ class Runner:
                 self._fill(controller, shard)
         self._follow_families()
 
-    def _fill(self, controller: Controller, shard: LedShard) -> None:
+    def _fill(self, controller: Controller, shard: Shard) -> None:
         if controller.group != shard.id.group:
             return
         if controller.scope == "first_shard" and shard.id.number != 0:
@@ -165,7 +162,8 @@ class Runner:
             allowed = self._allowed[controller.name]
             node = self._node(controller)
             counters = self.counters[controller.name]
-            self._posts[key] = _Post(controller, ref_of(shard), node, allowed, counters, self._loop)
+            ref = ShardRef(shard.id.group, shard.id.number, shard.term)
+            self._posts[key] = _Post(controller, ref, node, allowed, counters, self._loop)
 
     # Waking.
 
@@ -200,6 +198,41 @@ class Runner:
         for post in self._posts.values():
             if family in post.controller.wake_on:
                 post.woken.set()
+
+
+class FencedNode:
+    """A `NodeApi` that fences commands without `if_leader` to the run."""
+
+    def __init__(self, node: NodeApi, fence: ShardRef) -> None:
+        self._node: Final = node
+        self._fence: Final = fence
+        #: The observed metrics with their labels.
+        self.observed: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node, name)
+
+    @property
+    def api(self) -> NodeApi:
+        """The `NodeApi` of a controller; the rest is the node's own."""
+        return cast(NodeApi, self)
+
+    def observe(self, metric: str, value: float, **labels: str) -> None:
+        """Record a value in a declared histogram, or set a declared gauge."""
+        self._node.observe(metric, value, **labels)
+        self.observed.add((metric, frozenset(labels.items())))
+
+    async def propose(
+        self,
+        command: Message,
+        reply: type[R],
+        *,
+        session: SessionRef | None = None,
+        if_leader: ShardRef | None = None,
+    ) -> R:
+        """Propose a command, which is refused in another term."""
+        fence = if_leader or self._fence
+        return await self._node.propose(command, reply, session=session, if_leader=fence)
 
 
 class _Post:

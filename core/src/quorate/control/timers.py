@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
-from quorate.control.backoff import Backoff
-from quorate.control.failures import level_of, sentence_of
-from quorate.control.grace import Grace
-from quorate.control.ports import Propose, TimedShard, ref_of
-from quorate.groups.pause import pause
+from google.protobuf.message import Message
+
+from quorate.control.failures import Backoff, level_of, sentence_of
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end, every
 from quorate.plugin import Rejected, ShardRef, Timer
 from quorate.plugin.shard_id import ShardId
 
@@ -28,6 +29,9 @@ _RECHECK_MS: Final = 1_000
 _UNMOVED_S: Final = 30.0
 #: Turns of the loop until calls that are ready now have been proposed.
 _TURNS: Final = 3
+
+#: Replicates a command, which is refused unless this node leads the shard in that term.
+Propose = Callable[[Message, ShardRef], Awaitable[object]]
 
 
 async def waiting_calls_first() -> None:
@@ -47,7 +51,7 @@ class Timers:
     def __init__(
         self,
         timers: Iterable[Timer],
-        shards: Callable[[], Iterable[TimedShard]],
+        shards: Callable[[], Iterable[Shard]],
         propose: Propose,
         *,
         loop: asyncio.AbstractEventLoop,
@@ -63,27 +67,21 @@ class Timers:
 
     def start(self) -> None:
         """Start."""
-        self._task = self._loop.create_task(self._run())
+        failed = "cannot look for due deadlines; trying again"
+        self._task = self._loop.create_task(every(self._loop, TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Stop."""
-        tasks = [] if self._task is None else [self._task]
-        if self._task is not None:
-            self._task.cancel()
-        for name in [*self._terms]:
-            tasks += self._terms.pop(name).end()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            self._look()
-            await pause(self._loop, TICK_S)
+        tasks = [task for term in self._terms.values() for task in term.tasks()]
+        self._terms.clear()
+        await end(self._task, *tasks)
 
     def _look(self) -> None:
         led = {shard.id: shard for shard in self._shards() if shard.leads}
         for name in [*self._terms]:
             if name not in led or led[name].term != self._terms[name].ref.term:
-                self._terms.pop(name).end()
+                for task in self._terms.pop(name).tasks():
+                    task.cancel()
         for name, shard in led.items():
             try:
                 term = self._terms.get(name)
@@ -96,18 +94,52 @@ class Timers:
                 _log.exception("cannot read the deadlines of shard %s", name)
 
 
+class Grace:
+    """Tracks stalls in which a leader may have missed renewals, in the shard's logical time.
+
+    Logical time shows every kind of stall: of the process, the machine, and a jump of its clock.
+    """
+
+    def __init__(self, led_since_ms: int) -> None:
+        self._led_since_ms: Final = led_since_ms
+        self._looked_at_ms = led_since_ms
+        #: The length and the end of each stall; later ones are shorter.
+        self._stalls: list[tuple[int, int]] = []
+
+    def look(self, now_ms: int, expected_ms: int) -> None:
+        """Record that the loop is running; a gap of more than `expected_ms` is a stall."""
+        gap_ms = now_ms - self._looked_at_ms - expected_ms
+        self._looked_at_ms = now_ms
+        # A stall affects times to live up to four times its length, while they last.
+        self._stalls = [
+            (length_ms, ended_ms)
+            for length_ms, ended_ms in self._stalls
+            if length_ms > gap_ms and now_ms - ended_ms < 4 * length_ms
+        ]
+        if gap_ms > 0:
+            self._stalls.append((gap_ms, now_ms))
+
+    def ripe_at_ms(self, at_ms: int, ttl_ms: int) -> int:
+        """Return when a deadline counts: a full time to live after the last long stall."""
+        since_ms = self._led_since_ms
+        for length_ms, ended_ms in self._stalls:
+            if 4 * length_ms > ttl_ms:
+                since_ms = ended_ms
+        return max(at_ms, since_ms + ttl_ms)
+
+
 class _Term:
     """The deadlines of a shard in a term that this node leads."""
 
     def __init__(
         self,
-        shard: TimedShard,
+        shard: Shard,
         timers: Iterable[Timer],
         propose: Propose,
         loop: asyncio.AbstractEventLoop,
         calls_first: Callable[[], Awaitable[None]],
     ) -> None:
-        self.ref: Final[ShardRef] = ref_of(shard)
+        self.ref: Final = ShardRef(shard.id.group, shard.id.number, shard.term)
         self._shard: Final = shard
         self._propose: Final = propose
         self._loop: Final = loop
@@ -115,25 +147,22 @@ class _Term:
         self._grace: Final = Grace(shard.now_ms())
         self._lines: Final = [_Line(timer) for timer in timers]
 
-    def end(self) -> list[asyncio.Task[None]]:
-        """Stop, and return the tasks that are ending."""
-        tasks = [line.task for line in self._lines if line.task is not None]
-        for task in tasks:
-            task.cancel()
-        return tasks
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """Return the tasks that propose."""
+        return [line.task for line in self._lines if line.task is not None]
 
     def look(self) -> None:
         """Start to propose if something is due."""
         now_ms = self._now_ms()
         for line in self._lines:
-            busy = line.task is not None and not line.task.done()
-            if not busy and self._loop.time() >= line.held_until and self._is_worth(line, now_ms):
+            if line.task is not None and not line.task.done():
+                continue
+            if self._loop.time() < line.held_until:
+                continue
+            if now_ms < line.look_at_ms and self._shard.applied == line.applied:
+                continue
+            if self._ripe(line, now_ms):
                 line.task = self._loop.create_task(self._work(line))
-
-    def _is_worth(self, line: _Line, now_ms: int) -> bool:
-        if now_ms < line.look_at_ms and self._shard.applied == line.applied:
-            return False
-        return bool(self._ripe(line, now_ms))
 
     def _now_ms(self) -> int:
         now_ms = self._shard.now_ms()
@@ -240,21 +269,21 @@ class _Term:
         )
 
 
+@dataclass(slots=True, eq=False)
 class _Line:
     """The state of a timer of a shard."""
 
-    def __init__(self, timer: Timer) -> None:
-        self.timer: Final = timer
-        self.task: asyncio.Task[None] | None = None
-        self.backoff: Final = Backoff(0.5, 30.0)
-        #: When to retry after a failure, on the loop's clock.
-        self.held_until = float("-inf")
-        #: Nothing is due before this logical time, unless more is applied.
-        self.look_at_ms = float("-inf")
-        self.applied = -1
-        #: Keys that were proposed and are still due at the same time.
-        self.unmoved: Final[set[tuple[bytes, int]]] = set()
-        self.unmoved_until = float("inf")
+    timer: Timer
+    task: asyncio.Task[None] | None = None
+    backoff: Backoff = field(default_factory=lambda: Backoff(0.5, 30.0))
+    #: When to retry after a failure, on the loop's clock.
+    held_until: float = float("-inf")
+    #: Nothing is due before this logical time, unless more is applied.
+    look_at_ms: float = float("-inf")
+    applied: int = -1
+    #: Keys that were proposed and are still due at the same time.
+    unmoved: set[tuple[bytes, int]] = field(default_factory=set)
+    unmoved_until: float = float("inf")
 
     def forget_unmoved(self, now: float) -> None:
         """Retry keys that were proposed without effect, after a delay."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final, Literal, TypeVar
 
@@ -17,24 +17,18 @@ from quorate.groups.routing import routes as routing
 from quorate.groups.routing.admitting import Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
-    ForwardedAnswers,
-    ForwardedCommand,
-    ForwardedQuery,
     Forwarder,
+    LocalShards,
 )
-from quorate.groups.routing.local import LocalShards
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
-from quorate.groups.routing.queries import Answers, ReadOptions
 from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import Answer, Answered, Part, Proposal, Request
 from quorate.plugin import (
     Caller,
-    Consistency,
     Invalid,
     Rejected,
     SessionRef,
-    ShardAnswers,
     ShardRef,
 )
 from quorate.plugin.catalog import Catalog
@@ -75,11 +69,11 @@ class Groups:
         self._loop: Final = loop
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
-        self._read_timeout_s: Final = read_timeout_s
         self._delivery: Final = Delivery(node, catalog, shards, forwarder, loop, limits)
         #: Admits commands of this node's callers.
         self.admissions: Final = Admissions(catalog, limits)
-        self._reads: Final = Reads(node, catalog, shards, forwarder, loop)
+        #: Runs queries, of this node and of others.
+        self.reads: Final = Reads(node, catalog, shards, forwarder, loop, read_timeout_s)
 
     # Writes.
 
@@ -195,7 +189,7 @@ class Groups:
         asked = control_pb2.CloseSession(session=session)
         await self.propose_control(shard, asked, timeout_s=timeout_s)
 
-    async def accept(self, shard: ShardId, forwarded: Sequence[ForwardedCommand]) -> list[Result]:
+    async def accept(self, shard: ShardId, forwarded: Sequence[Timed]) -> list[Result]:
         """Propose forwarded commands in their order, without another hop, and return their results.
 
         These are `NoLeaderError` if this node does not lead the shard, and `Invalid` for commands
@@ -213,7 +207,7 @@ class Groups:
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 results[place] = error
             else:
-                timed.append(Timed(each.command, each.timeout_s))
+                timed.append(each)
         local = self._shards.get(shard)
         proposed: Sequence[Result]
         if local is None:
@@ -247,67 +241,6 @@ class Groups:
             deadline, stamp, answered, parts=len(shard_commands), batch=command.items is not None
         )
         return [Part(request, each) for each in shard_commands]
-
-    # Reads.
-
-    async def query(
-        self,
-        message: Message,
-        row: type[R],
-        *,
-        consistency: Consistency = "linearizable",
-        min_revision: int | Mapping[ShardId, int] = 0,
-        timeout_s: float | None = None,
-        caller: str = "",
-    ) -> AsyncIterator[R]:
-        """Run a query on its shards, and yield the answers in key order."""
-        options = ReadOptions(consistency=consistency, min_revision=min_revision, caller=caller)
-        answers = await self.read(message, row, options, timeout_s=timeout_s)
-        for answer in answers.rows:
-            yield answer
-
-    async def read(
-        self,
-        message: Message,
-        row: type[A],
-        options: ReadOptions | None = None,
-        *,
-        timeout_s: float | None = None,
-    ) -> Answers[A]:
-        """Run a query, and return its answers with the revision and age of each shard's.
-
-        `min_revision` waits until a replica has reached it. A number without a shard makes the
-        reads of several shards linearizable.
-
-        With `bytes` for the row, answers of a query that declares its `row` are not parsed.
-
-        Raises `LookupError`, `Rejected`, `UnknownShardError` and `UnreadableError`.
-        """
-        deadline = self._loop.time() + (self._read_timeout_s if timeout_s is None else timeout_s)
-        return await self._reads.read(message, row, options or ReadOptions(), deadline)
-
-    def read_shards(
-        self,
-        message: Message,
-        row: type[R],
-        options: ReadOptions | None = None,
-        *,
-        shards: Collection[int] | None = None,
-        timeout_s: float | None = None,
-    ) -> AsyncIterator[ShardAnswers[R]]:
-        """Run a query, and yield the answers of each shard as they arrive.
-
-        A shard that cannot be read is yielded with its failure; if none can, it raises as `read`.
-        """
-        deadline = self._loop.time() + (self._read_timeout_s if timeout_s is None else timeout_s)
-        return self._reads.read_shards(message, row, options or ReadOptions(), shards, deadline)
-
-    async def accept_query(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
-        """Answer a forwarded query, without another hop.
-
-        Raises `UnreadableError` if this node has no replica of the shard.
-        """
-        return await self._reads.accept(forwarded)
 
 
 def _only(answers: Sequence[Answer | Exception]) -> Answer:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -30,6 +31,8 @@ SILENT: Final = "SILENT"
 _SILENT_S: Final = 10.0
 #: A voter without contact to the leader for this time is considered dead.
 _ELECTIONS: Final = 2
+#: How often the learners of a recovered shard are looked at.
+_AGAIN_S: Final = 0.2
 
 CATCHING_UP: Final = "catching up"
 LEARNER: Final = "learner"
@@ -248,3 +251,60 @@ class MemberSteps:
         stored = metadata.data.get(MEMBERS, asked.goal.node.encode())
         row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
         check_goes_on(row, asked.goal.node, asked.number)
+
+
+class Promotion:
+    """Promotes learners of recovered shards that this node leads.
+
+    A recovered shard begins with one voter, whose state the other replicas install.
+    """
+
+    def __init__(
+        self, shards: Callable[[], Iterable[Shard]], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._shards: Final = shards
+        self._loop: Final = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = False
+
+    def look_at(self, shard: Shard) -> None:
+        """Promote learners that have caught up, and check again while there are others."""
+        learners = _learners(shard) if shard.epoch and shard.leads else []
+        if learners and self._timer is None and not self._stopped:
+            self._timer = self._loop.call_later(_AGAIN_S, self._again)
+        self._promote(shard, learners)
+
+    def stop(self) -> None:
+        """Stop."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _again(self) -> None:
+        self._timer = None
+        for shard in self._shards():
+            self.look_at(shard)
+
+    def _promote(self, shard: Shard, learners: Iterable[Peer]) -> None:
+        for learner in learners:
+            try:
+                step = next_step(
+                    shard.id,
+                    Goal(learner.node, learner.replica),
+                    shard.replica.status(),
+                    patience_s=patience_s(shard.settings.timing),
+                )
+                if step.configuration is not None:
+                    changed = shard.change_membership(step.configuration)
+                    changed.add_done_callback(lambda done: done.cancelled() or done.exception())
+                    return
+            except (Rejected, RefusedError):
+                # There is no contact, or another change is in progress.
+                continue
+
+
+def _learners(shard: Shard) -> list[Peer]:
+    configuration = shard.configuration
+    if configuration is None:
+        return []
+    return [each.peer for each in configuration.members if not each.voter]

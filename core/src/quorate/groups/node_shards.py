@@ -14,11 +14,11 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.promotion import Promotion
+from quorate.groups.members import Promotion
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
-from quorate.groups.shard.ports import Membership, replica_name
-from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.removal import Membership
+from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import recover
 from quorate.plugin.catalog import Catalog
@@ -55,11 +55,8 @@ class Journals(JournalOpener, Protocol):
         """Remove an unused journal, if it is there."""
 
 
-class Homes(Protocol):
-    """The directories of the shards."""
-
-    def __call__(self, shard: ShardId, epoch: int = 0, /) -> Home:
-        """Return the home of a shard's data in one of its histories."""
+#: Returns the home of a shard's data in one of its histories.
+Homes = Callable[[ShardId, int], Home]
 
 
 class GroupsDifferError(Exception):
@@ -84,7 +81,7 @@ def declared_groups(catalog: Catalog, configured: Mapping[str, int]) -> Mapping[
 
 
 class NodeShards:
-    """Implements `groups.local.LocalShards`, and receives the node's messages and syncs.
+    """Implements `LocalShards` for routing, and receives the node's messages and syncs.
 
     Metadata/0 is opened at once; every other shard once its row in `core.shards` names this
     node's replica. `failed` is called when this node cannot take part in the cluster.

@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from google.protobuf.message import Message
 
 from quorate.apply.control import METADATA
-from quorate.groups.first_shards import declared_alike, missing_shards
+from quorate.consensus.messages import Peer
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
@@ -21,6 +22,7 @@ from quorate.v1.control_pb2 import (
     CreateShards,
     NodeDeclaration,
     ReportDeclaration,
+    ShardMember,
     ShardRow,
 )
 
@@ -30,6 +32,9 @@ _RETRY_S: Final = 0.5
 
 #: Replicates one of core's own commands on a shard, wherever its leader is.
 Submit = Callable[[ShardId, Message], Awaitable[object]]
+
+#: How many shards each group has.
+Groups = Mapping[str, int]
 
 
 class ShardCreation:
@@ -98,10 +103,7 @@ class ShardCreation:
         self._closed = True
         if self._retry is not None:
             self._retry.cancel()
-        proposing = list(self._proposing.values())
-        for task in proposing:
-            task.cancel()
-        await asyncio.gather(*proposing, return_exceptions=True)
+        await end(*self._proposing.values())
 
     def _create(self) -> None:
         """Create the shards that are declared and do not exist, once all voters say the same."""
@@ -141,3 +143,64 @@ class ShardCreation:
         self._retry = None
         self._seen = None
         self.look()
+
+
+def declared_alike(
+    declarations: Mapping[Peer, NodeDeclaration | None],
+) -> tuple[Groups, str | None]:
+    """Return the shards of each group that all voters declare, and how declarations differ.
+
+    There are none until all declare the same; the difference is None while declarations are
+    missing.
+    """
+    first: NodeDeclaration | None = None
+    for peer, declaration in declarations.items():
+        if declaration is None or declaration.replica != peer.replica:
+            return {}, None
+        if first is None:
+            first = declaration
+            continue
+        difference = difference_of(first, declaration)
+        if difference is not None:
+            return {}, difference
+    return ({} if first is None else _groups(first)), None
+
+
+def missing_shards(
+    groups: Groups, existing: Collection[ShardId], voters: Sequence[Peer]
+) -> list[ShardRow]:
+    """Return the rows of shards for groups without any."""
+    founded = {shard.group for shard in existing}
+    members = [ShardMember(node=peer.node, replica=peer.replica) for peer in voters]
+    return [
+        ShardRow(group=group, number=number, slots=slots, version=1, members=members)
+        for group, shards in sorted(groups.items())
+        if group not in founded
+        for number, slots in enumerate(even_cut(shards))
+    ]
+
+
+def difference_of(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
+    """Return how two declarations differ, or None."""
+    ours, theirs = _groups(one), _groups(other)
+    for group in sorted({*ours, *theirs}):
+        if ours.get(group) != theirs.get(group):
+            return (
+                f"{one.node} declares {_shards(ours.get(group))} of group {group} and {other.node}"
+                f" {_shards(theirs.get(group))}; make [groups] and the enabled plugins equal in the"
+                " files of both"
+            )
+    if one.fingerprint != other.fingerprint:
+        return (
+            f"{one.node} and {other.node} run different plugins or versions of them; compare"
+            " `quorate plugin list` on both"
+        )
+    return None
+
+
+def _groups(declaration: NodeDeclaration) -> Groups:
+    return {group.name: group.shards for group in declaration.groups}
+
+
+def _shards(count: int | None) -> str:
+    return "no shard" if count is None else f"{count} shard{'s' if count > 1 else ''}"

@@ -122,7 +122,9 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> AsyncIterator[R]:
-        return self._groups.query(message, row, consistency=consistency, min_revision=min_revision)
+        return self._groups.reads.query(
+            message, row, consistency=consistency, min_revision=min_revision
+        )
 
     async def read(
         self,
@@ -133,7 +135,9 @@ class PluginNode:
         min_revision: int = 0,
     ) -> Answers[A]:
         options = ReadOptions(consistency=consistency, min_revision=min_revision)
-        found = await self._groups.read(message, row, options, timeout_s=deadline.remaining_s())
+        found = await self._groups.reads.read(
+            message, row, options, timeout_s=deadline.remaining_s()
+        )
         ages = [as_of.age_ms for as_of in found.as_of.values()]
         age_ms = -1 if -1 in ages else max(ages, default=0)
         return Answers(rows=found.rows, age_ms=age_ms)
@@ -147,7 +151,7 @@ class PluginNode:
         consistency: Consistency = "linearizable",
     ) -> AsyncIterator[ShardAnswers[R]]:
         options = ReadOptions(consistency=consistency)
-        return self._groups.read_shards(
+        return self._groups.reads.read_shards(
             message, row, options, shards=shards, timeout_s=deadline.remaining_s()
         )
 

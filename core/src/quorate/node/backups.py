@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.snapshots.backup import parts
-from quorate.groups.snapshots.parts import BackupError, Part
+from quorate.groups.snapshots.parts import BackupError, FilePart
 from quorate.node.replicas import Replicas
 
 
@@ -20,7 +20,7 @@ class Backups:
         self._under_way = False
         self._stopped = False
 
-    async def back_up(self) -> AsyncGenerator[Part, None]:
+    async def back_up(self) -> AsyncGenerator[FilePart, None]:
         """Yield a backup; a caller that does not read all of it has to close it.
 
         Raises `BackupError`, `EngineError` and `OSError`, and `UnreadableError` at the node's end.

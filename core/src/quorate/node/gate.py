@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import grpc
 
-from quorate.groups.pause import pause
 from quorate.groups.refusals import NotServingError
+from quorate.groups.timing import pause
 from quorate.rpc.methods import Behaviour
 from quorate.rpc.status import DETAILS_KEY, status_of
 

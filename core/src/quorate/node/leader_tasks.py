@@ -9,15 +9,14 @@ from google.protobuf.message import Message
 
 from quorate.consensus.refusals import RefusedError, TransferRefusedError
 from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of
-from quorate.control.ports import Changes, Withdraw
-from quorate.control.runner import Runner
+from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.pause import pause
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import check_ready, transfer
+from quorate.groups.timing import pause
 from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId

@@ -13,17 +13,17 @@ from quorate.config.sections import Name, split_address
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
-from quorate.groups.first_shards import difference_of
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.members import NO_MAJORITY, SILENT, AskedStep, Goal, MemberSteps, StepTaken
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.pause import Pause, pause
 from quorate.groups.refusals import (
     NoLeaderError,
     NotProposedError,
     OutcomeUnknownError,
     UnreadableError,
 )
+from quorate.groups.shard_creation import difference_of
+from quorate.groups.timing import Pause, pause
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId

@@ -9,9 +9,8 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
-from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.space import free_bytes_of
-from quorate.groups.shard.status import ShardStatus
+from quorate.groups.shard.capacity import free_bytes_of
+from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving

@@ -148,12 +148,12 @@ class Node:
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
         )
-        fresh = self._watching.fresh
+        watches = self._watching.watches
         self._serving: Final = Serving(
             settings,
             catalog,
             self.api,
-            WatchService(fresh, lambda group: self.shards.slot_map.shards(group), catalog),
+            WatchService(watches, lambda group: self.shards.slot_map.shards(group), catalog),
             [
                 self.peers,
                 NodeService(
@@ -162,7 +162,7 @@ class Node:
                     self.shards.membership,
                     steps.accept,
                     wall_ms,
-                    fresh,
+                    watches,
                     lambda: self._serving.forwarding(),
                 ),
                 CommandService(self.groups, catalog, limits),

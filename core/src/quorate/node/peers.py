@@ -5,7 +5,6 @@ import logging
 import random
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -15,7 +14,6 @@ from quorate.config import Settings
 from quorate.consensus.formation import Introduction
 from quorate.consensus.peer.network import IntroductionRefusedError, PeerNetwork
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.shard.ports import NetworkPeers
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
@@ -61,13 +59,11 @@ class Peers:
             limits=limits,
         )
         self.channels: Final = NodeChannels(self.network)
-        #: The ports of the shards; that of peers is for one history.
-        self.network_peers: Final = partial(NetworkPeers, self.network)
         self.membership: Final = NodeMembership(self.channels, loop)
         self.clocks: Final = NodeClocks(self.channels, lambda: sorted(self.network.addresses), loop)
         self._transfers: Final = NetworkSnapshots(self.network, limits)
-        self.snapshots: Final = SnapshotQueue(self._transfers, loop=loop, clock=loop.time)
-        self._receiver: Final = SnapshotReceiver(shards.replica, loop=loop, clock=loop.time)
+        self.snapshots: Final = SnapshotQueue(self._transfers, loop=loop)
+        self._receiver: Final = SnapshotReceiver(shards.replica, loop=loop)
 
     def add_to(self, server: RpcServer) -> None:
         """Serve what other nodes send."""

@@ -13,10 +13,9 @@ from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
 from quorate.groups.node_shards import NodeShards, declared_groups
+from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
 from quorate.groups.shard.log_keeper import TailJournal
-from quorate.groups.shard.loop_budget import LoopBudget
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.space import FreeSpace, free_bytes_of
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.addresses import addresses_of
@@ -65,7 +64,7 @@ class Replicas:
         self.cluster = b""
         self.log: Final = directory.open_log()
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
-        self._rests: Final = LoopBudget(loop.time)
+        self._loop_budget: Final = LoopBudget(loop.time)
         self._alarms: Final = Alarms(loop)
         self._shard_settings: Final = tuning.shard_settings(settings)
         self.shards: Final = NodeShards(
@@ -127,18 +126,17 @@ class Replicas:
             self._catalog,
             data,
             journal,
-            peers=peers.network_peers(epoch),
-            syncs=self.syncs,
-            snapshots=peers.snapshots,
+            send=peers.network.send,
+            request_sync=self.syncs.request,
+            send_snapshots=peers.snapshots.needed,
             loop=self._loop,
-            clock=self._loop.time,
             wall_ms=wall_ms,
             rng=random.Random(),
             settings=self._shard_settings,
             epoch=epoch,
             space=self._space,
-            rests=self._rests,
-            membership=peers.membership,
+            loop_budget=self._loop_budget,
+            ask_members=peers.membership.ask,
             node_clock=peers.clocks,
             alarms=self._alarms,
             on_stopped=self._stopped,

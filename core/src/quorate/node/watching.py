@@ -9,7 +9,6 @@ from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching.caches import CacheKeeper
-from quorate.groups.watching.fresh import FreshWatches
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin.catalog import Catalog
@@ -38,7 +37,6 @@ class Watching:
             channels, lambda shard: shards.slot_map.others(shard, shards.me.node), loop
         )
         self._watches: Watches | None = None
-        self._fresh: FreshWatches | None = None
         self.caches: Final[Sequence[CacheKeeper]] = [
             CacheKeeper(
                 cache.name,
@@ -55,15 +53,17 @@ class Watching:
     def join(self, cluster: bytes) -> None:
         """Open watches from now on, with tokens of this cluster."""
         self._watches = Watches(
-            cluster, self._shards.get, self._feeds, loop=self._loop, clock=self._loop.time
-        )
-        self._fresh = FreshWatches(
-            cluster, self._watches, self._shards.get, self._feeds, timeout_s=self._read_timeout_s
+            cluster,
+            self._shards.get,
+            self._feeds.open,
+            self._feeds.read_point,
+            loop=self._loop,
+            timeout_s=self._read_timeout_s,
         )
 
     def start(self) -> None:
         """Fill the caches, and keep the mirrors of the shards that are led here."""
-        cluster = self.fresh().cluster
+        cluster = self.watches().cluster
         for keeper in self.caches:
             keeper.start()
         self._mirrors.start(cluster)
@@ -82,15 +82,16 @@ class Watching:
         """How many watches are open."""
         return 0 if self._watches is None else self._watches.open_now
 
-    def fresh(self) -> FreshWatches:
-        """Return what opens watches of fresh rows; raises `UnreadableError` without a cluster."""
-        if self._fresh is None:
+    def watches(self) -> Watches:
+        """Return the watches of this node; raises `UnreadableError` without a cluster."""
+        if self._watches is None:
             raise UnreadableError("this node has no cluster yet; try again, or ask another node")
-        return self._fresh
+        return self._watches
 
     async def changes(self, family: str) -> AsyncIterator[object]:
         """Yield something after each change of a family's rows, wherever its shards are."""
-        watch = await self.fresh().open({family: b""}, self._shards_of(family), changes_only=True)
+        watches, shards = self.watches(), self._shards_of(family)
+        watch = await watches.open_fresh({family: b""}, shards, changes_only=True)
         try:
             # What changed before the watch began was seen by nobody.
             yield None
@@ -101,7 +102,7 @@ class Watching:
 
     async def rows(self, family: str, prefix: bytes, token: bytes) -> Watch:
         """Watch after a token, or from rows on that hold all that was written before."""
-        return await self.fresh().open({family: prefix}, self._shards_of(family), token)
+        return await self.watches().open_fresh({family: prefix}, self._shards_of(family), token)
 
     def _open(self, group: str, families: dict[str, bytes], token: bytes = b"") -> Watch:
         if self._watches is None:
@@ -112,7 +113,7 @@ class Watching:
         return self._open(METADATA.group, {family: b""}, token)
 
     async def _newest_mirrored(self, timeout_s: float) -> int:
-        return (await self.fresh().read_point(METADATA, timeout_s)).revision
+        return (await self.watches().read_point(METADATA, timeout_s)).revision
 
     def _shards_of(self, family: str) -> Sequence[ShardId]:
         return self._shards.slot_map.shards(self._catalog.families[family].group)

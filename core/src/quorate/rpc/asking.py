@@ -12,7 +12,7 @@ from google.rpc import status_pb2
 from quorate.consensus.membership import Configuration
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import Membership
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.status import DETAILS_KEY, error_of
@@ -90,7 +90,7 @@ class NodeClocks:
 
 
 class NodeMembership:
-    """Implements `MembershipPort` over the channels to the nodes."""
+    """Asks over the channels to the nodes."""
 
     def __init__(self, channels: NodeChannels, loop: asyncio.AbstractEventLoop) -> None:
         self._channels: Final = channels

@@ -1,12 +1,12 @@
 """What a shard's replica here gives to the watches of a node that has none."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start
+from quorate.groups.watching.feeds import Feed, Lost, OpenFeed, Page, Seen, Start
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import node_pb2 as pb
@@ -14,20 +14,6 @@ from quorate.v1 import node_pb2 as pb
 #: How often a reader learns how old the replica's state may be, and how far it has come, while
 #: there is nothing for it.
 WORD_S: Final = 1.0
-
-
-class OpenFeed(Protocol):
-    """Opens a feed of a replica here; raises `UnreadableError` where there is none."""
-
-    def __call__(
-        self,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
-    ) -> Feed:
-        """Start after `start`, or with the rows if there is none, at `not_before` or later."""
 
 
 async def serve(

@@ -9,10 +9,10 @@ from typing import Final
 
 import grpc.aio
 
-from quorate.groups.pause import Pause
 from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.timing import Pause
 from quorate.groups.watching.feeds import Lost, Page, Seen, Selection, Start, emitted
-from quorate.groups.watching.fresh import ReadPoint
+from quorate.groups.watching.watches import ReadPoint
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
@@ -27,7 +27,7 @@ _LASTS: Final = 20
 
 
 class NodeFeeds:
-    """Implements `FeedPort` and `ReadPointPort` over the channels to the nodes.
+    """Opens feeds and asks for read points over the channels to the nodes.
 
     `replicas` says which nodes to ask for a shard, the best one first.
     """

@@ -10,8 +10,7 @@ from typing import Final
 
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.groups.groups import Groups
-from quorate.groups.routing.forwarding import ForwardedCommand
-from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.proposing import Result, Timed
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.methods import failed_status
@@ -79,9 +78,8 @@ class ForwardServing:
             try:
                 if (refused := self._refused()) is not None:
                     raise refused
-                place = parsed_shard(shard)
                 results: Sequence[Result] = await self._groups.accept(
-                    place, [_forwarded(place, each) for each in commands]
+                    parsed_shard(shard), list(map(_timed, commands))
                 )
             except Exception as error:  # noqa: BLE001 - it is the answer to each
                 results = [error] * len(commands)
@@ -124,7 +122,7 @@ def parsed_shard(text: str) -> ShardId:
         raise Invalid("shard", str(error)) from None
 
 
-def _forwarded(shard: ShardId, asked: node_pb2.ForwardedCommand) -> ForwardedCommand:
+def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
     command = asked.command
     stamp = command.stamp
     logged = LoggedCommand(
@@ -137,9 +135,7 @@ def _forwarded(shard: ShardId, asked: node_pb2.ForwardedCommand) -> ForwardedCom
         command.slotless,
         Copies.DOUBTED,
     )
-    return ForwardedCommand(
-        shard=shard, command=logged, caller=asked.caller, timeout_s=asked.timeout_ms / 1_000
-    )
+    return Timed(logged, asked.timeout_ms / 1_000)
 
 
 def _fill(answer: node_pb2.ForwardAnswer, command: str, result: Result) -> None:

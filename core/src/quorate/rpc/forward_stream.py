@@ -1,10 +1,10 @@
-"""The stream on which a node forwards to another one: many parts a message."""
+"""The stream on which a node forwards to another one: many runs of commands a message."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -13,23 +13,115 @@ import grpc.aio
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome, Refusal
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.groups.routing.proposing import Result
+from quorate.groups.refusals import (
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+)
+from quorate.groups.routing.forwarding import weight
+from quorate.groups.routing.proposing import Result, Timed
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, UnreachableError
-from quorate.rpc.parts import Part
 from quorate.rpc.status import error_of
 from quorate.v1 import entry_pb2, node_pb2
 
 #: How long a node may take to let this one in; one that cannot be reached is known before.
 _ADMISSION_S: Final = 5.0
+#: How much longer an answer may take than its command: the other node says best why it is late.
+GRACE_S: Final = 0.2
+
+
+class ForwardedRun:
+    """Commands of one caller for one shard, which stay together and in their order."""
+
+    __slots__ = (
+        "answer",
+        "caller",
+        "commands",
+        "deadlines",
+        "open",
+        "results",
+        "sent",
+        "shard",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        shard: ShardId,
+        commands: Sequence[Timed],
+        caller: str,
+        now: float,
+        answer: asyncio.Future[None],
+    ) -> None:
+        self.shard: Final = shard
+        self.commands: Final = commands
+        self.caller: Final = caller
+        #: About how many bytes it takes in a message.
+        self.weight: Final = sum([weight(command) for command, _ in commands])
+        #: On the loop's clock.
+        self.deadlines: Final = [now + timeout_s for _, timeout_s in commands]
+        #: Set when every command has its result, or nobody waits any more.
+        self.answer: Final = answer
+        self.results: Final[list[Result | None]] = [None] * len(commands)
+        self.open = len(commands)
+        #: It may have left this node.
+        self.sent = False
+
+    def settle(self, place: int, result: Result) -> None:
+        """Take the result of a command; the first one counts."""
+        if self.results[place] is not None:
+            return
+        self.results[place] = result
+        self.open -= 1
+        if not self.open and not self.answer.done():
+            self.answer.set_result(None)
+
+    def settle_all(self, error: Exception) -> None:
+        """End every command without a result with an error."""
+        for place in range(len(self.commands)):
+            self.settle(place, error)
+
+    def expire(self, now: float) -> None:
+        """End what is late: what was sent is waited for a little longer, and then in doubt."""
+        grace_s = GRACE_S if self.sent else 0.0
+        for place, deadline in enumerate(self.deadlines):
+            if deadline + grace_s <= now:
+                self.settle(place, self._late(place))
+
+    @property
+    def due(self) -> float:
+        """When the next of its commands is late."""
+        grace_s = GRACE_S if self.sent else 0.0
+        return grace_s + min(
+            [
+                deadline
+                for deadline, result in zip(self.deadlines, self.results, strict=True)
+                if result is None
+            ],
+            default=float("inf"),
+        )
+
+    def _late(self, place: int) -> Exception:
+        name = self.commands[place].command.type
+        if self.sent:
+            return UnansweredInTimeError(
+                f"the deadline passed before {name} was answered by the leader of shard"
+                f" {self.shard}: it may still be carried out; read whether it was, or repeat it"
+                " with its session"
+            )
+        return NotProposedInTimeError(
+            f"the deadline passed before {name} was sent to the leader of shard {self.shard}: try"
+            " again"
+        )
 
 
 class ForwardStream:
     """Made anew when there is something to send and it has ended. Nothing is sent twice.
 
-    A part is in doubt from the moment in which it is handed to gRPC, and not before.
+    A run is in doubt from the moment in which it is handed to gRPC, and not before.
     """
 
     def __init__(
@@ -39,24 +131,24 @@ class ForwardStream:
         self._channels: Final = channels
         self._loop: Final = loop
         self._message_bytes: Final = message_bytes
-        self._waiting: Final = deque[Part]()
+        self._waiting: Final = deque[ForwardedRun]()
         #: What was sent and is not answered, by its id, and which of its commands went.
-        self._sent: Final[dict[int, tuple[Part, list[int]]]] = {}
+        self._sent: Final[dict[int, tuple[ForwardedRun, list[int]]]] = {}
         self._ids: Final = count(1)
         self._news: Final = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
-    def put(self, part: Part) -> None:
-        """Send a part; those of one turn of the loop share a message."""
-        self._waiting.append(part)
+    def put(self, run: ForwardedRun) -> None:
+        """Send a run; those of one turn of the loop share a message."""
+        self._waiting.append(run)
         self._news.set()
         if self._running is None:
             self._running = self._loop.create_task(self._run())
 
-    def parts(self) -> Iterator[Part]:
+    def runs(self) -> Iterator[ForwardedRun]:
         """Yield what waits, and what was sent and is not answered."""
         yield from self._waiting
-        yield from [part for part, _ in self._sent.values()]
+        yield from [run for run, _ in self._sent.values()]
 
     async def _run(self) -> None:
         error: Exception = NotProposedError(f"{self._node} was not sent a command")
@@ -91,8 +183,8 @@ class ForwardStream:
         finally:
             sent = list(self._sent.values())
             self._sent.clear()
-            for part, _ in sent:
-                part.settle_all(broken)
+            for run, _ in sent:
+                run.settle_all(broken)
             self._running = None
             if again and self._waiting:
                 self._running = self._loop.create_task(self._run())
@@ -121,44 +213,42 @@ class ForwardStream:
             await self._news.wait()
 
     def _next_request(self) -> node_pb2.ForwardRequest | None:
-        """Take what shares the next message: a part is never cut."""
+        """Take what shares the next message: a run is never cut."""
         now = self._loop.time()
         request = node_pb2.ForwardRequest()
         size = 0
         while self._waiting:
-            part = self._waiting[0]
-            part.expire(now)
-            if part.answer.done():
+            run = self._waiting[0]
+            run.expire(now)
+            if run.answer.done():
                 self._waiting.popleft()
                 continue
-            size += part.weight
+            size += run.weight
             if request.parts and size > self._message_bytes:
                 break
             self._waiting.popleft()
-            part.sent = True
+            run.sent = True
             number = next(self._ids)
             # A command whose time has passed was answered "not proposed", and must not be.
-            places = [place for place, result in enumerate(part.results) if result is None]
-            self._sent[number] = (part, places)
-            sent = request.parts.add(id=number, shard=str(part.requests[0].shard))
+            places = [place for place, result in enumerate(run.results) if result is None]
+            self._sent[number] = (run, places)
+            sent = request.parts.add(id=number, shard=str(run.shard))
             for place in places:
-                each = part.requests[place]
                 sent.commands.add(
-                    command=_logged(each.command),
-                    caller=each.caller,
-                    timeout_ms=max(0, round((part.deadlines[place] - now) * 1_000)),
+                    command=_logged(run.commands[place].command),
+                    caller=run.caller,
+                    timeout_ms=max(0, round((run.deadlines[place] - now) * 1_000)),
                 )
         return request if request.parts else None
 
     def _take(self, response: node_pb2.ForwardResponse) -> None:
         for answered in response.parts:
-            part, places = self._sent.pop(answered.id, (None, ()))
-            if part is None:
+            run, places = self._sent.pop(answered.id, (None, ()))
+            if run is None:
                 continue
-            shard = part.requests[0].shard
             for place, answer in zip(places, answered.answers, strict=False):
-                part.settle(place, _settled(self._node, shard, answer))
-            part.settle_all(
+                run.settle(place, _settled(self._node, run.shard, answer))
+            run.settle_all(
                 OutcomeUnknownError(f"{self._node} was sent a command and gave no answer to it")
             )
 

@@ -11,7 +11,6 @@ import grpc.aio
 from google.rpc import status_pb2
 
 from quorate.config.sections import LimitsSection
-from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import (
     ReadTimeoutError,
     UnreadableError,
@@ -19,21 +18,22 @@ from quorate.groups.refusals import (
 from quorate.groups.routing.forwarding import (
     AsOf,
     ForwardedAnswers,
-    ForwardedCommand,
     ForwardedQuery,
     run_bytes,
 )
-from quorate.groups.routing.proposing import Result
-from quorate.groups.shard.admission import Admission
+from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.shard.capacity import Admission
+from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.timing import Alarm
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
-from quorate.rpc.forward_stream import ForwardStream
-from quorate.rpc.parts import GRACE_S, ROOM_BYTES, ROOM_COMMANDS, Part
+from quorate.rpc.forward_stream import GRACE_S, ForwardedRun, ForwardStream
 from quorate.rpc.status import DETAILS_KEY, error_of
 from quorate.v1 import node_pb2
 
-#: Calls under way to a node for a shard; what comes meanwhile goes together when one has ended.
-CALLS: Final = 2
+#: What may be on its way to one node for one shard, or wait for that: as much as the shard takes.
+ROOM_BYTES: Final = ShardSettings().queue_bytes
+ROOM_COMMANDS: Final = ShardSettings().queue_commands
 
 
 class NodeForwarder:
@@ -50,26 +50,29 @@ class NodeForwarder:
         self._message_bytes: Final = run_bytes(limits)
         self._streams: Final[dict[str, ForwardStream]] = {}
         self._rooms: Final[dict[tuple[str, ShardId], Admission]] = {}
-        self._patience: Final = Alarm(loop, loop.time, self._expire)
+        self._patience: Final = Alarm(loop, self._expire)
 
-    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
+    async def propose(
+        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+    ) -> Sequence[Result]:
         """Have the leader propose commands of one shard, and return the outcome of each."""
-        room = self._room(node, requests[0].shard)
-        part = Part(requests, self._loop.time(), self._loop.create_future())
-        room.admit(part.weight, len(requests))
+        room = self._room(node, shard)
+        now, answer = self._loop.time(), self._loop.create_future()
+        run = ForwardedRun(shard, commands, caller, now, answer)
+        room.admit(run.weight, len(commands))
         try:
             stream = self._streams.get(node)
             if stream is None:
                 stream = self._streams[node] = ForwardStream(
                     node, self._channels, self._loop, self._message_bytes
                 )
-            stream.put(part)
-            if (due := part.due) < self._patience.due:
+            stream.put(run)
+            if (due := run.due) < self._patience.due:
                 self._patience.by(due)
-            await part.answer
+            await answer
         finally:
-            room.release(part.weight, len(requests))
-        return [each for each in part.results if each is not None]
+            room.release(run.weight, len(commands))
+        return [each for each in run.results if each is not None]
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         """Have a replica answer a query."""
@@ -112,10 +115,10 @@ class NodeForwarder:
     def _expire(self, now: float) -> float | None:
         again = float("inf")
         for stream in self._streams.values():
-            for part in stream.parts():
-                if not part.answer.done():
-                    part.expire(now)
-                    again = min(again, part.due)
+            for run in stream.runs():
+                if not run.answer.done():
+                    run.expire(now)
+                    again = min(again, run.due)
         return again if again < float("inf") else None
 
 

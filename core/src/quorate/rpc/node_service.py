@@ -14,8 +14,8 @@ from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.forwarding import ForwardedQuery
-from quorate.groups.shard.ports import Membership
-from quorate.groups.watching.fresh import FreshWatches
+from quorate.groups.shard.removal import Membership
+from quorate.groups.watching.watches import Watches
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
@@ -40,7 +40,7 @@ class NodeService:
     _membership: Callable[[ShardId], Membership | None]
     _change_member: Callable[[AskedStep], Awaitable[StepTaken]]
     _wall_ms: Callable[[], int]
-    _watching: Callable[[], FreshWatches]
+    _watching: Callable[[], Watches]
     #: Entered for as long as forwarded commands are carried out.
     _under_way: Callable[[], AbstractContextManager[None]]
 
@@ -65,7 +65,7 @@ class NodeService:
     ) -> AsyncIterator[pb.ShardQueryResponse]:
         """Answer a query from the replica here, in parts."""
         await self._admit(context)
-        found = await self._groups.accept_query(
+        found = await self._groups.reads.accept(
             ForwardedQuery(
                 shard=parsed_shard(request.shard),
                 type=request.type,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews, ViewedReplica
+from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews
 from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -24,7 +25,7 @@ class ViewService:
     """Yields rows as fast as they are read, and holds at most a page of them."""
 
     _views: HeldViews
-    _replica: Callable[[ShardId], ViewedReplica | None]
+    _replica: Callable[[ShardId], Shard | None]
     _catalog: Catalog
 
     def add_to(self, server: RpcServer) -> None:

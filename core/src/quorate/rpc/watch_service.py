@@ -12,7 +12,6 @@ from google.protobuf import descriptor_pool
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching import watches
 from quorate.groups.watching.feeds import Seen
-from quorate.groups.watching.fresh import FreshWatches
 from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.catalog import Catalog
@@ -38,7 +37,7 @@ class WatchService:
     `shards` says which shards a group has.
     """
 
-    _watching: Callable[[], FreshWatches]
+    _watching: Callable[[], watches.Watches]
     _shards: Callable[[str], Sequence[ShardId]]
     _catalog: Catalog
     _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
@@ -92,7 +91,7 @@ class WatchService:
         watching = self._watching()
         if request.token:
             _check_token(request.token, watching.cluster, group)
-        return await watching.open(
+        return await watching.open_fresh(
             {family.name: family.prefix for family in request.families},
             shards,
             request.token,

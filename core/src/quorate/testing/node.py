@@ -225,7 +225,7 @@ class MemoryNode:
         if shards is not None:
             parts = queries.chosen(parts, shards, self._slot_map.shards(declared.group))
         await asyncio.sleep(0)
-        failures: list[tuple[queries.Part, LeaderlessError]] = []
+        failures: list[tuple[queries.QueryPart, LeaderlessError]] = []
         for part in parts:
             try:
                 shard = self._readable(part.shard)
@@ -553,7 +553,7 @@ def _check_type(asked: Message, answered: type[Message], kind: type[Message]) ->
 def _run_query(
     catalog: Catalog,
     message: Message,
-    asked: Sequence[tuple[MemoryShard, queries.Part]],
+    asked: Sequence[tuple[MemoryShard, queries.QueryPart]],
     min_revision: int,
 ) -> Sequence[Any]:
     """Ask each shard what it is asked of a query; return what `query.run` yields on all of them.

@@ -27,7 +27,7 @@ from quorate.plugin import Row
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
-from quorate.storage.data.memory_home import MemoryHome
+from quorate.storage.data.home import MemoryHome
 from quorate.testing.shard import MemoryShard, command_of
 from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, MirroredRow
 

@@ -21,10 +21,10 @@ from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
+from quorate.groups.shard.capacity import FreeSpace
 from quorate.groups.shard.log_keeper import TailJournal
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, ShardSettings
-from quorate.groups.shard.space import FreeSpace
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
@@ -150,7 +150,7 @@ class Node:
             f"{self.name}.test:1",
             self.catalog,
             self.log,
-            lambda shard, epoch=0: self.homes.setdefault(
+            lambda shard, epoch: self.homes.setdefault(
                 (shard, epoch) if epoch else shard, MemoryHome()
             ),
             configured=self.configured,
@@ -219,16 +219,15 @@ class Node:
             self.catalog,
             data,
             journal,
-            peers=self,
-            syncs=self.syncs,
-            snapshots=self.snapshots,
+            send=lambda _, messages: self.send(shard, messages),
+            request_sync=lambda: self.syncs.request(),
+            send_snapshots=lambda shard, peers: self.snapshots.needed(shard, peers),
             loop=self.loop,
-            clock=self.clock,
             wall_ms=lambda: int(self.clock() * 1_000) + 1_000_000,
             rng=world.rng(f"{self.name}/{self.lives}/{shard}"),
             settings=self.cluster.settings,
             epoch=epoch,
-            membership=self,
+            ask_members=lambda shard, node: self.ask(shard, node),
             space=FreeSpace(lambda: self.free_bytes, self.clock),
         )
 

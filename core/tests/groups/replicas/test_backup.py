@@ -12,7 +12,7 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.snapshots.backup import back_up, folder_of, read, restore
 from quorate.groups.snapshots.parts import MANIFEST, BackupError
-from quorate.groups.watching.feeds import Lost
+from quorate.groups.watching.feeds import Feed, Lost
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watches
 from quorate.plugin import keys
@@ -33,9 +33,8 @@ METADATA, KV = ShardId("metadata", 0), ShardId("kv", 3)
 ME = Peer("alone", 77)
 
 
-class Elsewhere:
-    def open(self, *_: object) -> object:
-        raise AssertionError("every shard is here")
+def elsewhere(*_: object) -> Feed:
+    raise AssertionError("every shard is here")
 
 
 @pytest.fixture
@@ -279,9 +278,8 @@ def test_a_restored_cluster_goes_on(
     watches = Watches(
         b"c",
         node.shards.get,
-        Elsewhere(),  # type: ignore[arg-type]
+        elsewhere,
         loop=node.loop,
-        clock=node.clock,
     )
     watch = node.run(lambda: watches.open({"toy.rows": b""}, (METADATA,), token))
     seen = new.result(node.loop.create_task(watch.__anext__()))

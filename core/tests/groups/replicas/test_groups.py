@@ -10,9 +10,10 @@ from google.protobuf.wrappers_pb2 import StringValue
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.refusals import NotProposedError, UnreadableError
-from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
-from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
+from quorate.groups.routing.proposing import Result, Timed
 from quorate.plugin import SessionRef
+from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
     from core.tests.groups.replicas.conftest import Cluster, Node
@@ -25,14 +26,16 @@ class Hops:
         self._node = node
         self._faces = faces
 
-    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
+    async def propose(
+        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+    ) -> Sequence[Result]:
         target = self._node.cluster.nodes[node]
         if target.loop.is_closed():
-            return [NotProposedError(f"node {node} is not there")] * len(requests)
+            return [NotProposedError(f"node {node} is not there")] * len(commands)
         answer: asyncio.Future[Sequence[Result]] = self._node.loop.create_future()
 
         async def accept() -> None:
-            results = await self._faces[node].accept(requests[0].shard, requests)
+            results = await self._faces[node].accept(shard, commands)
             self._node.loop.call_soon_threadsafe(answer.set_result, results)
 
         target.loop.call_soon(lambda: target.loop.create_task(accept()))

@@ -12,9 +12,9 @@ from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
 from quorate.apply.control import MirrorPosition
 from quorate.apply.entries import Copies, LoggedCommand, whole
 from quorate.apply.outcomes import Outcome
-from quorate.groups.pause import pause
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.timing import pause
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
@@ -122,7 +122,7 @@ class Site:
     def keep(self, node: Node) -> None:
         """Let a node keep its copies."""
         watches, other = (
-            Watches(cluster, node.shards.get, Nowhere(), loop=node.loop, clock=node.clock)
+            Watches(cluster, node.shards.get, Nowhere().open, loop=node.loop)
             for cluster in (b"c", b"other")
         )
 
@@ -139,7 +139,7 @@ class Site:
             return whole(await node.metadata.read_barrier(timeout_s))
 
         shard = node[KV]
-        propose = partial(type(shard).propose, shard)
+        propose = shard._proposer.propose
 
         async def late(commands: Any, **options: Any) -> Any:
             await pause(node.loop, self.lag_s)
@@ -156,7 +156,7 @@ class Site:
             )
             return proposed
 
-        shard.propose = noted  # type: ignore[method-assign]
+        vars(shard)["propose"] = noted
         mirrors = self.mirrors[node.name] = Mirrors(node.catalog, open_watch, newest, node.loop)
         mirrors.start(b"c")
         node.loop.post(0.0, partial(node.shards.on_open, mirrors.keep))

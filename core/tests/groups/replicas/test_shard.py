@@ -28,7 +28,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.shard.log_keeper import LogPolicy
-from quorate.groups.shard.ports import Membership
+from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import RemovedError, Shard, ShardClosedError, ShardSettings
 from quorate.observe.histogram import Histogram
 from quorate.plugin import Invalid
@@ -951,7 +951,7 @@ def test_a_shard_that_rests_applies_nothing_and_then_goes_on(
 
     cluster = new_cluster("a")
     leader = cluster.leader
-    leader.metadata._rests = Long()  # type: ignore[misc, assignment]
+    leader.metadata._loop_budget = Long()  # type: ignore[misc, assignment]
     cluster.propose(new_row("a", "1"))
     future = cluster.proposal(leader, new_row("b", "1"))
     cluster.pass_time(0.4)

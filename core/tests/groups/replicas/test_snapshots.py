@@ -82,12 +82,10 @@ class Way:
 
     def equip(self, node: Node) -> None:
         """Give a node that was started what it sends and receives with."""
-        queue = SnapshotQueue(
-            Port(self, node), loop=node.loop, clock=node.clock, settings=self.settings
-        )
+        queue = SnapshotQueue(Port(self, node), loop=node.loop, settings=self.settings)
         self.queues[node.name] = queue
         self.receivers[node.name] = SnapshotReceiver(
-            node.shards.get, loop=node.loop, clock=node.clock, settings=self.settings
+            node.shards.get, loop=node.loop, settings=self.settings
         )
         node.snapshots.needed = queue.needed  # type: ignore[method-assign]
 
@@ -391,7 +389,7 @@ def test_watches_of_the_old_database_end_and_those_of_the_new_one_see_it(
     lagging: Lagging,
 ) -> None:
     cluster, lost = lagging.cluster, lagging.lost
-    watches = Watches(b"", lost.shards.get, NoFeeds(), loop=lost.loop, clock=lost.clock)
+    watches = Watches(b"", lost.shards.get, NoFeeds().open, loop=lost.loop)
     before = len(lost.rows())
 
     async def read(watch: Watch, into: dict[bytes, Any]) -> None:
@@ -572,9 +570,7 @@ def test_one_snapshot_comes_in_at_a_time(lagging: Lagging, offer: Offer) -> None
 
 def test_another_shard_waits_until_one_is_in_or_stalls(lagging: Lagging, offer: Offer) -> None:
     lost = lagging.lost
-    receiver = SnapshotReceiver(
-        lambda _: lost.metadata, loop=lost.loop, clock=lost.clock, settings=TRANSFER
-    )
+    receiver = SnapshotReceiver(lambda _: lost.metadata, loop=lost.loop, settings=TRANSFER)
     lagging.way.receivers[lost.name] = receiver
     other = replace(offer, shard=ShardId("kv", 0))
     first = begin(lagging, offer)

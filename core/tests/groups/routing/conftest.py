@@ -14,9 +14,10 @@ from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
 from quorate.groups.groups import Groups
 from quorate.groups.refusals import ExhaustedError, FencedError, NoLeaderError
-from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedCommand, ForwardedQuery
-from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
+from quorate.groups.routing.proposing import Result, Timed
 from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Invalid, Reader
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
@@ -154,8 +155,8 @@ class FakeNode:
     def knowing(self, command: str) -> Sequence[str]:
         return ()
 
-    def get(self, shard: ShardId) -> FakeShard | None:
-        return self.replicas.get(shard)
+    def get(self, shard: ShardId) -> Shard | None:
+        return cast("Shard | None", self.replicas.get(shard))
 
 
 class Cluster:
@@ -167,7 +168,7 @@ class Cluster:
         self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
         self.slot_map = SlotMap(0, [])
         self.hops: list[tuple[str, str]] = []
-        self.forwarded: list[list[ForwardedCommand]] = []
+        self.forwarded: list[list[Timed]] = []
         self.lost: dict[str, Exception] = {}
         self.nodes = {name: FakeNode(self, name) for name in "abc"}
 
@@ -197,18 +198,20 @@ class Cluster:
         assert task.done(), "it never ends"
         return task.result()
 
-    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
-        self.hops.append((node, requests[0].command.type))
-        self.forwarded.append(list(requests))
+    async def propose(
+        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+    ) -> Sequence[Result]:
+        self.hops.append((node, commands[0].command.type))
+        self.forwarded.append(list(commands))
         if node in self.lost:
-            return [self.lost[node]] * len(requests)
-        return await self.nodes[node].groups.accept(requests[0].shard, requests)
+            return [self.lost[node]] * len(commands)
+        return await self.nodes[node].groups.accept(shard, commands)
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         self.hops.append((node, request.type))
         if node in self.lost:
             raise self.lost[node]
-        return await self.nodes[node].groups.accept_query(request)
+        return await self.nodes[node].groups.reads.accept(request)
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnknownShardError,
 )
-from quorate.groups.routing.forwarding import ForwardedCommand
-from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.proposing import Result, Timed
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Invalid, Rejected, SessionRef, ShardRef, keys
 from quorate.plugin.shard_id import ShardId
@@ -380,13 +379,13 @@ def test_what_is_forwarded_goes_no_second_hop_and_is_judged_again(
     cluster.host(1, "ab")
     shard = ShardId("sample", 0)
 
-    def forwarded(message: Any) -> ForwardedCommand:
+    def forwarded(message: Any) -> Timed:
         logged = LoggedCommand(
             message.DESCRIPTOR.full_name,
             message.SerializeToString(),
             (slot_of(keys.pack(message.owner)),),
         )
-        return ForwardedCommand(shard=shard, command=logged, caller="", timeout_s=1.0)
+        return Timed(logged, 1.0)
 
     def accepted(node: str, *messages: Any) -> list[Result]:
         sent = [forwarded(each) for each in messages]

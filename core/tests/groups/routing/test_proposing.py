@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from quorate.apply.entries import LoggedCommand
@@ -26,7 +26,7 @@ def timed(payloads: str | list[bytes], timeout_s: float = 5.0) -> list[Timed]:
 
 
 def propose(cluster: Cluster, commands: list[Timed], **options: Any) -> list[Result]:
-    return cluster.run(propose_in_order(cluster.shard(), commands, **options))
+    return cluster.run(propose_in_order(cast(Any, cluster.shard()), commands, **options))
 
 
 def names(results: list[Result]) -> list[str]:

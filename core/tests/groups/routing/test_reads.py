@@ -37,7 +37,7 @@ def fill(cluster: Cluster, pb: Any, *owners: str, node: str = "a") -> None:
 
 def listed(cluster: Cluster, pb: Any, *, on: str = "a", **options: Any) -> str:
     async def read() -> str:
-        found = cluster.nodes[on].groups.query(pb.ListNotes(), pb.Note, **options)
+        found = cluster.nodes[on].groups.reads.query(pb.ListNotes(), pb.Note, **options)
         return "".join([note.owner async for note in found])
 
     return cluster.run(read())
@@ -61,7 +61,7 @@ def test_a_query_with_a_shard_key_runs_on_its_shard_alone(
     cluster.host(4)
     query = replace(catalog.queries[NAME], shard_key=lambda _: b"key", order=None)
     for node in cluster.nodes.values():
-        node.groups._reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+        node.groups.reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
     fill(cluster, pb, "a", "b", "c", "d")
     assert listed(cluster, pb) == "abcd"[cluster.slot_map.place("sample", b"key").number]
 
@@ -71,11 +71,11 @@ def test_a_stale_read_asks_nobody_and_says_how_old_it_is(cluster: Cluster, pb: A
     fill(cluster, pb, "a", "b")
     groups = cluster.nodes["a"].groups
     stale = ReadOptions(consistency="stale")
-    answers = cluster.run(groups.read(pb.ListNotes(), pb.Note, stale))
+    answers = cluster.run(groups.reads.read(pb.ListNotes(), pb.Note, stale))
     shards = [ShardId("sample", 0), ShardId("sample", 1)]
     assert answers.as_of == {shards[0]: AsOf(100, 40), shards[1]: AsOf(101, 40)}
     assert cluster.shard().barriers == 0
-    answers = cluster.run(groups.read(pb.ListNotes(), pb.Note))
+    answers = cluster.run(groups.reads.read(pb.ListNotes(), pb.Note))
     assert answers.as_of == {shards[0]: AsOf(100, 0), shards[1]: AsOf(101, 0)}
 
 
@@ -113,7 +113,7 @@ def test_unknown_is_told_apart(cluster: Cluster, pb: Any) -> None:
     with pytest.raises(UnknownShardError, match="group sample"):
         listed(cluster, pb)
     with pytest.raises(LookupError, match=r"query kit_sample\.v1\.Note is not declared"):
-        cluster.run(cluster.nodes["a"].groups.read(pb.Note(), pb.Note))
+        cluster.run(cluster.nodes["a"].groups.reads.read(pb.Note(), pb.Note))
 
 
 def test_what_a_query_gives_is_bounded(
@@ -152,7 +152,7 @@ def test_answers_of_another_type_are_refused(cluster: Cluster, pb: Any, asked: s
     cluster.host(1)
     fill(cluster, pb, "a")
     with pytest.raises(TypeError, match=r"with kit_sample\.v1\.Note; kit_sample\.v1\.WriteNote"):
-        cluster.run(cluster.nodes[asked].groups.read(pb.ListNotes(), pb.WriteNote))
+        cluster.run(cluster.nodes[asked].groups.reads.read(pb.ListNotes(), pb.WriteNote))
 
 
 def test_what_is_forwarded_goes_no_second_hop(cluster: Cluster) -> None:
@@ -168,14 +168,14 @@ def test_what_is_forwarded_goes_no_second_hop(cluster: Cluster) -> None:
         timeout_s=1.0,
     )
     with pytest.raises(UnreadableError, match="no replica of shard sample/0"):
-        cluster.run(cluster.nodes["b"].groups.accept_query(asked))
+        cluster.run(cluster.nodes["b"].groups.reads.accept(asked))
     wrong = replace(asked, shard=ShardId("kv", 0))
     with pytest.raises(Invalid, match=r"shard: .* was sent to kv/0"):
-        cluster.run(cluster.nodes["a"].groups.accept_query(wrong))
+        cluster.run(cluster.nodes["a"].groups.reads.accept(wrong))
     with pytest.raises(Invalid, match="type: no plugin"):
-        cluster.run(cluster.nodes["a"].groups.accept_query(replace(asked, type="a.Stranger")))
+        cluster.run(cluster.nodes["a"].groups.reads.accept(replace(asked, type="a.Stranger")))
     with pytest.raises(Invalid, match="query: its 1 bytes are no"):
-        cluster.run(cluster.nodes["a"].groups.accept_query(replace(asked, payload=b"\xff")))
+        cluster.run(cluster.nodes["a"].groups.reads.accept(replace(asked, payload=b"\xff")))
     assert cluster.hops == []
 
 
@@ -207,7 +207,7 @@ def of_each(
     asked = query or pb.ListNotes()
 
     async def read() -> list[ShardAnswers[Any]]:
-        found = cluster.nodes["a"].groups.read_shards(asked, pb.Note, **options)
+        found = cluster.nodes["a"].groups.reads.read_shards(asked, pb.Note, **options)
         return [each async for each in found]
 
     return cluster.run(read())
@@ -245,7 +245,7 @@ def divided(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
         run=lambda _, query: [pb.Note(owner="n" * query.limit)],
     )
     for node in cluster.nodes.values():
-        node.groups._reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+        node.groups.reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
 
 
 def encoded(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
@@ -268,7 +268,7 @@ def encoded(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
         ],
     )
     for node in cluster.nodes.values():
-        node.groups._reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+        node.groups.reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("asked", ["a", "b"])
@@ -280,8 +280,8 @@ def test_what_is_encoded_stays_so_and_comes_back_in_its_place(
     encoded(cluster, catalog, pb)
     groups, query = cluster.nodes[asked].groups, pb.ListNotes(limit=(1 << 16) - 1)
 
-    rows = cluster.run(groups.read(query, bytes)).rows
-    notes = cluster.run(groups.read(query, pb.Note)).rows
+    rows = cluster.run(groups.reads.read(query, bytes)).rows
+    notes = cluster.run(groups.reads.read(query, pb.Note)).rows
 
     assert [type(row) for row in rows] == [bytes] * 16
     assert [pb.Note.FromString(row) for row in rows] == notes
@@ -297,10 +297,10 @@ def test_what_is_encoded_is_asked_for_as_what_it_is(
     cluster.host(1)
     groups = cluster.nodes[asked].groups
     with pytest.raises(TypeError, match=r"ListNotes declares no row"):
-        cluster.run(groups.read(pb.ListNotes(), bytes))
+        cluster.run(groups.reads.read(pb.ListNotes(), bytes))
     encoded(cluster, catalog, pb)
     with pytest.raises(TypeError, match=r"with kit_sample\.v1\.Note; kit_sample\.v1\.WriteNote"):
-        cluster.run(groups.read(pb.ListNotes(limit=1), pb.WriteNote))
+        cluster.run(groups.reads.read(pb.ListNotes(limit=1), pb.WriteNote))
 
 
 def test_each_shard_is_answered_by_itself(cluster: Cluster, pb: Any) -> None:
@@ -350,7 +350,7 @@ def test_a_shard_that_is_silent_is_given_up_soon_after_the_others(
 
     async def read() -> None:
         began = cluster.loop.time()
-        async for each in cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note):
+        async for each in cluster.nodes["a"].groups.reads.read_shards(pb.ListNotes(), pb.Note):
             times.append((each.shard, cluster.loop.time() - began))
             if each.shard == 0:
                 assert each.failure is not None
@@ -381,7 +381,7 @@ def test_a_reader_that_takes_its_time_over_an_answer_loses_no_other(
 
     async def read() -> list[ShardAnswers[Any]]:
         found: list[ShardAnswers[Any]] = []
-        async for each in cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note):
+        async for each in cluster.nodes["a"].groups.reads.read_shards(pb.ListNotes(), pb.Note):
             found.append(each)
             if each.shard == 0:
                 await asyncio.sleep(2 * GRACE_S)
@@ -396,7 +396,7 @@ def test_who_leaves_reads_of_shards_leaves_nothing_behind(cluster: Cluster, pb: 
     waiting = silent(cluster, 1)
 
     async def read() -> None:
-        answers = cluster.nodes["a"].groups.read_shards(pb.ListNotes(), pb.Note)
+        answers = cluster.nodes["a"].groups.reads.read_shards(pb.ListNotes(), pb.Note)
         async with aclosing(answers):  # type: ignore[type-var]
             async for _ in answers:
                 break
@@ -419,10 +419,10 @@ def test_a_query_with_items_asks_each_shard_for_its_own(
 
     async def each() -> list[ShardAnswers[Any]]:
         groups = cluster.nodes["a"].groups
-        return [found async for found in groups.read_shards(asked, pb.Note)]
+        return [found async for found in groups.reads.read_shards(asked, pb.Note)]
 
     async def all() -> list[str]:
-        return [note.owner async for note in cluster.nodes["b"].groups.query(asked, pb.Note)]
+        return [note.owner async for note in cluster.nodes["b"].groups.reads.query(asked, pb.Note)]
 
     found = cluster.run(each())
     assert [(part.shard, list(part.positions)) for part in found] == sorted(held.items())

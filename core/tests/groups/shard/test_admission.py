@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from quorate.groups.refusals import ExhaustedError
-from quorate.groups.shard.admission import Admission
+from quorate.groups.shard.capacity import Admission
 
 
 def test_a_full_queue_refuses_by_bytes_and_by_count_until_room_is_given_back() -> None:

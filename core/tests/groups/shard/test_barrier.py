@@ -26,7 +26,6 @@ class Bench:
         self.barrier = Barrier(
             ShardId("metadata", 0),
             self.loop,
-            self.loop.time,
             lambda token: self.asked.append((self.world.now, token)),
             lambda: False,
             applied=5,

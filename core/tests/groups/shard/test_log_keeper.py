@@ -48,7 +48,6 @@ async def test_what_is_applied_during_a_sync_becomes_durable_without_further_wri
         cast("Any", data),
         cast("Any", Journal()),
         loop,
-        loop.time,
         POLICY,
         cut=lambda _: None,
         failed=failures.append,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.groups.shard.loop_budget import LoopBudget
+from quorate.groups.shard.capacity import LoopBudget
 from quorate.plugin.shard_id import ShardId
 
 ONE, OTHER = ShardId("toy", 0), ShardId("toy", 1)

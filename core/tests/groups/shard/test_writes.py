@@ -21,7 +21,7 @@ def write_begun(at: float) -> Write:
     world = World(1)
     loop = VirtualLoop(world, Clock(world))  # type: ignore[abstract]
     future: asyncio.Future[tuple[()]] = loop.create_future()
-    return Write(future, [LoggedCommand("toy", b"")], None, at, at + 30)  # type: ignore[arg-type]
+    return Write(future, [LoggedCommand("toy", b"")], 64, None, at, at + 30)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from quorate.groups.snapshots.parts import (
     PART_BYTES,
     BackupError,
     BackupTarget,
-    Part,
+    FilePart,
     slices,
 )
 
 
-def part(path: str, offset: int = 0, content: bytes = b"", size: int | None = None) -> Part:
+def part(path: str, offset: int = 0, content: bytes = b"", size: int | None = None) -> FilePart:
     whole = len(content) if size is None else size
-    return Part(path=path, offset=offset, content=content, size=whole)
+    return FilePart(path=path, offset=offset, content=content, size=whole)
 
 
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES])
@@ -64,7 +64,7 @@ def test_a_directory_holds_what_came(tmp_path: Path) -> None:
     ],
     ids=["a gap", "again", "another file", "too long"],
 )
-def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: Part) -> None:
+def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: FilePart) -> None:
     target = BackupTarget(tmp_path)
     target.take(part("kv-0/1.sst", 0, b"12", 5))
 

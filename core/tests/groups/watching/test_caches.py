@@ -81,7 +81,6 @@ class Site:
             self._open_feed,
             b"",
             loop=self.loop,
-            clock=self.clock,
             bookmark_s=10.0,
         )
 

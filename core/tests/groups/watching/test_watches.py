@@ -3,12 +3,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import cast
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
 from quorate.consensus.journal import Position
-from quorate.groups.shard.status import Staleness
+from quorate.groups.shard.barrier import Staleness
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import Feed, Lost, PageLimits, Selection, Start
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch, Watches, WatchSettings
@@ -149,10 +151,9 @@ class Site:
     def of_cluster(self, cluster: bytes) -> Watches:
         return Watches(
             cluster,
-            {FIRST: self.first, SECOND: self.second}.get,
-            Nowhere(),
+            cast("dict[ShardId, Shard]", {FIRST: self.first, SECOND: self.second}).get,
+            Nowhere().open,
             loop=self.loop,
-            clock=self.clock,
             settings=WatchSettings(page=self.limits, bookmark_s=10.0),
         )
 
@@ -595,8 +596,8 @@ def test_shards_without_a_replica_here_come_through_the_port(site: Site, stopped
             return Broken()
 
     site.second.stopped = ValueError("it cannot go on") if stopped else None
-    replicas = {SECOND: site.second} if stopped else {}
-    watches = Watches(CLUSTER, replicas.get, Elsewhere(), loop=site.loop, clock=site.clock)
+    replicas = cast("dict[ShardId, Shard]", {SECOND: site.second} if stopped else {})
+    watches = Watches(CLUSTER, replicas.get, Elsewhere().open, loop=site.loop)
     watch = watches.open({FAMILY: b"p"}, (SECOND,), not_before={SECOND: 9})
 
     assert resync_of(site, watch) == "the way broke"

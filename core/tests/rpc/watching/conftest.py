@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from google.protobuf.message import Message
@@ -18,8 +18,8 @@ from quorate.consensus.formation import Introduction
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerNetwork
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import PageLimits
-from quorate.groups.watching.fresh import FreshWatches
 from quorate.groups.watching.views import HeldViews
 from quorate.groups.watching.watches import Watches, WatchSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup
@@ -194,6 +194,7 @@ class Node:
         self.loop = asyncio.get_running_loop()
         self.name = name
         self.replicas: dict[ShardId, Replica] = {}
+        self.shards = cast("dict[ShardId, Shard]", self.replicas)
         #: The nodes to ask for what is not here.
         self.others: list[str] = [each for each in NAMES if each != name]
         me = Peer(name, NAMES.index(name) + 1)
@@ -216,21 +217,20 @@ class Node:
             catalog(),
         )
         self.views = HeldViews(self.loop, most=3)
-        self.view_service = ViewService(self.views, self.replicas.get, catalog())
+        self.view_service = ViewService(self.views, self.shards.get, catalog())
         self.address = ""
         self.server = self._new_server()
 
-    def of_cluster(self, cluster: bytes) -> FreshWatches:
-        settings = WatchSettings(page=PageLimits(rows=PAGE_ROWS), bookmark_s=0.05)
-        watches = Watches(
+    def of_cluster(self, cluster: bytes) -> Watches:
+        return Watches(
             cluster,
-            self.replicas.get,
-            self.feeds,
+            self.shards.get,
+            self.feeds.open,
+            self.feeds.read_point,
             loop=self.loop,
-            clock=self.loop.time,
-            settings=settings,
+            settings=WatchSettings(page=PageLimits(rows=PAGE_ROWS), bookmark_s=0.05),
+            timeout_s=5.0,
         )
-        return FreshWatches(cluster, watches, self.replicas.get, self.feeds, timeout_s=5.0)
 
     def _new_server(self) -> RpcServer:
         server = RpcServer(LIMITS)

@@ -495,7 +495,11 @@ def some_sizes_never_arrive(self: Replica, follower: Progress, entries: tuple[En
 
 @bug(Proposer, "propose", "16", replace(_LATE, fenced=20.0))
 def fence_ignored(
-    self: Proposer, commands: Sequence[LoggedCommand], term: int | None, timeout_s: float | None
+    self: Proposer,
+    commands: Sequence[LoggedCommand],
+    *,
+    term: int | None = None,
+    timeout_s: float | None = None,
 ) -> Any:
     """A proposal for one term is taken in that term alone."""
-    return _propose(self, commands, None, timeout_s)
+    return _propose(self, commands, timeout_s=timeout_s)

@@ -20,6 +20,7 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing import routes
 from quorate.groups.routing.requests import Answered, Proposal
+from quorate.groups.timing import end
 from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
 from quorate.plugin.catalog import Catalog
 
@@ -75,10 +76,7 @@ class Admissions:
             for place, each in enumerate(found)
             if isinstance(each, Proposal) and self.wants(each.message)
         ]
-        if len(places) == 1:
-            [place] = places
-            found[place] = await self._settled(found[place], caller)
-        elif places:
+        if places:
             asked = (self._settled(found[place], caller) for place in places)
             for place, result in zip(places, await asyncio.gather(*asked), strict=True):
                 found[place] = result
@@ -121,9 +119,7 @@ class AdmissionQueue:
         """Stop, without answering what waits."""
         tasks = [each for each, _ in self._waiting if isinstance(each, asyncio.Task)]
         self._waiting.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
 
     def _go_on(self, _: object) -> None:
         waiting = self._waiting

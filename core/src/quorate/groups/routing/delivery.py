@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, TypeGuard
 from quorate.apply.outcomes import COPY_BEHIND, WRONG_SHARD, Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
-from quorate.groups.pause import Pause
 from quorate.groups.refusals import (
     CopyBehindError,
     ExhaustedError,
@@ -20,10 +19,15 @@ from quorate.groups.refusals import (
     WrongShardError,
 )
 from quorate.groups.routing import routes
-from quorate.groups.routing.forwarding import ForwardedCommand, Forwarder, run_bytes, weight
-from quorate.groups.routing.local import LocalShards
+from quorate.groups.routing.forwarding import (
+    Forwarder,
+    LocalShards,
+    run_bytes,
+    weight,
+)
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
+from quorate.groups.timing import Pause
 from quorate.plugin import Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -139,21 +143,12 @@ class Delivery:
         try:
             term = self._fenced_term(shard, call.fence)
             now = self._loop.time()
+            timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
             local = self._shards.get(shard)
             if local is not None and local.leads:
-                timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
                 return await propose_in_order(local, timed, term)
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
-            forwarded = [
-                ForwardedCommand(
-                    shard=shard,
-                    command=each.logged,
-                    caller=call.caller,
-                    timeout_s=each.request.deadline - now,
-                )
-                for each in parts
-            ]
-            return await self._forwarder.propose(node, forwarded)
+            return await self._forwarder.propose(node, shard, timed, call.caller)
         except Exception as error:  # noqa: BLE001 - each command ends with it
             return [error] * len(parts)
 

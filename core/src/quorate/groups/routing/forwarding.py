@@ -6,23 +6,14 @@ from typing import Final, NamedTuple, Protocol
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.groups.routing.proposing import Result
+from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Consistency
 from quorate.plugin.shard_id import ShardId
 
 #: Maximum bytes of commands per request, if clients may send messages as large.
 RUN_BYTES: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardedCommand:
-    """A command for the leader of its shard."""
-
-    shard: ShardId
-    command: LoggedCommand
-    #: The caller as authenticated by the receiving node; the leader authorizes it again.
-    caller: str
-    timeout_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +57,34 @@ class ForwardedAnswers(NamedTuple):
     rows: Sequence[bytes]
 
 
+class LocalShards(Protocol):
+    """The replicas on this node, and the known places of all others."""
+
+    @property
+    def slot_map(self) -> SlotMap:
+        """The newest slot map on this node."""
+
+    def knowing(self, command: str) -> Sequence[str]:
+        """Return the nodes whose plugins declare a command, as far as this node knows."""
+
+    def get(self, shard: ShardId) -> Shard | None:
+        """Return a running replica that is a member of its shard, or None."""
+
+
 class Forwarder(Protocol):
     """Forwards requests to other nodes, without retries.
 
-    The other side is `Groups.accept` and `Groups.accept_query`.
+    The other side is `Groups.accept` and `Reads.accept`.
     """
 
-    async def propose(self, node: str, requests: Sequence[ForwardedCommand]) -> Sequence[Result]:
+    async def propose(
+        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+    ) -> Sequence[Result]:
         """Have the leader propose commands of one shard in their order, and tell each one's end.
 
         That is `NotProposedError` when it surely never left this node or was refused there before
         it was logged, and `OutcomeUnknownError` when the connection broke after it was sent. It is
-        in its place; nothing of that is raised.
+        in its place; nothing of that is raised. The leader authorizes the caller again.
         """
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:

@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.requests import Answered, Part, Proposal
+from quorate.groups.timing import Alarm, end
 from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
 
@@ -40,7 +40,7 @@ class OrderedStream:
         self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
         self._waiting: Final[dict[ShardId, deque[Part]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
-        self._patience: Final = Alarm(loop, loop.time, self._expire)
+        self._patience: Final = Alarm(loop, self._expire)
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Enqueue a command; it is answered exactly once, possibly at once."""
@@ -64,11 +64,7 @@ class OrderedStream:
         """Stop proposing and answering; commands already proposed continue."""
         self._patience.stop()
         await self._entrance.close()
-        running = list(self._running)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.gather(*running, return_exceptions=True)
+        await end(*self._running)
 
     async def _run(self, shard: ShardId, queue: deque[Part]) -> None:
         while queue:

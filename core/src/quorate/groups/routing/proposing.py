@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from quorate.apply.entries import Copies, LoggedCommand
 from quorate.apply.outcomes import COPY_BEHIND, Outcome
 from quorate.groups.refusals import ExhaustedError
-from quorate.groups.routing.local import LocalShard
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Invalid
 
 #: The outcome of a command, or an exception if there is none.
@@ -35,7 +35,7 @@ class _Begun(NamedTuple):
 
 
 async def propose_in_order(
-    shard: LocalShard, commands: Sequence[Timed], term: int | None = None
+    shard: Shard, commands: Sequence[Timed], term: int | None = None
 ) -> list[Result]:
     """Propose commands, and return their results.
 
@@ -62,7 +62,7 @@ async def propose_in_order(
     return results[:first] + await propose_in_order(shard, again, term)
 
 
-async def _one(shard: LocalShard, commands: Sequence[Timed], term: int | None) -> list[Result]:
+async def _one(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:
     [(command, timeout_s)] = commands
     try:
         return [*await shard.propose([command], term=term, timeout_s=timeout_s)]
@@ -70,7 +70,7 @@ async def _one(shard: LocalShard, commands: Sequence[Timed], term: int | None) -
         return [error]
 
 
-async def _several(shard: LocalShard, commands: Sequence[Timed], term: int | None) -> list[Result]:
+async def _several(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:
     begun = [
         part for timeout_s, run in _runs(commands) for part in _offer(shard, run, timeout_s, term)
     ]
@@ -86,7 +86,7 @@ async def _several(shard: LocalShard, commands: Sequence[Timed], term: int | Non
     return results
 
 
-async def _caught_up(shard: LocalShard, timeout_s: float) -> Copies:
+async def _caught_up(shard: Shard, timeout_s: float) -> Copies:
     fresh = await shard.catch_up(min(CATCH_UP_S, timeout_s / 2))
     return Copies.FRESH if fresh else Copies.UNKNOWN
 
@@ -114,7 +114,7 @@ def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand
 
 
 def _offer(
-    shard: LocalShard, run: Sequence[LoggedCommand], timeout_s: float, term: int | None
+    shard: Shard, run: Sequence[LoggedCommand], timeout_s: float, term: int | None
 ) -> list[_Begun]:
     """Propose commands to a shard, in smaller parts if it refuses them all at once."""
     begun: list[_Begun] = []

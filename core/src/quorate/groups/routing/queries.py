@@ -16,9 +16,9 @@ from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
 from quorate.groups.refusals import UnknownShardError, UnreadableError
 from quorate.groups.routing.forwarding import AsOf
-from quorate.groups.routing.local import LocalShard
 from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import (
     Consistency,
     Invalid,
@@ -66,7 +66,7 @@ class Answers(NamedTuple, Generic[A]):
     as_of: Mapping[ShardId, AsOf]
 
 
-class Part(NamedTuple):
+class QueryPart(NamedTuple):
     """The part of a query for a shard."""
 
     shard: ShardId
@@ -100,29 +100,31 @@ def reads_of(catalog: Catalog, query: Query[Any]) -> frozenset[str]:
     return frozenset(Scope.of_query(catalog, query).reads)
 
 
-def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[Part]:
+def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[QueryPart]:
     """Split a query by shard; raises `UnknownShardError`."""
     shard_key = None if query.shard_key is None else query.shard_key(message)
     if shard_key is not None:
-        return [Part(slot_map.place(query.group, shard_key), message)]
+        return [QueryPart(slot_map.place(query.group, shard_key), message)]
     items: Items[Any, Any] | None = query.items
     if items is None:
-        return [Part(shard, message) for shard in slot_map.shards(query.group)]
+        return [QueryPart(shard, message) for shard in slot_map.shards(query.group)]
     requested = list(items.get(message))
     holders = slot_map.shards(query.group)
     if len(holders) == 1 and requested:
-        return [Part(holders[0], message, range(len(requested)))]
+        return [QueryPart(holders[0], message, range(len(requested)))]
     positions: dict[ShardId, list[int]] = {}
     for position, item in enumerate(requested):
         holder = slot_map.place(query.group, items.shard_key(item))
         positions.setdefault(holder, []).append(position)
     return [
-        Part(shard, items.make(message, [requested[position] for position in found]), found)
+        QueryPart(shard, items.make(message, [requested[position] for position in found]), found)
         for shard, found in sorted(positions.items())
     ]
 
 
-def chosen(parts: Sequence[Part], numbers: Collection[int], known: Sequence[ShardId]) -> list[Part]:
+def chosen(
+    parts: Sequence[QueryPart], numbers: Collection[int], known: Sequence[ShardId]
+) -> list[QueryPart]:
     """Return the parts of some shards; raises `UnknownShardError`."""
     strange = set(numbers) - {shard.number for shard in known}
     if strange:
@@ -131,9 +133,9 @@ def chosen(parts: Sequence[Part], numbers: Collection[int], known: Sequence[Shar
 
 
 async def answer(
-    shard: LocalShard,
+    shard: Shard,
     query: Query[Any],
-    part: Part,
+    part: QueryPart,
     reads: frozenset[str],
     options: ReadOptions,
     row: str,
@@ -180,7 +182,7 @@ def shown(query: Query[Any], rows: Sequence[Any], row: type[A]) -> Sequence[A]:
 
 
 def joined(
-    query: Query[Any], parts: Sequence[Part], answers: Sequence[Sequence[Any]]
+    query: Query[Any], parts: Sequence[QueryPart], answers: Sequence[Sequence[Any]]
 ) -> Sequence[Any]:
     """Join the answers of several shards."""
     if len(answers) == 1:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.groups.pause import Pause
 from quorate.groups.refusals import (
     LeaderlessError,
     NotProposedError,
@@ -17,23 +16,30 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing import queries
-from quorate.groups.routing.forwarding import AsOf, ForwardedAnswers, ForwardedQuery, Forwarder
-from quorate.groups.routing.local import LocalShards
-from quorate.groups.routing.queries import Answers, Part, ReadOptions
-from quorate.plugin import Invalid, Query, Rejected, ShardAnswers
+from quorate.groups.routing.forwarding import (
+    AsOf,
+    ForwardedAnswers,
+    ForwardedQuery,
+    Forwarder,
+    LocalShards,
+)
+from quorate.groups.routing.queries import Answers, QueryPart, ReadOptions
+from quorate.groups.timing import Pause, end
+from quorate.plugin import Consistency, Invalid, Query, Rejected, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splicing import encoded
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
-T = TypeVar("T")
 
 #: Why a shard was not read.
 Unread = UnreadableError | NotProposedError | Rejected
 
 #: How long to wait for the next shard after one has answered.
 GRACE_S: Final = 0.5
+
+_LINEARIZABLE: Final = ReadOptions()
 
 
 class Reads:
@@ -46,20 +52,51 @@ class Reads:
         shards: LocalShards,
         forwarder: Forwarder,
         loop: asyncio.AbstractEventLoop,
+        timeout_s: float,
     ) -> None:
         self._node: Final = node
         self._catalog: Final = catalog
         self._shards: Final = shards
         self._forwarder: Final = forwarder
         self._loop: Final = loop
+        self._timeout_s: Final = timeout_s
         self._scopes: Final = {
             name: queries.reads_of(catalog, query) for name, query in catalog.queries.items()
         }
 
+    async def query(
+        self,
+        message: Message,
+        row: type[R],
+        *,
+        consistency: Consistency = "linearizable",
+        min_revision: int | Mapping[ShardId, int] = 0,
+        timeout_s: float | None = None,
+        caller: str = "",
+    ) -> AsyncIterator[R]:
+        """Run a query on its shards, and yield the answers in key order."""
+        options = ReadOptions(consistency=consistency, min_revision=min_revision, caller=caller)
+        answers = await self.read(message, row, options, timeout_s=timeout_s)
+        for answer in answers.rows:
+            yield answer
+
     async def read(
-        self, message: Message, row: type[A], options: ReadOptions, deadline: float
+        self,
+        message: Message,
+        row: type[A],
+        options: ReadOptions = _LINEARIZABLE,
+        *,
+        timeout_s: float | None = None,
     ) -> Answers[A]:
-        """Return the answers to a query, with the state of each shard."""
+        """Run a query, and return its answers with the revision and age of each shard's.
+
+        `min_revision` waits until a replica has reached it. A number without a shard makes the
+        reads of several shards linearizable. With `bytes` for the row, answers of a query that
+        declares its `row` are not parsed.
+
+        Raises `LookupError`, `Rejected`, `UnknownShardError` and `UnreadableError`.
+        """
+        deadline = self._deadline(timeout_s)
         query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
         parts = queries.parts(query, message, self._shards.slot_map)
         if len(parts) == 1:
@@ -68,9 +105,16 @@ class Reads:
         if isinstance(options.min_revision, int) and options.min_revision:
             # A number does not name a shard; a linearizable read has every answered revision.
             options = replace(options, consistency="linearizable", min_revision=0)
-        found = await self._side_by_side(
-            [self._read_part(query, each, row, options, deadline) for each in parts]
-        )
+        reading = [
+            self._loop.create_task(self._read_part(query, each, row, options, deadline))
+            for each in parts
+        ]
+        try:
+            found = await asyncio.gather(*reading)
+        except BaseException:
+            for task in reading:
+                task.cancel()
+            raise
         rows = queries.joined(query, parts, [rows for _, rows in found])
         return Answers(
             queries.shown(query, rows, row),
@@ -81,14 +125,16 @@ class Reads:
         self,
         message: Message,
         row: type[R],
-        options: ReadOptions,
-        shards: Collection[int] | None,
-        deadline: float,
+        options: ReadOptions = _LINEARIZABLE,
+        *,
+        shards: Collection[int] | None = None,
+        timeout_s: float | None = None,
     ) -> AsyncIterator[ShardAnswers[R]]:
-        """Yield the answers of each shard as they arrive, and failed shards at the end.
+        """Run a query, and yield the answers of each shard as they arrive.
 
-        Raises the first failure if no shard was read.
+        A shard that cannot be read is yielded with its failure; if none can, it raises as `read`.
         """
+        deadline = self._deadline(timeout_s)
         query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
         parts = queries.parts(query, message, self._shards.slot_map)
         if shards is not None:
@@ -97,7 +143,7 @@ class Reads:
             self._loop.create_task(self._read_part(query, each, row, options, deadline)): each
             for each in parts
         }
-        failures: list[tuple[Part, Unread]] = []
+        failures: list[tuple[QueryPart, Unread]] = []
         given_up: float | None = None
         try:
             while reading:
@@ -123,9 +169,7 @@ class Reads:
                     )
                     given_up = self._loop.time() + GRACE_S
         finally:
-            for task in reading:
-                task.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+            await end(*reading)
         if failures and given_up is None:
             raise failures[0][1]
         for part, why in failures:
@@ -136,7 +180,10 @@ class Reads:
             )
 
     async def accept(self, forwarded: ForwardedQuery) -> ForwardedAnswers:
-        """Answer a forwarded query, without another hop."""
+        """Answer a forwarded query, without another hop.
+
+        Raises `UnreadableError` if this node has no replica of the shard.
+        """
         message = queries.parse(self._catalog, forwarded.type, forwarded.payload)
         group = self._catalog.queries[forwarded.type].group
         if group != forwarded.shard.group:
@@ -144,12 +191,12 @@ class Reads:
                 "shard",
                 f"{forwarded.type} belongs to group {group}, and was sent to {forwarded.shard}",
             )
-        deadline = self._loop.time() + forwarded.timeout_s
+        deadline = self._deadline(forwarded.timeout_s)
         options = ReadOptions(
             consistency=forwarded.consistency, min_revision=forwarded.min_revision
         )
         query = self._catalog.queries[forwarded.type]
-        part = Part(forwarded.shard, message)
+        part = QueryPart(forwarded.shard, message)
         found = await self._read_here(query, part, forwarded.row, options, deadline)
         if found is None:
             raise UnreadableError(f"this node has no replica of shard {forwarded.shard}")
@@ -159,48 +206,38 @@ class Reads:
     async def _read_part(
         self,
         query: Query[Any],
-        part: Part,
+        part: QueryPart,
         row: type[A],
         options: ReadOptions,
         deadline: float,
     ) -> tuple[AsOf, Sequence[Any]]:
-        """Return the answers of a shard."""
-        try:
-            found = await self._read_here(query, part, _name_of(row), options, deadline)
-        except (LeaderlessError, ReadTimeoutError):
-            raise
-        except UnreadableError as error:
-            # It stopped meanwhile; others may answer.
-            return await self._read_elsewhere(query, part, row, options, deadline, error)
-        if found is not None:
-            return found
-        failure = UnreadableError(f"no node is known to have a replica of shard {part.shard}")
-        return await self._read_elsewhere(query, part, row, options, deadline, failure)
-
-    async def _read_elsewhere(
-        self,
-        query: Query[Any],
-        part: Part,
-        row: type[A],
-        options: ReadOptions,
-        deadline: float,
-        failure: UnreadableError,
-    ) -> tuple[AsOf, Sequence[Any]]:
-        pause = Pause(self._loop)
+        """Return the answers of a shard from a replica here, or else from one of another node."""
         name = _name_of(row)
-        asked = ForwardedQuery(
-            shard=part.shard,
-            type=part.message.DESCRIPTOR.full_name,
-            payload=part.message.SerializeToString(),
-            row=name,
-            consistency=options.consistency,
-            min_revision=options.of(part.shard),
-            caller=options.caller,
-            timeout_s=deadline - self._loop.time(),
-        )
+        failure: UnreadableError | None = None
+        pause: Pause | None = None
         while True:
+            try:
+                # Looked up each time: a replica may have been added here or removed.
+                found = await self._read_here(query, part, name, options, deadline)
+            except (LeaderlessError, ReadTimeoutError):
+                raise
+            except UnreadableError as error:
+                # It stopped meanwhile; others may answer.
+                failure = error
+            else:
+                if found is not None:
+                    return found
             for node in self._shards.slot_map.others(part.shard, self._node):
-                asked = replace(asked, timeout_s=deadline - self._loop.time())
+                asked = ForwardedQuery(
+                    shard=part.shard,
+                    type=part.message.DESCRIPTOR.full_name,
+                    payload=part.message.SerializeToString(),
+                    row=name,
+                    consistency=options.consistency,
+                    min_revision=options.of(part.shard),
+                    caller=options.caller,
+                    timeout_s=deadline - self._loop.time(),
+                )
                 try:
                     as_of, rows = await self._forwarder.query(node, asked)
                 except UnreadableError as error:
@@ -209,23 +246,15 @@ class Reads:
                     return as_of, rows if query.row else _parsed(row, rows)
             if isinstance(failure, LeaderlessError):
                 raise failure
+            pause = pause or Pause(self._loop)
             if not await pause.until(deadline):
+                why = failure or f"no node is known to have a replica of shard {part.shard}"
                 raise ReadTimeoutError(
-                    f"the deadline passed before {part.shard} was read; the last reason was: "
-                    f"{failure}"
+                    f"the deadline passed before {part.shard} was read; the last reason was: {why}"
                 ) from failure
-            # Looked up each time: a replica may have been added here or removed.
-            try:
-                found = await self._read_here(query, part, name, options, deadline)
-            except (LeaderlessError, ReadTimeoutError):
-                raise
-            except UnreadableError as error:
-                failure, found = error, None
-            if found is not None:
-                return found
 
     async def _read_here(
-        self, query: Query[Any], part: Part, row: str, options: ReadOptions, deadline: float
+        self, query: Query[Any], part: QueryPart, row: str, options: ReadOptions, deadline: float
     ) -> tuple[AsOf, Sequence[Any]] | None:
         local = self._shards.get(part.shard)
         if local is None:
@@ -235,16 +264,8 @@ class Reads:
             local, query, part, reads, options, row, deadline, self._loop.time
         )
 
-    async def _side_by_side(self, reads: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        if len(reads) == 1:
-            return [await reads[0]]
-        tasks = [self._loop.create_task(read) for read in reads]
-        try:
-            return await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            raise
+    def _deadline(self, timeout_s: float | None) -> float:
+        return self._loop.time() + (self._timeout_s if timeout_s is None else timeout_s)
 
 
 def _name_of(row: type[Any]) -> str:

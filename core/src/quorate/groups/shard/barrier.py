@@ -7,8 +7,8 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from quorate.consensus.reads import ReadOutcome
-from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import LeaderlessError, ReadTimeoutError
+from quorate.groups.timing import Alarm
 from quorate.plugin.shard_id import ShardId
 
 
@@ -33,7 +33,6 @@ class Barrier:
         self,
         shard: ShardId,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         ask: Callable[[int], None],
         is_leaderless: Callable[[], bool],
         *,
@@ -43,7 +42,7 @@ class Barrier:
     ) -> None:
         self._shard: Final = shard
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._ask_index: Final = ask
         self._is_leaderless: Final = is_leaderless
         self._linger_s: Final = linger_s
@@ -58,7 +57,7 @@ class Barrier:
         self._asked: Final[dict[int, list[_Reader]]] = {}
         #: (index, order, waiter), the lowest index first.
         self._behind: Final[list[tuple[int, int, list[_Reader]]]] = []
-        self._alarm: Final = Alarm(loop, clock, self._expire)
+        self._alarm: Final = Alarm(loop, self._expire)
         self._ended: Exception | None = None
 
     def __len__(self) -> int:
@@ -200,6 +199,15 @@ class Barrier:
 
 def _open(readers: list[_Reader]) -> list[_Reader]:
     return [reader for reader in readers if not reader.future.done()]
+
+
+class Staleness(NamedTuple):
+    """How old a stale read may be."""
+
+    revision: int
+    #: How long ago everything that was committed then is applied here, as far as messages tell
+    #: that were not long on their way; -1 when nothing is known since the replica started.
+    age_ms: int
 
 
 class Freshness:

@@ -84,7 +84,6 @@ class LogKeeper:
         data: ShardData,
         journal: TailJournal,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         policy: LogPolicy,
         *,
         cut: Callable[[int], None],
@@ -93,7 +92,7 @@ class LogKeeper:
         self._data: Final = data
         self._journal: Final = journal
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._policy: Final = policy
         self._cut: Final = cut
         self._failed: Final = failed
@@ -185,35 +184,3 @@ class LogKeeper:
         for hold in [hold for hold in self._holds if over or hold.until <= now]:
             hold.broken = True
             self._holds.discard(hold)
-
-
-class LogWaits:
-    """Completes each wait with the sync that covers its writes."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop: Final = loop
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    def until(self, sequence: int) -> asyncio.Future[None]:
-        """Return once log writes up to `sequence` are durable."""
-        durable: asyncio.Future[None] = self._loop.create_future()
-        self._waiting.append((sequence, durable))
-        return durable
-
-    def synced(self, sequence: int) -> None:
-        """Record that log writes up to `sequence` are durable."""
-        if not self._waiting:
-            return
-        waiting, self._waiting = self._waiting, []
-        for needs, durable in waiting:
-            if needs > sequence:
-                self._waiting.append((needs, durable))
-            elif not durable.done():
-                durable.set_result(None)
-
-    def end(self, error: Exception) -> None:
-        """Fail every wait."""
-        for _, durable in self._waiting:
-            if not durable.done():
-                durable.set_exception(error)
-        self._waiting.clear()

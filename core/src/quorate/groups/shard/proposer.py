@@ -17,7 +17,6 @@ from quorate.consensus.proposals import Proposals
 from quorate.consensus.refusals import EntryTooLargeError, NotLeaderError
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed
-from quorate.groups.alarm import Alarm
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
@@ -27,13 +26,20 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnansweredInTimeError,
 )
-from quorate.groups.shard.admission import Admission
 from quorate.groups.shard.batcher import Batcher
+from quorate.groups.shard.capacity import Admission, FreeSpace
 from quorate.groups.shard.clock import LogicalClock
 from quorate.groups.shard.settings import ShardSettings
-from quorate.groups.shard.space import FreeSpace
-from quorate.groups.shard.status import WriteCounters
-from quorate.groups.shard.writes import Flights, Outcomes, Stage, Write, size_of, warn_slow
+from quorate.groups.shard.writes import (
+    Flights,
+    Outcomes,
+    Stage,
+    Write,
+    WriteCounters,
+    size_of,
+    warn_slow,
+)
+from quorate.groups.timing import Alarm
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 
@@ -62,7 +68,6 @@ class Proposer:
         logical: LogicalClock,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: ShardSettings,
         space: FreeSpace | None,
     ) -> None:
@@ -78,7 +83,7 @@ class Proposer:
         self._evaluates_in: int | None = None
         self._logical: Final = logical
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._space: Final = space
         self._timeout_s: Final = settings.write_timeout_s
         self._slow_s: Final = settings.slow_write_s
@@ -90,7 +95,7 @@ class Proposer:
         )
         self._flights: Final = Flights(
             shard,
-            clock,
+            loop.time,
             settings.slow_write_s,
             self._ended,
             patience_s=settings.timing.election_min_s,
@@ -106,7 +111,7 @@ class Proposer:
             enough_bytes=settings.enough_bytes,
             batch_bytes=min(settings.batch_bytes, self._entry_bytes),
         )
-        self._patience: Final = Alarm(loop, clock, self._lose_patience)
+        self._patience: Final = Alarm(loop, self._lose_patience)
         #: Which clocks to correct, as of the last use of logical time.
         self.clock_alarm: str | None = None
         self._led_term: int | None = None
@@ -143,27 +148,47 @@ class Proposer:
         return self._replica.role == LEADER and self._closed is None
 
     def propose(
-        self, commands: Sequence[LoggedCommand], term: int | None, timeout_s: float | None
+        self,
+        commands: Sequence[LoggedCommand],
+        *,
+        term: int | None = None,
+        timeout_s: float | None = None,
     ) -> asyncio.Future[Outcomes]:
-        """Enqueue commands; see `Shard.propose`."""
-        self._check_leads(term)
+        """Replicate commands in one entry, and return their outcomes.
+
+        Raises `NoLeaderError`, `FencedError`, `ExhaustedError` and `Invalid` at once. The future
+        ends with the outcomes, with `NotProposedError` when nothing of it is in the log or ever
+        counts, or with `OutcomeUnknownError`, also at a deadline.
+        """
+        if not self.leads:
+            raise self._no_leader()
+        if term is not None and term != self._replica.term:
+            raise FencedError(self._shard, term=self._replica.term, made_in=term)
+        now, size, count = self._clock(), size_of(commands), len(commands)
         try:
-            self._check_room()
-            size = size_of(commands)
-            self._check_size(size, len(commands))
-            self.admission.admit(size, len(commands))
+            if self._held is not None:
+                reason, until = self._held
+                raise ExhaustedError(reason, 1 + int(max(0.0, until - now) * 1_000))
+            shortage = self._shortage()
+            if shortage is not None:
+                raise shortage
+            if not count:
+                raise Invalid("commands", "there is none; give one at least")
+            if count > MAX_COMMANDS:
+                why = f"{count} of them, {MAX_COMMANDS} are the most in one call"
+                raise Invalid("commands", why)
+            if size > self._entry_bytes:
+                why = f"{size} bytes, {self._entry_bytes} are the most; send less at once"
+                raise Invalid("commands", why)
+            self.admission.admit(size, count)
         except ExhaustedError:
-            self.counters.refused += len(commands)
+            self.counters.refused += count
             raise
-        now = self._clock()
-        write = Write(
-            self._loop.create_future(),
-            commands,
-            term,
-            now,
-            now + (self._timeout_s if timeout_s is None else timeout_s),
-        )
-        self._watch(write)
+        deadline = now + (self._timeout_s if timeout_s is None else timeout_s)
+        write = Write(self._loop.create_future(), commands, size, term, now, deadline)
+        due = min(deadline, now + self._slow_s)
+        if due < self._patience.due:
+            self._patience.by(due)
         self._batcher.put(write)
         return write.future
 
@@ -229,36 +254,12 @@ class Proposer:
 
     # Refusals.
 
-    def _check_leads(self, term: int | None) -> None:
-        if not self.leads:
-            raise self._no_leader()
-        if term is not None and term != self._replica.term:
-            raise FencedError(self._shard, term=self._replica.term, made_in=term)
-
-    def _check_room(self) -> None:
-        if self._held is not None:
-            reason, until = self._held
-            raise ExhaustedError(reason, 1 + int(max(0.0, until - self._clock()) * 1_000))
-        shortage = self._shortage()
-        if shortage is not None:
-            raise shortage
-
     def _shortage(self) -> ExhaustedError | None:
         """Return why the log must not grow now, if so."""
         space = self._space
         if space is None or not space.short:
             return None
         return ExhaustedError(f"shard {self._shard}: {space.shortage}", space.retry_after_ms)
-
-    def _check_size(self, size: int, count: int) -> None:
-        if not count:
-            raise Invalid("commands", "there is none; give one at least")
-        if count > MAX_COMMANDS:
-            raise Invalid("commands", f"{count} of them, {MAX_COMMANDS} are the most in one call")
-        if size > self._entry_bytes:
-            raise Invalid(
-                "commands", f"{size} bytes, {self._entry_bytes} are the most; send less at once"
-            )
 
     def _no_leader(self) -> NoLeaderError:
         leader = self._replica.leader
@@ -377,11 +378,6 @@ class Proposer:
 
     # Deadlines and slow writes.
 
-    def _watch(self, write: Write) -> None:
-        due = min(write.deadline, write.begun + self._slow_s)
-        if due < self._patience.due:
-            self._patience.by(due)
-
     def _waiting(self) -> Iterator[tuple[Stage, Write]]:
         for flight in self._flights:
             stage = flight.stage
@@ -400,7 +396,13 @@ class Proposer:
                 self._expire(write, stage)
                 continue
             if self._doubted_from <= now and stage in _DOUBTFUL:
-                self._doubt(write)
+                write.fail(
+                    OutcomeUnknownError(
+                        f"{write.name} was logged on shard {self._shard}, whose leader then lost"
+                        " its majority: it may still be carried out; read whether it was, or"
+                        " repeat it with its session"
+                    )
+                )
                 continue
             if not write.warned and write.begun + self._slow_s <= now:
                 slow.setdefault(stage, []).append(write)
@@ -425,15 +427,6 @@ class Proposer:
                 f"{write.name} on shard {self._shard} was not answered in time, in stage"
                 f" {stage.value}: it may still be carried out; read whether it was, or repeat it"
                 " with its session"
-            )
-        )
-
-    def _doubt(self, write: Write) -> None:
-        write.fail(
-            OutcomeUnknownError(
-                f"{write.name} was logged on shard {self._shard}, whose leader then lost its"
-                " majority: it may still be carried out; read whether it was, or repeat it with"
-                " its session"
             )
         )
 

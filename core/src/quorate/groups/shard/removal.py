@@ -2,17 +2,30 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.consensus.inherited import LEADER
+from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 from quorate.consensus.replica import Replica
-from quorate.groups.alarm import Alarm
-from quorate.groups.shard.ports import Membership, MembershipPort
+from quorate.groups.timing import Alarm
 from quorate.plugin.shard_id import ShardId
 
 #: After this many election timeouts without a leader a replica asks for the members.
 _ELECTIONS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A committed configuration, and its index."""
+
+    index: int
+    configuration: Configuration
+
+
+#: Asks a node for the members of a shard; None if it does not know them.
+AskMembers = Callable[[ShardId, str], "asyncio.Future[Membership | None]"]
 
 
 class RemovedError(Exception):
@@ -39,22 +52,21 @@ class RemovalWatch:
         shard: ShardId,
         replica: Replica,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
-        port: MembershipPort | None,
+        ask_members: AskMembers | None,
         *,
         removed: Callable[[RemovedError], None],
     ) -> None:
         self._shard: Final = shard
         self._replica: Final = replica
-        self._clock: Final = clock
-        self._port: Final = port
+        self._clock: Final = loop.time
+        self._ask_members: Final = ask_members
         self._removed: Final = removed
         self._patience_s: Final = _ELECTIONS * replica.timing.election_max_s
-        self._alarm: Final = Alarm(loop, clock, self._look)
+        self._alarm: Final = Alarm(loop, self._look)
 
     def start(self) -> None:
         """Start."""
-        if self._port is not None:
+        if self._ask_members is not None:
             self._alarm.by(self._clock() + self._patience_s)
 
     def stop(self) -> None:
@@ -62,15 +74,15 @@ class RemovalWatch:
         self._alarm.stop()
 
     def _look(self, now: float) -> float:
-        replica, port = self._replica, self._port
+        replica, ask_members = self._replica, self._ask_members
         heard = now if replica.role == LEADER else replica.leader_seen_at
         if now - heard < self._patience_s:
             return heard + self._patience_s
         configuration = replica.log.configuration
-        if configuration is not None and port is not None:
+        if configuration is not None and ask_members is not None:
             for peer in configuration.peers:
                 if peer != replica.me:
-                    port.ask(self._shard, peer.node).add_done_callback(self._told)
+                    ask_members(self._shard, peer.node).add_done_callback(self._told)
         return now + self._patience_s
 
     def _told(self, answer: asyncio.Future[Membership | None]) -> None:

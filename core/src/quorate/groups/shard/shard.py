@@ -3,14 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeVar
 
 from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
-from quorate.apply.entries import Copies, LoggedCommand, index_of
+from quorate.apply.entries import index_of
 from quorate.apply.evaluator import Evaluator
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
@@ -19,30 +20,23 @@ from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, Message, Peer, weight
-from quorate.consensus.reads import ReadOutcome
+from quorate.consensus.proposals import Fate
 from quorate.consensus.replica import Replica
-from quorate.consensus.status import Proposed
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.barrier import Barrier, Freshness
-from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.log_keeper import LogHold, LogKeeper, LogWaits, TailJournal
-from quorate.groups.shard.loop_budget import LoopBudget
-from quorate.groups.shard.member_change import MemberChange
-from quorate.groups.shard.ports import (
-    Membership,
-    MembershipPort,
-    PeerPort,
-    SnapshotSender,
-    SyncPort,
+from quorate.consensus.status import Proposed, ReplicaStatus
+from quorate.groups.refusals import (
+    NotProposedError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+    UnreadableError,
 )
+from quorate.groups.shard.barrier import Barrier, Freshness, Staleness
+from quorate.groups.shard.capacity import FreeSpace, LoopBudget
+from quorate.groups.shard.clock import LogicalClock
+from quorate.groups.shard.log_keeper import LogKeeper, TailJournal
 from quorate.groups.shard.proposer import Proposer, voter_clocks
-from quorate.groups.shard.removal import RemovalWatch, RemovedError
+from quorate.groups.shard.removal import AskMembers, Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
-from quorate.groups.shard.space import FreeSpace
-from quorate.groups.shard.status import ShardStatus, Staleness, WriteCounters
-from quorate.groups.shard.subscribers import Subscribers
-from quorate.groups.shard.writes import Outcomes
-from quorate.plugin import Reader
+from quorate.groups.timing import Waits
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
@@ -52,6 +46,8 @@ from quorate.storage.families import SLOTS
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
 _log = logging.getLogger(__name__)
+
+C = TypeVar("C")
 
 #: Heartbeats before the first election of a new shard: the other replicas are opened within one.
 _FIRST_HEARTBEATS: Final = 1.5
@@ -64,11 +60,34 @@ class ShardClosedError(UnreadableError):
     """The replica has stopped."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardStatus:
+    """What a shard's replica on this node is doing."""
+
+    shard: ShardId
+    replica: ReplicaStatus
+    revision: int
+    now_ms: int
+    generation: int
+    queued: int
+    in_flight: int
+    #: The commands that were let in and have not ended, and their bytes.
+    admitted: int
+    admitted_bytes: int
+    log_bytes: int
+    stopped: str | None
+
+
 class Shard:
     """Replicates, applies and reads one shard on this node; everything is called on the loop.
 
-    `node_clock` returns the current clock of another node, None while it is unknown; without
-    it the wall clock is trusted. `on_stopped` is called if the replica stops for good by itself.
+    `send` gets the name of the replica and messages to its peers, which it may drop;
+    `request_sync` makes the node's log durable and then calls `synced`; `send_snapshots` sends the
+    state to followers that need compacted entries, and calls `snapshot_given_up` if that fails.
+    `ask_members` returns the `membership` that another node knows: consensus does not inform a
+    removed replica. `node_clock` returns the current clock of another node, None while it is
+    unknown; without it the wall clock is trusted. `on_stopped` is called if the replica stops for
+    good by itself.
     """
 
     def __init__(
@@ -79,18 +98,17 @@ class Shard:
         data: ShardData,
         journal: TailJournal,
         *,
-        peers: PeerPort,
-        syncs: SyncPort,
-        snapshots: SnapshotSender,
+        send: Callable[[str, Sequence[Message]], None],
+        request_sync: Callable[[], None],
+        send_snapshots: "Callable[[Shard, Sequence[Peer]], None]",
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         wall_ms: Callable[[], int],
         rng: Random,
         settings: ShardSettings,
         epoch: int = 0,
-        membership: MembershipPort | None = None,
+        ask_members: AskMembers | None = None,
         space: FreeSpace | None = None,
-        rests: LoopBudget | None = None,
+        loop_budget: LoopBudget | None = None,
         node_clock: Callable[[str], int | None] | None = None,
         alarms: Alarms | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
@@ -118,13 +136,14 @@ class Shard:
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
-        self._peers: Final = peers
-        self._syncs: Final = syncs
-        self._snapshots: Final = snapshots
+        self._name: Final = replica_name(shard, epoch)
+        self._send_messages: Final = send
+        self._request_sync: Final = request_sync
+        self._send_snapshots: Final = send_snapshots
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._space: Final = space
-        self._rests: Final = rests
+        self._loop_budget: Final = loop_budget
         self._on_stopped: Final = on_stopped
         record = data.record
         configured = Configuration.decode(record.configuration) if record.configuration else None
@@ -133,10 +152,19 @@ class Shard:
             journal,
             applied=data.applied,
             stored=Stored(record.configuration_index, configured),
-            clock=clock,
+            clock=loop.time,
             rng=rng,
             timing=settings.timing,
             limits=settings.limits,
+        )
+        self._barrier: Final = Barrier(
+            shard,
+            loop,
+            lambda token: self._driver.call(partial(self.replica.read_index, token)),
+            lambda: loop.time() >= self.leaderless_from,
+            applied=data.applied,
+            linger_s=settings.linger_s,
+            retry_s=settings.timing.heartbeat_s,
         )
         self._driver: Final = Driver(self.replica, _Host(self), loop, alarms)
         self._proposer: Final = Proposer(
@@ -147,47 +175,49 @@ class Shard:
             self.evaluator,
             LogicalClock(
                 me.node,
-                clock=clock,
+                clock=loop.time,
                 wall_ms=wall_ms,
                 voters=lambda: voter_clocks(self.replica, node_clock),
             ),
             loop=loop,
-            clock=clock,
             settings=settings,
             space=space,
-        )
-        self._barrier: Final = Barrier(
-            shard,
-            loop,
-            clock,
-            lambda token: self._driver.call(partial(self.replica.read_index, token)),
-            lambda: clock() >= self.leaderless_from,
-            applied=data.applied,
-            linger_s=settings.linger_s,
-            retry_s=settings.timing.heartbeat_s,
         )
         self._keeper: Final = LogKeeper(
             data,
             journal,
             loop,
-            clock,
             settings.log,
             cut=lambda index: self._driver.call(partial(self.replica.compact_to, index)),
             failed=self.fail,
         )
         self._freshness: Final = Freshness()
         self._removal: Final = RemovalWatch(
-            shard, self.replica, loop, clock, membership, removed=self.fail
+            shard, self.replica, loop, ask_members, removed=self.fail
         )
-        self._subscribers: Final = Subscribers(shard, loop)
-        self._log_waits: Final = LogWaits(loop)
+        #: Followers of applied entries, which have a call of their own in the loop.
+        self._followers: Final[dict[object, Callable[[int], None]]] = {}
+        self._informing: asyncio.Handle | None = None
+        #: Readers that must release the database before it is replaced or closed.
+        self._readers: Final[dict[object, Callable[[], None]]] = {}
+        self._log_waits: Final = Waits(loop)
+        #: Writes: see `Proposer.propose`; the logical time of a command proposed now; counters.
+        self.propose: Final = self._proposer.propose
+        self.now_ms: Final = self._proposer.now_ms
+        self.counters: Final = self._proposer.counters
+        #: Reads of the applied state: see `Applier`.
+        self.reader: Final = self.applier.reader
+        self.due: Final = self.applier.due
+        self.next_due: Final = self.applier.next_due
+        #: Retains the entries above an index until it is released, or `broken` by a long log.
+        self.hold_log: Final = self._keeper.hold
         #: When to resume applying while writes to the data are stopped.
         self._held_until = float("-inf")
         #: Lets other shards of the node run between turns of applying.
         self._resting = False
         #: The newest term with a known leader.
         self._led_term = 0
-        self._started_at: Final = clock()
+        self._started_at: Final = loop.time()
         self._ended = False
 
     # Life.
@@ -251,44 +281,13 @@ class Shard:
     def synced(self, sequence: int) -> None:
         """Record that log writes up to `sequence` are durable."""
         self._driver.call(partial(self.replica.synced, sequence))
-        self._log_waits.synced(sequence)
+        self._log_waits.reached(sequence)
 
-    # Writes.
-
-    def propose(
-        self,
-        commands: Sequence[LoggedCommand],
-        *,
-        term: int | None = None,
-        timeout_s: float | None = None,
-    ) -> asyncio.Future[Outcomes]:
-        """Replicate commands in one entry, and return their outcomes.
-
-        Raises `NoLeaderError`, `FencedError`, `ExhaustedError` and `Invalid` at once. The future
-        ends with the outcomes, with `NotProposedError` when nothing of it is in the log or ever
-        counts, or with `OutcomeUnknownError`, also at a deadline.
-        """
-        return self._proposer.propose(commands, term, timeout_s)
-
-    def now_ms(self) -> int:
-        """Return the logical time of a command proposed now."""
-        return self._proposer.now_ms()
-
-    # Deadlines.
-
-    def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
-        """Return the first due keys with their deadlines, in the order of time."""
-        return self.applier.due(timer, now_ms, limit)
-
-    def next_due(self, timer: str) -> int | None:
-        """Return the earliest deadline of a timer."""
-        return self.applier.next_due(timer)
+    # Reads.
 
     def deadline(self, timer: str, key: bytes) -> Deadline | None:
         """Return the deadline of a key, if any."""
         return deadline_of(self.data, timer, key)
-
-    # Reads.
 
     def read_barrier(
         self, timeout_s: float | None = None, *, patient: bool = True
@@ -315,10 +314,6 @@ class Shard:
             return Staleness(self.revision, -1)
         return Staleness(self.revision, int((self._clock() - at) * 1_000))
 
-    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
-        """Return the applied state for a query."""
-        return self.applier.reader(reads, copies)
-
     async def catch_up(self, timeout_s: float) -> bool:
         """Return whether the copies here have all writes answered before this call."""
         return self.copier is not None and await self.copier(timeout_s)
@@ -328,7 +323,7 @@ class Shard:
 
         Calls have their own turn of the loop, and cover all entries applied before.
         """
-        return self._subscribers.follow(callback)
+        return _register(self._followers, callback)
 
     # Leadership and members.
 
@@ -357,11 +352,6 @@ class Shard:
     def placement(self) -> Placement | None:
         """The node that an operator handed the shard to, if any."""
         return Placement.decode(self.data.get(SLOTS, KEY))
-
-    @property
-    def counters(self) -> WriteCounters:
-        """Counters of its writes."""
-        return self._proposer.counters
 
     @property
     def term(self) -> int:
@@ -401,16 +391,40 @@ class Shard:
         Raises the replica's refusal; ends with `NotProposedError` if another entry replaced it, or
         with `OutcomeUnknownError`, at the timeout as `UnansweredInTimeError`.
         """
-        change = MemberChange(self.id, self._loop)
+        members = f"the members of shard {self.id}"
+        changed: asyncio.Future[int] = self._loop.create_future()
         proposed: list[Proposed] = []
+
+        def settle(fate: Fate, _: object = None) -> None:
+            if changed.done():
+                return
+            if fate is Fate.APPLIED:
+                changed.set_result(proposed[0].index)
+            elif fate is Fate.DISCARDED:
+                changed.set_exception(
+                    NotProposedError(f"{members} did not change: its leader was lost")
+                )
+            else:
+                changed.set_exception(
+                    OutcomeUnknownError(
+                        f"whether {members} changed is not known here: look at them on another node"
+                    )
+                )
+
+        def expire() -> None:
+            if not changed.done():
+                why = f"{members} were about to change when the time was over, and may change yet"
+                changed.set_exception(UnansweredInTimeError(f"{why}: look at them"))
+
         self._driver.call(lambda: proposed.append(self.replica.change_membership(configuration)))
         if proposed:
             timeout = self.settings.write_timeout_s if timeout_s is None else timeout_s
-            change.proposed(proposed[0].index, timeout)
-            self._proposer.proposals.add(proposed[0], change.settle)
+            timer = self._loop.call_later(timeout, expire)
+            changed.add_done_callback(lambda _: timer.cancel())
+            self._proposer.proposals.add(proposed[0], settle)
         else:
-            change.lose()
-        return change.changed
+            settle(Fate.UNKNOWN)
+        return changed
 
     @property
     def shortage(self) -> str | None:
@@ -441,10 +455,6 @@ class Shard:
 
     # Snapshots.
 
-    def hold_log(self, index: int) -> LogHold:
-        """Retain the entries above an index until it is released, or `broken` by a long log."""
-        return self._keeper.hold(index)
-
     def snapshot_given_up(self, node: str) -> None:
         """Record that a snapshot did not reach a node."""
         self._driver.call(partial(self.replica.snapshot_given_up, node))
@@ -452,7 +462,7 @@ class Shard:
     def log_durable(self) -> asyncio.Future[None]:
         """Return once the current writes to the log are durable."""
         if not self._ended and self._journal.written > self.replica.log.synced_sequence:
-            self._syncs.request()
+            self._request_sync()
             return self._log_waits.until(self._journal.written)
         done: asyncio.Future[None] = self._loop.create_future()
         if self._ended:
@@ -466,7 +476,7 @@ class Shard:
         if self._ended:
             # There will be no more calls.
             self._loop.call_soon(callback)
-        return self._subscribers.read(callback)
+        return _register(self._readers, callback)
 
     def replace_data(
         self,
@@ -482,7 +492,7 @@ class Shard:
         """
         if self._ended or position.index <= self.replica.commit:
             return False
-        self._subscribers.end_readers()
+        self._end_readers()
         installed = False
 
         def act() -> None:
@@ -516,10 +526,7 @@ class Shard:
                 extra={"shard": str(self.id)},
             )
         if messages:
-            self._peers.send(self.id, messages)
-
-    def _sync(self) -> None:
-        self._syncs.request()
+            self._send_messages(self._name, messages)
 
     def _apply(self, entries: Sequence[Entry]) -> int:
         if self._resting or self._clock() < self._held_until:
@@ -535,15 +542,12 @@ class Shard:
         self._proposer.stored(applied)
         self._keeper.applied(count, sum(map(weight, entries[:count])))
         self._told_applied()
-        if self._rests is not None:
-            self._rest(self._rests.after(self.id, perf_counter() - began))
+        if self._loop_budget is not None:
+            rest_s = self._loop_budget.after(self.id, perf_counter() - began)
+            if rest_s:
+                self._resting = True
+                self._loop.call_later(rest_s, self._go_on)
         return count
-
-    def _reads(self, outcomes: Sequence[ReadOutcome]) -> None:
-        self._barrier.answered(outcomes)
-
-    def _snapshots_needed(self, peers: Sequence[Peer]) -> None:
-        self._snapshots.needed(self, peers)
 
     # Inside.
 
@@ -573,11 +577,6 @@ class Shard:
             extra={"shard": str(self.id), "index": self.applied},
         )
 
-    def _rest(self, seconds: float) -> None:
-        if seconds:
-            self._resting = True
-            self._loop.call_later(seconds, self._go_on)
-
     def _go_on(self) -> None:
         self._resting = False
         self._driver.wake()
@@ -589,7 +588,20 @@ class Shard:
     def _told_applied(self) -> None:
         self._barrier.applied(self.applied)
         self._freshness.applied(self.applied)
-        self._subscribers.applied(self.applied)
+        if self._followers and self._informing is None:
+            self._informing = self._loop.call_soon(self._inform)
+
+    def _inform(self) -> None:
+        self._informing = None
+        for callback in list(self._followers.values()):
+            try:
+                callback(self.applied)
+            except Exception:  # noqa: BLE001 - later subscribers would wait forever
+                _log.exception("a subscriber of shard %s failed", self.id)
+
+    def _end_readers(self) -> None:
+        for callback in list(self._readers.values()):
+            callback()
 
     def _tidied(self, done: "asyncio.Future[None]") -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -618,7 +630,9 @@ class Shard:
         self._proposer.end(closed)
         self._barrier.end(closed)
         self._log_waits.end(closed)
-        self._subscribers.end()
+        self._end_readers()
+        self._followers.clear()
+        self._readers.clear()
 
 
 class _Host:
@@ -626,8 +640,23 @@ class _Host:
 
     def __init__(self, shard: Shard) -> None:
         self.send: Final = shard._send
-        self.sync: Final = shard._sync
+        self.sync: Final = shard._request_sync
         self.apply: Final = shard._apply
-        self.reads: Final = shard._reads
-        self.snapshots_needed: Final = shard._snapshots_needed
+        self.reads: Final = shard._barrier.answered
+        self.snapshots_needed: Final = partial(shard._send_snapshots, shard)
         self.stopped: Final = shard.fail
+
+
+def replica_name(shard: ShardId, epoch: int) -> str:
+    """Return the name of a replica on streams and in logs, which includes its history."""
+    return f"{shard}#{epoch}" if epoch else str(shard)
+
+
+def _register(registered: dict[object, C], callback: C) -> Callable[[], None]:
+    key = object()
+    registered[key] = callback
+
+    def cancel() -> None:
+        registered.pop(key, None)
+
+    return cancel

@@ -5,9 +5,9 @@ from typing import Final
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
-from quorate.groups.pause import pause
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import pause
 
 _LOOK_S: Final = 0.02
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -10,6 +11,7 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import TOO_SLOW, Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.observe.histogram import BYTES, COUNTS, SECONDS, Histogram
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 
@@ -19,6 +21,20 @@ Outcomes = tuple[Outcome, ...]
 
 #: What a command takes beside its payload.
 _COMMAND_BYTES: Final = 64
+
+
+class WriteCounters:
+    """Counts the writes that were proposed here, and the entries that were made of them."""
+
+    __slots__ = ("durations", "entry_bytes", "entry_commands", "refused")
+
+    def __init__(self) -> None:
+        self.entry_commands: Final = Histogram(COUNTS)
+        self.entry_bytes: Final = Histogram(BYTES)
+        #: From the queue to the answer, whatever it is.
+        self.durations: Final = Histogram(SECONDS)
+        #: Commands that were refused for lack of room.
+        self.refused = 0
 
 
 class Stage(Enum):
@@ -34,29 +50,23 @@ class Stage(Enum):
     APPLY = "apply"
 
 
+@dataclass(slots=True, eq=False)
 class Write:
     """The commands of a call, in one entry and with one answer."""
 
-    __slots__ = ("begun", "commands", "deadline", "future", "name", "size", "term", "warned")
+    future: asyncio.Future[Outcomes]
+    commands: Sequence[LoggedCommand]
+    size: int
+    #: The only term in which it may be proposed.
+    term: int | None
+    begun: float
+    deadline: float
+    warned: bool = False
 
-    def __init__(
-        self,
-        future: asyncio.Future[Outcomes],
-        commands: Sequence[LoggedCommand],
-        term: int | None,
-        begun: float,
-        deadline: float,
-    ) -> None:
-        self.future: Final = future
-        self.commands: Final = commands
-        self.size: Final = size_of(commands)
-        #: The type of the first command, for messages.
-        self.name: Final = commands[0].type
-        #: The only term in which it may be proposed.
-        self.term: Final = term
-        self.begun: Final = begun
-        self.deadline: Final = deadline
-        self.warned = False
+    @property
+    def name(self) -> str:
+        """The type of the first command, for messages."""
+        return self.commands[0].type
 
     @property
     def count(self) -> int:
@@ -74,39 +84,20 @@ def size_of(commands: Sequence[LoggedCommand]) -> int:
     return sum([len(command.payload) for command in commands]) + _COMMAND_BYTES * len(commands)
 
 
+@dataclass(slots=True, eq=False)
 class Flight:
     """One entry in flight, what its writes are answered, and when it came how far."""
 
-    __slots__ = (
-        "committed_at",
-        "evaluated_s",
-        "index",
-        "outcomes",
-        "proposed_at",
-        "size",
-        "synced_at",
-        "writes",
-    )
-
-    def __init__(
-        self,
-        index: int,
-        writes: Sequence[Write],
-        outcomes: Sequence[Outcomes],
-        size: int,
-        now: float,
-        evaluated_s: float,
-    ) -> None:
-        self.index: Final = index
-        #: How long their evaluation took; the last one took most of it where it is long.
-        self.evaluated_s: Final = evaluated_s
-        self.writes: Final = writes
-        #: Of each write; they count once the entry is stored.
-        self.outcomes: Final = outcomes
-        self.size: Final = size
-        self.proposed_at: Final = now
-        self.synced_at: float | None = None
-        self.committed_at: float | None = None
+    index: int
+    writes: Sequence[Write]
+    #: Of each write; they count once the entry is stored.
+    outcomes: Sequence[Outcomes]
+    size: int
+    proposed_at: float
+    #: How long their evaluation took; the last one took most of it where it is long.
+    evaluated_s: float
+    synced_at: float | None = None
+    committed_at: float | None = None
 
     @property
     def stage(self) -> Stage:

@@ -20,7 +20,7 @@ from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.snapshots.first_state import fill, leap
-from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, Part, slices
+from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart, slices
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
 from quorate.storage.data.home import Home
@@ -62,7 +62,7 @@ class Backup:
 
 async def parts(
     shards: Mapping[ShardId, ShardData], *, cluster: bytes, loop: asyncio.AbstractEventLoop
-) -> AsyncGenerator[Part, None]:
+) -> AsyncGenerator[FilePart, None]:
     """Yield the backup of these shards while they go on, the manifest last.
 
     The copy of a shard takes room on the disk until its last part was taken, or this is closed.
@@ -86,7 +86,7 @@ async def parts(
             await loop.run_in_executor(None, checkpoint.release)
     content = Backup(cluster, manifests).encode()
     for offset, length in slices(len(content)):
-        yield Part(
+        yield FilePart(
             path=MANIFEST,
             offset=offset,
             content=content[offset : offset + length],
@@ -168,7 +168,7 @@ def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
 
 async def _parts_of(
     checkpoint: Checkpoint, folder: str, file: SnapshotFile, loop: asyncio.AbstractEventLoop
-) -> AsyncIterator[Part]:
+) -> AsyncIterator[FilePart]:
     found = 0
     for offset, length in slices(file.size):
         content = await loop.run_in_executor(None, checkpoint.read, file.name, offset, length)
@@ -177,7 +177,7 @@ async def _parts_of(
             raise DamagedError(
                 f"{file.name} of {folder} differs from what was read before: try again."
             )
-        yield Part(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
+        yield FilePart(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
 
 
 def _restore_shard(folder: Path, shard: ShardId, manifest: Manifest, home: Home, me: Peer) -> None:

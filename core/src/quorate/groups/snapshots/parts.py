@@ -21,7 +21,7 @@ class BackupError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class FilePart:
     """The next bytes of a file; an empty file is one part."""
 
     #: Where in the backup's directory, with slashes.
@@ -60,7 +60,7 @@ class BackupTarget:
         self._taken = 0
         self._file: IO[bytes] | None = None
 
-    def take(self, part: Part) -> None:
+    def take(self, part: FilePart) -> None:
         """Write the part that follows the one before; raises `BackupError` for any other."""
         if self._left:
             fits = (part.path, part.offset) == (self._path, self._taken)
@@ -83,7 +83,7 @@ class BackupTarget:
             self._file.close()
             self._file = None
 
-    def _write(self, part: Part) -> None:
+    def _write(self, part: FilePart) -> None:
         if self._file is None:
             path = self._directory / part.path
             if part.path == MANIFEST:

@@ -2,26 +2,25 @@
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
-from quorate.groups.pause import pause
 from quorate.groups.shard.log_keeper import LogHold
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.transfer import (
     Chunk,
     Offer,
-    Outgoing,
     ReceiverBusyError,
     SnapshotPort,
     SnapshotRefusedError,
     TransferError,
 )
+from quorate.groups.timing import end, pause
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Checkpoint, Incoming, Manifest
@@ -57,9 +56,9 @@ class _SilentError(TransferError):
 class SnapshotQueue:
     """Sends snapshots of all shards of a node, one after the other.
 
-    Implements `SnapshotSender` of the shard. The log above a snapshot is kept until its
-    receiver has caught up; the next snapshot does not wait for that. A transfer that fails is
-    given up after a pause: the shard then asks again, if it still has to.
+    The log above a snapshot is kept until its receiver has caught up; the next snapshot does not
+    wait for that. A transfer that fails is given up after a pause: the shard then asks again, if it
+    still has to.
     """
 
     def __init__(
@@ -67,21 +66,20 @@ class SnapshotQueue:
         port: SnapshotPort,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: SnapshotSettings | None = None,
     ) -> None:
         self._port: Final = port
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
-        self._waiting: Final = deque[tuple[Shard, Peer]]()
         #: What waits, is sent, or was not given up yet.
         self._asked: Final[set[tuple[ShardId, Peer]]] = set()
         self._failures: Final = Counter[tuple[ShardId, Peer]]()
         self._timers: Final[set[asyncio.TimerHandle]] = set()
-        self._worker: asyncio.Task[None] | None = None
-        #: Those that wait for receivers to catch up.
-        self._watching: Final[set[asyncio.Task[None]]] = set()
+        #: Held by the transfer that is sent.
+        self._turn: Final = asyncio.Lock()
+        #: A task for each transfer, until its receiver has caught up.
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._stopped = False
         #: When the next chunk may leave.
         self._next_at = 0.0
@@ -91,43 +89,33 @@ class SnapshotQueue:
     def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
         """Start to send; a failed transfer calls `Shard.snapshot_given_up`."""
         for peer in peers:
-            if (shard.id, peer) not in self._asked:
+            if (shard.id, peer) not in self._asked and not self._stopped:
                 self._asked.add((shard.id, peer))
-                self._waiting.append((shard, peer))
-        if self._worker is None and self._waiting and not self._stopped:
-            self._worker = self._loop.create_task(self._work())
+                task = self._loop.create_task(self._serve(shard, peer))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
         """End what is sent, and begin nothing any more."""
         self._stopped = True
-        self._waiting.clear()
         for timer in self._timers:
             timer.cancel()
-        tasks = [*self._watching]
-        if self._worker is not None:
-            tasks.append(self._worker)
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await end(*self._tasks)
 
-    async def _work(self) -> None:
+    async def _serve(self, shard: Shard, peer: Peer) -> None:
         try:
-            while self._waiting:
-                shard, peer = self._waiting.popleft()
-                try:
-                    await self._send(shard, peer)
-                except (TransferError, EngineError, OSError, TimeoutError) as error:
-                    self._failed(shard, peer, error)
-                except (Exception, asyncio.CancelledError) as error:
-                    if self._worker is None or self._worker.cancelling():
-                        raise
-                    # A bug, or a call that was cancelled under it: others wait in the queue.
-                    _log.exception("sending a snapshot of shard %s failed", shard.id)
-                    self._failed(shard, peer, error)
-        finally:
-            self._worker = None
+            async with self._turn:
+                hold = await self._send(shard, peer)
+        except (TransferError, EngineError, OSError, TimeoutError) as error:
+            self._failed(shard, peer, error)
+        except (Exception, asyncio.CancelledError) as error:
+            if self._stopped:
+                raise
+            # A bug, or a call that was cancelled under it.
+            _log.exception("sending a snapshot of shard %s failed", shard.id)
+            self._failed(shard, peer, error)
+        else:
+            await self._see_through(shard, peer, hold)
 
     def _failed(self, shard: Shard, peer: Peer, error: BaseException) -> None:
         if self._stopped:
@@ -160,7 +148,7 @@ class SnapshotQueue:
 
     # One transfer.
 
-    async def _send(self, shard: Shard, peer: Peer) -> None:
+    async def _send(self, shard: Shard, peer: Peer) -> LogHold:
         if not shard.leads:
             raise TransferError(f"shard {shard.id} is not led by this node any more")
         _demand_heard(shard, peer)
@@ -181,9 +169,7 @@ class SnapshotQueue:
             raise
         self.installed += 1
         del self._failures[shard.id, peer]
-        watching = self._loop.create_task(self._see_through(shard, peer, hold))
-        self._watching.add(watching)
-        watching.add_done_callback(self._watching.discard)
+        return hold
 
     async def _see_through(self, shard: Shard, peer: Peer, hold: LogHold) -> None:
         """Keep the log until a receiver has caught up, and let it ask again if it has not."""
@@ -210,28 +196,17 @@ class SnapshotQueue:
             for number, file in enumerate(manifest.files):
                 for offset in range(0, file.size, settings.chunk_bytes):
                     size = min(settings.chunk_bytes, file.size - offset)
-                    await self._send_part(outgoing, checkpoint, number, file.name, offset, size)
+                    content = await self._beside(partial(checkpoint.read, file.name, offset, size))
+                    await self._pace(size)
+                    async with asyncio.timeout(settings.stall_s):
+                        await outgoing.write(Chunk(number, offset, content))
+                    self.sent_bytes += size
+                    failpoint("snapshot.part_sent")
             failpoint("snapshot.sent")
             async with asyncio.timeout(settings.install_s):
                 await outgoing.finish()
         finally:
             outgoing.cancel()
-
-    async def _send_part(
-        self,
-        outgoing: Outgoing,
-        checkpoint: Checkpoint,
-        number: int,
-        name: str,
-        offset: int,
-        size: int,
-    ) -> None:
-        content = await self._beside(lambda: checkpoint.read(name, offset, size))
-        await self._pace(size)
-        async with asyncio.timeout(self._settings.stall_s):
-            await outgoing.write(Chunk(number, offset, content))
-        self.sent_bytes += size
-        failpoint("snapshot.part_sent")
 
     async def _pace(self, size: int) -> None:
         now = self._clock()
@@ -270,12 +245,11 @@ class SnapshotReceiver:
         shard: Callable[[ShardId], Shard | None],
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: SnapshotSettings | None = None,
     ) -> None:
         self._shard: Final = shard
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
         self._current: ShardReception | None = None
 
@@ -298,7 +272,7 @@ class SnapshotReceiver:
             incoming = shard.data.incoming(offer.manifest)
         except (EngineError, OSError) as error:
             raise _unusable(error) from None
-        self._current = ShardReception(shard, offer, incoming, self._loop, self._clock)
+        self._current = ShardReception(shard, offer, incoming, self._loop)
         return self._current
 
 
@@ -311,15 +285,14 @@ class ShardReception:
         offer: Offer,
         incoming: Incoming,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
     ) -> None:
         self.shard: Final = shard
         self._offer: Final = offer
         self._incoming: Final = incoming
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         #: When a part last came.
-        self.moved_at = clock()
+        self.moved_at = loop.time()
         self.installing = False
         self.ended = False
         self._busy: asyncio.Future[None] | None = None

@@ -3,10 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
-from quorate.groups.pause import pause
+from quorate.groups.timing import end, pause
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import CacheView, RowEvent
 
@@ -49,10 +48,7 @@ class CacheKeeper:
     async def stop(self) -> None:
         """Stop, and cancel waits for the cache to be filled."""
         self.filled.cancel()
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
 
     def age_ms(self) -> int | None:
         """Return the staleness of the cache; None while it does not have every row."""

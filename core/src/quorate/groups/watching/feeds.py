@@ -10,20 +10,17 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, starmap
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from google.protobuf import descriptor_pool, message_factory
 
 from quorate.apply.entries import index_of, whole
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import EmittedEvent, Event, RowEvent
 from quorate.plugin.keys import after
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.shard_data import ShardData
 from quorate.storage.events import EventLog, HistoryGoneError, RowChange, StoredEvent
 from quorate.storage.rows import revision_of, value_of
-
-if TYPE_CHECKING:
-    from quorate.groups.shard.status import Staleness
 
 #: How soon a reader learns of entries without events for it.
 _PASSING_S: Final = 0.05
@@ -84,46 +81,9 @@ class Feed(Protocol):
         """Stop, and release everything."""
 
 
-class FeedPort(Protocol):
-    """Opens feeds of shards that have no replica here."""
-
-    def open(
-        self,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
-    ) -> Feed:
-        """Begin after `start`, or without it with the rows, at `not_before` or later.
-
-        After a disconnect the feed continues by itself from its position.
-        """
-
-
-class WatchedReplica(Protocol):
-    """What a feed needs of a replica here; a `Shard` is one."""
-
-    @property
-    def id(self) -> ShardId:
-        """The shard."""
-
-    @property
-    def stopped(self) -> Exception | None:
-        """Why it has stopped, if it has."""
-
-    @property
-    def data(self) -> ShardData:
-        """Its database."""
-
-    def staleness(self) -> Staleness:
-        """The staleness of its state."""
-
-    def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Call back after each applied batch."""
-
-    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back before the database is replaced or closed."""
+#: Opens a feed of a shard after `start`, or without it with the rows, at a revision or later, with
+#: what wakes its reader. After a disconnect it continues by itself from its position.
+OpenFeed = Callable[[ShardId, Selection, Start | None, int, Callable[[], None]], Feed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +99,7 @@ class LocalFeed:
 
     def __init__(
         self,
-        replica: WatchedReplica,
+        replica: Shard,
         selection: Selection,
         start: Start | None,
         not_before: int,

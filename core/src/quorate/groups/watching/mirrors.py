@@ -7,7 +7,6 @@ a proposal has the source's revision, and is ignored if the copy has that alread
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -15,7 +14,6 @@ from quorate.apply.control import METADATA, MirrorPosition
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.apply.program import mirrored
-from quorate.groups.pause import pause
 from quorate.groups.refusals import (
     FencedError,
     NotProposedError,
@@ -23,6 +21,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import Waits, end, pause
 from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import Invalid, RowEvent
@@ -115,7 +114,7 @@ class MirrorKeeper:
         self._tasks: Mapping[str, asyncio.Task[None]] = {}
         #: The revision of the source up to which each copy is complete, in this term.
         self._reached: dict[str, int] = {}
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._waits: Final = Waits(loop)
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -133,9 +132,7 @@ class MirrorKeeper:
             async with asyncio.timeout(timeout_s):
                 revision = await self._newest(timeout_s)
                 if self._least < revision:
-                    waiter: asyncio.Future[None] = self._loop.create_future()
-                    self._waiting.append((revision, waiter))
-                    await waiter
+                    await self._waits.until(revision)
         except (TimeoutError, UnreadableError):
             return False
         return True
@@ -145,10 +142,7 @@ class MirrorKeeper:
         if self._cancel is not None:
             self._cancel()
         ending, self._tasks = self._tasks, {}
-        for task in ending.values():
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await end(*ending.values())
 
     def _look(self) -> None:
         """Follow in each term that the replica leads, once it has applied an entry of that term.
@@ -175,13 +169,7 @@ class MirrorKeeper:
 
     def _reach(self, family: str, revision: int) -> None:
         self._reached[family] = revision
-        if not self._waiting:
-            return
-        least = self._least
-        for wanted, waiter in self._waiting:
-            if wanted <= least and not waiter.done():
-                waiter.set_result(None)
-        self._waiting = [each for each in self._waiting if not each[1].done()]
+        self._waits.reached(self._least)
 
     def _leads(self, term: int) -> bool:
         return self._shard.leads and self._shard.term == term

@@ -6,13 +6,12 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from quorate.apply.entries import whole
 from quorate.groups.refusals import ExhaustedError
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
-from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import View
 from quorate.storage.rows import revision_of, value_of
 
@@ -30,24 +29,6 @@ GONE: Final = "VIEW_GONE"
 _RETRY_AFTER_MS: Final = 1_000
 
 
-class ViewedReplica(Protocol):
-    """What a view needs of a replica here; a `Shard` is one."""
-
-    @property
-    def id(self) -> ShardId:
-        """The shard."""
-
-    @property
-    def data(self) -> ShardData:
-        """Its database."""
-
-    def read_barrier(self, timeout_s: float | None = None) -> asyncio.Future[int]:
-        """Return an applied index that covers every write answered before."""
-
-    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back before the database is replaced or closed."""
-
-
 class SeenRow(NamedTuple):
     """A row, and the revision of the command that wrote it."""
 
@@ -60,7 +41,7 @@ class HeldView:
     """The rows of a shard's family at a revision."""
 
     def __init__(
-        self, name: str, replica: ViewedReplica, family: str, ttl_s: float, opened_at: float
+        self, name: str, replica: Shard, family: str, ttl_s: float, opened_at: float
     ) -> None:
         data = replica.data
         self.name: Final = name
@@ -106,9 +87,7 @@ class HeldViews:
         self._most: Final = most
         self._held: Final[dict[str, _Entry]] = {}
 
-    async def open(
-        self, replica: ViewedReplica, family: str, ttl_s: float, timeout_s: float
-    ) -> HeldView:
+    async def open(self, replica: Shard, family: str, ttl_s: float, timeout_s: float) -> HeldView:
         """Take a view with every write answered before.
 
         Raises `UnreadableError`, and `ExhaustedError` if the node has too many views.

@@ -3,23 +3,25 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakSet
 
+from quorate.apply.entries import whole
+from quorate.groups.refusals import UnreadableError
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import (
     Feed,
-    FeedPort,
     LocalFeed,
     Lost,
+    OpenFeed,
     Page,
     PageLimits,
     Seen,
     Selection,
     Start,
-    WatchedReplica,
 )
 from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin import WatchedEvent
@@ -70,14 +72,13 @@ class Watch:
         token: bytes,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         bookmark_s: float,
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
         self._open_feed: Final = open_feed
         self._loop: Final = loop
-        self._clock: Final = clock
+        self._clock: Final = loop.time
         self._bookmark_s: Final = bookmark_s
         self._feeds: Final[dict[ShardId, Feed]] = {}
         #: The shards whose rows were not listed to their end, the one that is being listed first.
@@ -91,7 +92,7 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         #: Whether the reader's token is out of date.
         self._moved = False
-        self._told_at = clock()
+        self._told_at = loop.time()
         #: The last event of a watch that was lost.
         self._ended: Portion | None = None
         #: Called when changes were passed over of which nothing is for this watch, once all that is
@@ -306,25 +307,39 @@ class Watch:
                 timer.cancel()
 
 
+class ReadPoint(NamedTuple):
+    """A revision of a shard that covers every write answered before the request."""
+
+    revision: int
+    generation: int
+
+
+#: Asks another node within some seconds for the read point of a shard; raises `UnreadableError`.
+AskReadPoint = Callable[[ShardId, float], Awaitable[ReadPoint]]
+
+
 class Watches:
-    """Opens watches on the replicas of this node, and through a port elsewhere."""
+    """Opens watches on the replicas of this node, and of shards without one elsewhere."""
 
     def __init__(
         self,
         cluster: bytes,
-        replica: Callable[[ShardId], WatchedReplica | None],
-        elsewhere: FeedPort,
+        replica: Callable[[ShardId], Shard | None],
+        open_elsewhere: OpenFeed,
+        ask_read_point: AskReadPoint | None = None,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Callable[[], float],
         settings: WatchSettings | None = None,
+        timeout_s: float = 30.0,
     ) -> None:
-        self._cluster: Final = cluster
+        #: The id of the cluster in tokens.
+        self.cluster: Final = cluster
         self._replica: Final = replica
-        self._elsewhere: Final = elsewhere
+        self._open_elsewhere: Final = open_elsewhere
+        self._ask_read_point: Final = ask_read_point
         self._loop: Final = loop
-        self._clock: Final = clock
         self._settings: Final = settings or WatchSettings()
+        self._timeout_s: Final = timeout_s
         self._made: Final = WeakSet[Watch]()
 
     @property
@@ -342,27 +357,64 @@ class Watches:
     ) -> Watch:
         """Watch families in these shards, after a token or from their current rows on.
 
-        Rows are this node's, at the given revisions or later: pass those of a read barrier if they
-        must be the newest. Raises `InvalidTokenError`.
+        Rows are this node's, at the given revisions or later. Raises `InvalidTokenError`.
         """
         at_least = not_before or {}
 
         def open_feed(shard: ShardId, start: Start | None, wake: Callable[[], None]) -> Feed:
-            revision = at_least.get(shard, 0)
-            here = self.feed_here(shard, selection, start, revision, wake)
-            return here or self._elsewhere.open(shard, selection, start, revision, wake)
+            where = shard, selection, start, at_least.get(shard, 0), wake
+            return self._feed_here(*where) or self._open_elsewhere(*where)
 
         watch = Watch(
-            self._cluster,
+            self.cluster,
             shards,
             open_feed,
             token,
             loop=self._loop,
-            clock=self._clock,
             bookmark_s=self._settings.bookmark_s,
         )
         self._made.add(watch)
         return watch
+
+    async def open_fresh(
+        self,
+        selection: Selection,
+        shards: Sequence[ShardId],
+        token: bytes = b"",
+        *,
+        changes_only: bool = False,
+        timeout_s: float | None = None,
+    ) -> Watch:
+        """Watch after a token, or from current rows on, with every write answered before.
+
+        `changes_only` omits the rows and begins after those writes. Raises `UnreadableError` if a
+        shard does not answer in time, and `InvalidTokenError`.
+        """
+        if token:
+            return self.open(selection, shards, token)
+        wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
+        found = await asyncio.gather(*(self.read_point(shard, wait_s) for shard in shards))
+        revisions = {shard: point.revision for shard, point in zip(shards, found, strict=True)}
+        if not changes_only:
+            return self.open(selection, shards, not_before=revisions)
+        generation = max(point.generation for point in found)
+        return self.open(
+            selection, shards, WatchToken(self.cluster, generation, revisions).encode()
+        )
+
+    async def read_point(self, shard: ShardId, timeout_s: float) -> ReadPoint:
+        """Return a read point of a shard, wherever it is; raises `UnreadableError`."""
+        if self._ask_read_point is not None and self._replica(shard) is None:
+            return await self._ask_read_point(shard, timeout_s)
+        return await self.read_point_here(shard, timeout_s)
+
+    async def read_point_here(self, shard: ShardId, timeout_s: float) -> ReadPoint:
+        """Return a read point of this node's replica; raises `UnreadableError`."""
+        replica = self._replica(shard)
+        if replica is None:
+            raise _absent(shard)
+        index = await replica.read_barrier(min(timeout_s, self._timeout_s))
+        return ReadPoint(whole(index), replica.data.record.generation)
 
     def feed_here(
         self,
@@ -371,10 +423,27 @@ class Watches:
         start: Start | None,
         not_before: int,
         wake: Callable[[], None],
+    ) -> Feed:
+        """Open the feed of this node's replica for another node; raises `UnreadableError`."""
+        feed = self._feed_here(shard, selection, start, not_before, wake)
+        if feed is None:
+            raise _absent(shard)
+        return feed
+
+    def _feed_here(
+        self,
+        shard: ShardId,
+        selection: Selection,
+        start: Start | None,
+        not_before: int,
+        wake: Callable[[], None],
     ) -> Feed | None:
-        """Return the feed of this node's replica, or None if none is running."""
         replica = self._replica(shard)
         if replica is None or replica.stopped is not None:
             return None
         page, loop = self._settings.page, self._loop
         return LocalFeed(replica, selection, start, not_before, wake, page, loop)
+
+
+def _absent(shard: ShardId) -> UnreadableError:
+    return UnreadableError(f"this node has no replica of shard {shard}; ask a node that has one")

@@ -1,0 +1,124 @@
+"""What shards of a node share: room in queues, space on the disk, the time of the loop."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from quorate.groups.refusals import ExhaustedError
+from quorate.plugin.shard_id import ShardId
+
+#: What stays free for what cannot be refused: terms, votes, the files of a flush.
+MARGIN_BYTES: Final = 64 << 20
+#: A shard at its fastest writes several megabytes in this time, with all that follows from it.
+_LOOK_S: Final = 0.05
+_RETRY_MS: Final = 1_000
+
+#: A shorter turn of applying needs no pause.
+_LONG_S: Final = 0.003
+_LONGEST_REST_S: Final = 0.05
+#: How long other shards count as busy after their last turn.
+_RECENT_S: Final = 0.25
+
+
+class Admission:
+    """Limits a queue by bytes and by count.
+
+    Each `admit` needs a `release` with the same arguments.
+    """
+
+    def __init__(
+        self, name: str, *, max_bytes: int, max_count: int, retry_after_ms: int = 50
+    ) -> None:
+        self.bytes = 0
+        self.count = 0
+        self._name: Final = name
+        self._max_bytes: Final = max_bytes
+        self._max_count: Final = max_count
+        self._retry_after_ms: Final = retry_after_ms
+
+    def admit(self, size: int, count: int = 1) -> None:
+        """Reserve capacity for `count` commands of `size` bytes in all.
+
+        Raises `ExhaustedError` if there is none; an empty queue accepts more than its limit.
+        """
+        full = self.count + count > self._max_count or self.bytes + size > self._max_bytes
+        if full and self.count:
+            raise ExhaustedError(
+                f"{self._name} is full: {self.count} commands of {self.bytes} bytes wait, "
+                f"{self._max_count} or {self._max_bytes} bytes are the most",
+                self._retry_after_ms,
+            )
+        self.bytes += size
+        self.count += count
+
+    def release(self, size: int, count: int = 1) -> None:
+        """Release capacity."""
+        if size > self.bytes or count > self.count:
+            raise ValueError(f"{self._name} released more than was reserved")
+        self.bytes -= size
+        self.count -= count
+
+
+class FreeSpace:
+    """Checks whether there is space for writes, at most twenty times a second."""
+
+    def __init__(
+        self,
+        measure: Callable[[], int],
+        clock: Callable[[], float],
+        *,
+        margin_bytes: int = MARGIN_BYTES,
+    ) -> None:
+        #: When a refused caller may retry.
+        self.retry_after_ms: Final = _RETRY_MS
+        self._measure: Final = measure
+        self._clock: Final = clock
+        self._margin_bytes: Final = margin_bytes
+        self._free_bytes = margin_bytes
+        self._looked = float("-inf")
+
+    @property
+    def short(self) -> bool:
+        """Whether less is free than must stay so."""
+        now = self._clock()
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            self._free_bytes = self._measure()
+        return self._free_bytes < self._margin_bytes
+
+    @property
+    def shortage(self) -> str:
+        """The reason for refused callers."""
+        return (
+            f"{self._free_bytes} bytes are free on this node's disk and {self._margin_bytes} must"
+            " stay free; free space, and writes go on by themselves"
+        )
+
+
+def free_bytes_of(path: Path) -> int:
+    """Return what is free on a path's file system for this process."""
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
+
+
+class LoopBudget:
+    """Returns the pause of a shard after a turn of applying, which is as long as the turn.
+
+    A write of another shard needs several turns of the loop, each of which could be a long one. The
+    only busy shard of a node never pauses.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock: Final = clock
+        self._worked_at: Final[dict[ShardId, float]] = {}
+
+    def after(self, shard: ShardId, took_s: float) -> float:
+        """Record a turn of applying, and return the pause after it."""
+        now = self._clock()
+        self._worked_at[shard] = now
+        if took_s < _LONG_S:
+            return 0.0
+        recently = now - _RECENT_S
+        others = any(at > recently for other, at in self._worked_at.items() if other != shard)
+        return min(took_s, _LONGEST_REST_S) if others else 0.0
