@@ -40,9 +40,6 @@ HOST_COMMANDS: Final = (
     DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
-    DeferredCommand(
-        "coordinator", "Show which broker coordinates which key.", _own("coordinator"), asks=True
-    ),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
@@ -52,7 +49,6 @@ HOST_COMMANDS: Final = (
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
-    DeferredCommand("tenant", "Show, write and delete tenants.", _own("tenant"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 

@@ -30,7 +30,6 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "completion",
         "config",
         "controller",
-        "coordinator",
         "dev",
         "kv",
         "member",
@@ -40,7 +39,6 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "serve",
         "shard",
         "status",
-        "tenant",
         "watch",
     }
 )
