@@ -10,7 +10,7 @@ import pytest
 from quorate.builtin.resource.plugin import RESOURCES
 from quorate.builtin.schema.plugin import BINDING, SCHEMA
 from quorate.builtin.tenant.plugin import TENANTS
-from quorate.client import Client, InvalidError, RejectedError, connect
+from quorate.client import Client, InvalidError, Records, RejectedError, SyncRecords, connect
 from quorate.testing.cluster import Cluster
 from quorate.v1 import schema_pb2 as pb
 from quorate.v1.resource_pb2 import PutResource
@@ -60,7 +60,7 @@ async def test_tenants(node: Cluster) -> None:
 
 async def test_resources(node: Cluster) -> None:
     async with connect(node.endpoints) as q:
-        resources = q.records(RESOURCES)
+        resources: Records[Any] = q.records(RESOURCES)
         made = await resources.do("Put", put("settings/a", b"1", 0))
         with pytest.raises(RejectedError, match="REVISION_MISMATCH"):
             await resources.do("Put", put("settings/a", b"2", 0))
@@ -88,7 +88,7 @@ async def test_schemas(node: Cluster) -> None:
     async with connect(node.endpoints) as q:
         tenants, schemas, bindings = q.records(TENANTS), q.records(SCHEMA), q.records(BINDING)
         await tenants.put([Tenant(name="s-1"), Tenant(name="s-2")])
-        order = {"tenant": "s-1", "name": "order"}
+        order: dict[str, Any] = {"tenant": "s-1", "name": "order"}
         await schemas.do("Create", pb.CreateSchema(**order, kind=JSON, definition=b"1"))
         described = await schemas.do("Update", pb.UpdateSchema(**order, description="Orders."))
         assert (described.version, described.description) == (1, "Orders.")
@@ -154,8 +154,9 @@ def test_without_await(node: Cluster) -> None:
     with Client(node.endpoints) as q:
         q.records(TENANTS).create(Tenant(name="w-1"))
         assert [tenant.name for tenant in q.records(TENANTS).list(prefix="w-")] == ["w-1"]
-        q.records(RESOURCES).do("Put", put("w/1", b"1"))
-        assert [each.resource.value for each in q.records(RESOURCES).list(prefix="w/")] == [b"1"]
+        resources: SyncRecords[Any] = q.records(RESOURCES)
+        resources.do("Put", put("w/1", b"1"))
+        assert [each.resource.value for each in resources.list(prefix="w/")] == [b"1"]
         order = pb.PutSchema(tenant="w-1", name="order", kind=JSON, definition=b"{}")
         q.records(SCHEMA).do("Put", order)
         assert [each.name for each in q.records(SCHEMA).list(tenant="w-1")] == ["order"]

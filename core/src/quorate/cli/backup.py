@@ -11,7 +11,6 @@ import click
 
 from quorate.cli.asking import ADMIN, ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import Failure, failure
 from quorate.storage import durably
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
@@ -36,9 +35,7 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
     from quorate.cli.progress import bytes_copied
 
     if directory.exists() and any(directory.iterdir()):
-        raise failure(
-            ExitCode.FAILED, f"{directory} is not empty", "name an empty directory, or a new one"
-        )
+        raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
     terminal = terminal_of(ctx)
     with bytes_copied(str(directory)) as copied:
         files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
@@ -105,7 +102,6 @@ def _safe(path: str) -> Path:
     parts = PurePosixPath(path).parts
     if not parts or any(part in ("/", "..") for part in parts):
         raise failure(
-            ExitCode.FAILED,
             f"the node sent a file {path!r}, which is outside of the directory",
             "ask another node, and report this as a bug",
         )
@@ -113,8 +109,4 @@ def _safe(path: str) -> Path:
 
 
 def _torn(directory: Path, what: str) -> Failure:
-    return failure(
-        ExitCode.FAILED,
-        f"the backup is incomplete: {what}",
-        f"empty {directory}, and call it again",
-    )
+    return failure(f"the backup is incomplete: {what}", f"empty {directory}, and call it again")

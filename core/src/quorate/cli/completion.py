@@ -3,7 +3,6 @@
 import click
 from click.shell_completion import get_completion_class
 
-from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
 
 SHELLS = ("bash", "fish", "zsh")
@@ -19,5 +18,5 @@ def command(ctx: click.Context, shell: str) -> None:
     """
     completion = get_completion_class(shell)
     if completion is None:
-        raise failure(ExitCode.FAILED, f"click knows no {shell}", "use another shell")
+        raise failure(f"click knows no {shell}", "use another shell")
     click.echo(completion(ctx.find_root().command, {}, "quorate", "_QUORATE_COMPLETE").source())

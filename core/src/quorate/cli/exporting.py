@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.failures import ExitCode, failure
 from quorate.v1 import admin_pb2, command_pb2, view_pb2, watch_pb2
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def proto_source(name: str) -> bytes:
         return Path(place).with_name(Path(name).name).read_bytes()
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise failure(
-            ExitCode.PLUGIN,
             f"{name} does not lie beside its generated module: {error}",
             "install a distribution that brings its .proto files, or leave the plugin out",
+            ExitCode.PLUGIN,
         ) from error

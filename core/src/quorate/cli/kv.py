@@ -11,8 +11,7 @@ from google.protobuf.message import Message
 
 from quorate.cli.asking import ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.failures import ExitCode, failure
 from quorate.v1.kv_pb2 import (
     DeletePair,
     DeletePairReply,
@@ -137,7 +136,6 @@ def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     pair = ask(ctx, lambda client: client.kv.get(wanted, stale=stale))
     if pair is None:
         raise failure(
-            ExitCode.FAILED,
             f"there is no pair with the key {key}",
             "put one with `quorate kv put`, or see `quorate kv list` for the keys that there are",
         )
@@ -267,9 +265,9 @@ def _read(text: str, name: str, in_hex: bool) -> bytes:
         return bytes.fromhex(text)
     except ValueError:
         raise failure(
-            ExitCode.USAGE,
             f"{name} {text!r} is not written in hex digits",
             "write two of 0-9 and a-f for each byte, or leave --hex out",
+            ExitCode.USAGE,
         ) from None
 
 

@@ -17,8 +17,7 @@ from typing import Final
 import click
 
 from quorate.cli.deferred import DeferredCommand, adopt, terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, of_client, of_plugins
+from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
 #: How much of an argument an error repeats.
@@ -107,15 +106,15 @@ def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Co
         command: object = load()
     except Exception as error:
         raise failure(
-            ExitCode.PLUGIN,
             f"{owner}: loading its command raised {type(error).__name__}: {error}",
             "repair or uninstall the plugin",
+            ExitCode.PLUGIN,
         ) from error
     if not isinstance(command, click.Command):
         raise failure(
-            ExitCode.PLUGIN,
             f"{owner}: its command is a {type(command).__name__}, which is no click command",
             "return a click command or group from CliCommand.load",
+            ExitCode.PLUGIN,
         )
     return command
 
@@ -191,14 +190,13 @@ def _of_client(error: Exception) -> Failure | None:
 
 def _of_click(error: Exception) -> Failure | None:
     if isinstance(error, click.Abort):
-        return failure(ExitCode.INTERRUPTED, "interrupted", "run it again if that was a mistake")
+        return failure("interrupted", "run it again if that was a mistake", ExitCode.INTERRUPTED)
     if isinstance(error, click.UsageError):
         ctx = error.ctx
         path = "quorate" if ctx is None else ctx.command_path
-        return failure(ExitCode.USAGE, error.format_message().rstrip("."), f"see `{path} --help`")
+        return failure(error.format_message().rstrip("."), f"see `{path} --help`", ExitCode.USAGE)
     if isinstance(error, click.ClickException):
-        what = error.format_message()
-        return Failure(ExitCode.FAILED, [Problem(what, {"what": what, "fix": ""})])
+        return failure(error.format_message())
     return None
 
 
@@ -206,16 +204,15 @@ def _of_system(error: Exception) -> Failure | None:
     """Return the failure of an argument that is no text, or of a path that cannot be used."""
     if isinstance(error, UnicodeEncodeError):
         what = f"{error.object[:_SHOWN]!r} is no UTF-8"
-        return failure(ExitCode.USAGE, what, "write it in UTF-8")
+        return failure(what, "write it in UTF-8", ExitCode.USAGE)
     if isinstance(error, OSError) and isinstance(error.filename, str):
         what = f"{error.filename[-_SHOWN:]}: {error.strerror}"
-        return failure(ExitCode.FAILED, what, "repair that, or name another path")
+        return failure(what, "repair that, or name another path")
     return None
 
 
 def _of_mistake(error: Exception) -> Failure:
     return failure(
-        ExitCode.FAILED,
         f"{type(error).__name__}: {error}",
         "this is a bug; run it again with --debug and report what that shows",
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.asking import ADMIN, ask
-from quorate.cli.cluster_view import name_of
 from quorate.cli.deferred import terminal_of
+from quorate.cli.statuses import name_of
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     MemberProgress,

@@ -14,8 +14,7 @@ from typing import Final
 from packaging.version import Version
 
 from quorate.cli import protos
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.failures import ExitCode, failure
 from quorate.plugin.checks import HOST_CLI_COMMANDS
 from quorate.plugin.discovery import RESERVED_NAMES
 from quorate.plugin.markers import PROJECT
@@ -35,7 +34,7 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     _check_name(name)
     target = folder / name
     if target.exists() or target.is_symlink():
-        raise failure(ExitCode.FAILED, f"{target} exists already", "name another folder or plugin")
+        raise failure(f"{target} exists already", "name another folder or plugin")
     protos.demand_generator()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +48,6 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
             draft.rename(target)
     except OSError as error:
         raise failure(
-            ExitCode.FAILED,
             f"{error.filename or folder} cannot be written: {error.strerror or error}",
             "name a folder that this user can write to",
         ) from error
@@ -59,16 +57,16 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise failure(
-            ExitCode.USAGE,
             f"{name!r} cannot name a plugin",
             "use small letters, digits and single underscores, as in storage_engine",
+            ExitCode.USAGE,
         )
     taken = RESERVED_NAMES | HOST_CLI_COMMANDS
     if name in taken:
         raise failure(
-            ExitCode.USAGE,
             f"the name {name!r} is taken by {PROJECT} itself",
             f"use one that is none of {', '.join(sorted(taken))}",
+            ExitCode.USAGE,
         )
 
 

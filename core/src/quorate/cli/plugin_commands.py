@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.deferred import AskingCommand, terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, failure, of_plugins, problem
+from quorate.cli.failures import ExitCode, Failure, failure, of_plugins, problem
 
 if TYPE_CHECKING:
     from quorate.cli.installed import InstalledPlugins
@@ -155,7 +154,6 @@ def reference(ctx: click.Context, name: str) -> None:
         raise of_plugins(problems)
     if not declared.resources:
         raise failure(
-            ExitCode.FAILED,
             f"plugin {name} declares no resource",
             "return its resources from quorate_resources, or name another plugin",
         )

@@ -18,8 +18,7 @@ from typing import Final
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, problem
+from quorate.cli.failures import ExitCode, Failure, Problem, failure, problem
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.wire import breaking_changes, golden_of
 
@@ -61,13 +60,11 @@ def demand_generator() -> None:
         found = version(GENERATOR)
     except PackageNotFoundError:
         raise failure(
-            ExitCode.FAILED,
             f"{GENERATOR} is not installed",
             f"install {GENERATOR}=={GENERATOR_VERSION}, or {PROJECT}[dev], which brings it",
         ) from None
     if found != GENERATOR_VERSION:
         raise failure(
-            ExitCode.FAILED,
             f"{GENERATOR} {found} generates code that warns or fails under older protobuf runtimes",
             f"install {GENERATOR}=={GENERATOR_VERSION}, in an environment of its own",
         )
@@ -79,7 +76,6 @@ def source_of(folder: Path) -> Source:
     protos = tuple(sorted(path.relative_to(root).as_posix() for path in root.rglob("*.proto")))
     if not protos:
         raise failure(
-            ExitCode.FAILED,
             f"{root} holds no .proto file",
             "name the folder of a distribution, the one with pyproject.toml and src",
         )
@@ -214,7 +210,6 @@ def _name(folder: Path) -> str:
         points: dict[str, str] = project.get("entry-points", {}).get(PROJECT, {})
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise failure(
-            ExitCode.FAILED,
             f"{file} does not name the project: {type(error).__name__}: {error}",
             "name the folder of a distribution, the one with pyproject.toml and src",
         ) from error

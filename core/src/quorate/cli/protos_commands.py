@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, problem
+from quorate.cli.failures import ExitCode, Failure, problem
 
 
 @click.group("protos")

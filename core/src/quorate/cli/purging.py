@@ -10,7 +10,6 @@ import click
 
 from quorate.cli.asking import ADMIN, ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
 from quorate.v1.admin_pb2 import PurgedRows, PurgePluginRequest
 
@@ -50,4 +49,4 @@ def purge_plugin(ctx: click.Context, name: str, *, asks: bool) -> None:
 def _confirm(name: str, rows: int) -> None:
     asked = sys.stdin.isatty()
     if not asked or not click.confirm(f"Delete these {rows} rows of {name} for ever?", err=True):
-        raise failure(ExitCode.FAILED, "nothing was deleted", "confirm it with --yes")
+        raise failure("nothing was deleted", "confirm it with --yes")

@@ -6,8 +6,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.failures import ExitCode, failure
 
 _PATIENCE_S: Final = 1.0
 
@@ -16,10 +15,10 @@ def demand_listener(endpoints: Sequence[str]) -> None:
     """Fail unless one of these addresses takes connections: a call would wait for its deadline."""
     if not any(_listens(address) for address in endpoints):
         raise failure(
-            ExitCode.UNAVAILABLE,
             f"no node answers at {', '.join(endpoints)}",
             "start a cluster with `quorate dev`, or name the nodes of one that runs with "
             "--endpoints or QUORATE_ENDPOINTS",
+            ExitCode.UNAVAILABLE,
         )
 
 

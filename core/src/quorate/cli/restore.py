@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure
+from quorate.cli.failures import ExitCode, Failure, Problem, failure
 
 
 @click.command("restore")
@@ -34,9 +33,7 @@ def command(ctx: click.Context, directory: Path, config_file: Path | None) -> No
         from quorate.node.restore import restore
     except ModuleNotFoundError as error:
         raise failure(
-            ExitCode.FAILED,
-            f"a restore needs {error.name}, which is not installed",
-            "pip install 'quorate[server]'",
+            f"a restore needs {error.name}, which is not installed", "pip install 'quorate[server]'"
         ) from error
     try:
         restored = restore(directory, settings)

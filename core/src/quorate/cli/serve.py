@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, of_plugins
+from quorate.cli.failures import ExitCode, Failure, Problem, failure, of_plugins
 from quorate.cli.terminal import Terminal
 from quorate.observe import logs
 from quorate.observe.logs import Form, Level
@@ -59,9 +58,7 @@ def command(
         from quorate.node.process import NodeEndedError, NodeRemovedError, run
     except ModuleNotFoundError as error:
         raise failure(
-            ExitCode.FAILED,
-            f"a node needs {error.name}, which is not installed",
-            "pip install 'quorate[server]'",
+            f"a node needs {error.name}, which is not installed", "pip install 'quorate[server]'"
         ) from error
     logs.configure(log_format, log_level, settings.node.name)
     try:

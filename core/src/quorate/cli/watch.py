@@ -14,8 +14,7 @@ from google.protobuf.message import DecodeError, Message
 
 from quorate.cli.asking import follow
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.failures import ExitCode, failure
 from quorate.cli.terminal import line_of
 from quorate.client import ChangeKind
 from quorate.client.watching import ALIASES
@@ -153,9 +152,9 @@ def _bytes_of(prefix: str, in_hex: bool) -> bytes:
         return bytes.fromhex(prefix)
     except ValueError:
         raise failure(
-            ExitCode.USAGE,
             f"--prefix {prefix!r} is not written in hex digits",
             "write two of 0-9 and a-f for each byte, or leave --hex out",
+            ExitCode.USAGE,
         ) from None
 
 
@@ -164,7 +163,7 @@ def _token(text: str) -> bytes:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise failure(
-            ExitCode.USAGE,
             f"--token {text!r} is no token",
             "copy the token of a line that `quorate watch --output json` wrote",
+            ExitCode.USAGE,
         ) from None

@@ -109,6 +109,7 @@ class Records(Generic[R]):
 
     async def delete(
         self,
+        /,
         *key: Any,
         missing_ok: bool = False,
         expected_revision: int | None = None,
@@ -157,7 +158,7 @@ class Records(Generic[R]):
         return await self._send(write, given, like, not one, timeout_s)
 
     async def get(
-        self, *key: Any, stale: bool = False, timeout_s: float | None = None, **more: Any
+        self, /, *key: Any, stale: bool = False, timeout_s: float | None = None, **more: Any
     ) -> Any:
         """Return the row of a key, or None; of a list of keys a list, in their order.
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from quorate.cli.bench.load import Bounds, Measured, run
 from quorate.cli.bench.pairs import BenchPairs
-from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import failure
 from quorate.client import ChangeKind
 
@@ -63,7 +62,6 @@ async def _before_the_end_of(listener: asyncio.Task[None], event: asyncio.Event,
             listener.result()
         if not waiting.done():
             raise failure(
-                ExitCode.FAILED,
                 f"{what} within {_PATIENCE_S:g} s",
                 "see `quorate status` for nodes that lag, or reduce the load",
             )

@@ -23,8 +23,7 @@ from quorate.cli.dev.layout import (
     prepare,
 )
 from quorate.cli.dev.processes import NodeProcess
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, problem
+from quorate.cli.failures import ExitCode, Failure, problem
 from quorate.cli.statuses import Statuses
 from quorate.cli.terminal import Terminal
 from quorate.config import split_address

@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 
 from quorate.cli.dev.processes import NodeProcess
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Problem
+from quorate.cli.failures import ExitCode, Problem
 
 
 def ended(process: NodeProcess, code: int) -> Problem:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, failure, of_configuration, problem
+from quorate.cli.failures import ExitCode, Failure, failure, of_configuration, problem
 from quorate.config import ConfigError, load, split_address
 from quorate.config.sections import HTTP_PORT_DISTANCE
 
@@ -64,9 +63,7 @@ def claimed(directory: Path) -> Iterator[None]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise failure(
-                ExitCode.FAILED,
-                f"another `quorate dev` runs in {directory}",
-                "stop it first, or name another --dir",
+                f"another `quorate dev` runs in {directory}", "stop it first, or name another --dir"
             ) from None
         yield
     finally:
@@ -89,17 +86,17 @@ def prepare(
     count = nodes or (kept.nodes if kept else DEFAULT_NODES)
     if kept and count != kept.nodes and (directory / "node1").exists():
         raise failure(
-            ExitCode.USAGE,
             f"{directory} holds a cluster of {kept.nodes} nodes, and {count} were asked for",
             f"leave --nodes out, name another --dir, or remove {directory} with all its data",
+            ExitCode.USAGE,
         )
     first = port or (kept.port if kept else DEFAULT_PORT)
     last = first + count - 1 + HTTP_PORT_DISTANCE
     if last > 65_535:
         raise failure(
-            ExitCode.USAGE,
             f"the last HTTP port would be {last}, beyond 65535",
             "choose a smaller --port",
+            ExitCode.USAGE,
         )
     members = {f"node{number + 1}": f"{_HOST}:{first + number}" for number in range(count)}
     for name in members:
@@ -128,9 +125,9 @@ def _kept(directory: Path) -> _Kept | None:
     if not file.exists():
         if any(directory.iterdir()):
             raise failure(
-                ExitCode.USAGE,
                 f"{directory} holds other things than a cluster of `quorate dev`",
                 "name an empty directory, or one that is not there yet, with --dir",
+                ExitCode.USAGE,
             )
         return None
     document = _parsed(file)
@@ -138,9 +135,9 @@ def _kept(directory: Path) -> _Kept | None:
         return _Kept(len(document["cluster"]["initial_members"]), int(document["node"]["port"]))
     except (KeyError, TypeError, ValueError):
         raise failure(
-            ExitCode.CONFIGURATION,
             f"{file} names no node.port or no cluster.initial_members",
             f"repair it, or name another --dir, or remove {directory} with all its data",
+            ExitCode.CONFIGURATION,
         ) from None
 
 
@@ -169,7 +166,7 @@ def _parsed(file: Path) -> Any:
     try:
         return tomlkit.parse(file.read_text(encoding="utf-8"))
     except (TOMLKitError, UnicodeDecodeError) as error:
-        raise failure(ExitCode.CONFIGURATION, f"{file} is no TOML: {error}", "repair it") from error
+        raise failure(f"{file} is no TOML: {error}", "repair it", ExitCode.CONFIGURATION) from error
 
 
 def _loaded(directory: Path, name: str, models: PluginModels) -> DevNode:
