@@ -12,6 +12,7 @@ import click
 from quorate.cli.asking import ADMIN, ask
 from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import Failure, failure
+from quorate.cli.terminal import progress
 from quorate.storage import durably
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
 
@@ -32,12 +33,10 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
     Each shard is copied as it is at one moment. backup.json is written last: a directory without it
     is no backup.
     """
-    from quorate.cli.progress import bytes_copied
-
     if directory.exists() and any(directory.iterdir()):
         raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
     terminal = terminal_of(ctx)
-    with bytes_copied(str(directory)) as copied:
+    with progress(str(directory)) as copied:
         files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
     terminal.report(
         f"{files} files, {size} bytes in {directory}",

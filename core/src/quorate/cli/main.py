@@ -35,7 +35,7 @@ def _own(module: str) -> Callable[[], click.Command]:
 #: The host's own commands; a plugin's come beside them.
 HOST_COMMANDS: Final = (
     DeferredCommand("backup", "Copy a node's shards.", _own("backup"), asks=True),
-    DeferredCommand("bench", "Measure a cluster.", _own("bench.command"), asks=True),
+    DeferredCommand("bench", "Measure a cluster.", _own("bench"), asks=True),
     DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),

@@ -8,7 +8,8 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -141,6 +142,26 @@ def _screen() -> Console:
 
     is_known = sys.stdout.isatty() or os.environ.get("COLUMNS")
     return Console(width=None if is_known else _PIPED_WIDTH)
+
+
+@contextmanager
+def progress(title: str, *, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how many calls are done, or bytes of an unknown number; give what adds."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    counted = (rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn())
+    unknown = (rich.SpinnerColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn())
+    console = Console(stderr=True)
+    with rich.Progress(
+        rich.TextColumn("{task.description}"),
+        *(unknown if total is None else counted),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda count: bar.advance(task, count)
 
 
 def table_of(
