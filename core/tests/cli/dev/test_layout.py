@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from quorate.cli.dev.layout import DevNode, claimed, demand_free_ports, prepare
+from quorate.cli.dev.nodes import DevNode, claimed, demand_free_ports, prepare
 from quorate.cli.failures import ExitCode, Failure
 from quorate.config import Settings, load
 

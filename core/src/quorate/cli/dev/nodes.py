@@ -1,11 +1,14 @@
-"""What the directory of `quorate dev` holds: a file, a log and the data of each node."""
+"""The nodes of `quorate dev`: a file, a log, data and a process each, in one directory."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import os
+import signal
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from quorate.cli.failures import ExitCode, Failure, failure, of_configuration, problem
-from quorate.config import ConfigError, load, split_address
+from quorate.cli.failures import ExitCode, Failure, Problem, failure, of_configuration, problem
+from quorate.config import PREFIX, ConfigError, load, split_address
 from quorate.config.sections import HTTP_PORT_DISTANCE
 
 if TYPE_CHECKING:
@@ -27,10 +30,16 @@ DEFAULT_PORT: Final = 7401
 #: Beyond it a node's gRPC port would be another one's HTTP port.
 MOST_NODES: Final = HTTP_PORT_DISTANCE
 
+#: An orderly end hands over leaders and finishes calls, each within its bound.
+END_S: Final = 25.0
+
+_TAIL_LINES: Final = 8
+_TAIL_BYTES: Final = 16_384
+
 _HOST: Final = "127.0.0.1"
 _HEADER: Final = """\
-`quorate dev` sets the names, the ports, the directory, the members and the enabled plugins here
-whenever it starts. Every other setting that you add is kept.
+# `quorate dev` sets the names, the ports, the directory, the members and the enabled plugins here
+# whenever it starts. Every other setting that you add is kept.
 """
 
 
@@ -43,14 +52,6 @@ class DevNode:
     http_address: str
     config: Path
     log: Path
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The cluster that a directory holds already."""
-
-    nodes: int
-    port: int
 
 
 @contextmanager
@@ -82,15 +83,15 @@ def prepare(
 
     What is not said is as the directory has it, or else the default. Raises `Failure`.
     """
-    kept = _kept(directory)
-    count = nodes or (kept.nodes if kept else DEFAULT_NODES)
-    if kept and count != kept.nodes and (directory / "node1").exists():
+    kept_nodes, kept_port = _kept(directory)
+    count = nodes or kept_nodes
+    if count != kept_nodes and (directory / "node1").exists():
         raise failure(
-            f"{directory} holds a cluster of {kept.nodes} nodes, and {count} were asked for",
+            f"{directory} holds a cluster of {kept_nodes} nodes, and {count} were asked for",
             f"leave --nodes out, name another --dir, or remove {directory} with all its data",
             ExitCode.USAGE,
         )
-    first = port or (kept.port if kept else DEFAULT_PORT)
+    first = port or kept_port
     last = first + count - 1 + HTTP_PORT_DISTANCE
     if last > 65_535:
         raise failure(
@@ -119,8 +120,8 @@ def demand_free_ports(nodes: Sequence[DevNode]) -> None:
         raise Failure(ExitCode.FAILED, busy)
 
 
-def _kept(directory: Path) -> _Kept | None:
-    """Return what the first node's file says; None for a directory that is empty."""
+def _kept(directory: Path) -> tuple[int, int]:
+    """Return nodes and port as the first node's file says; the defaults of an empty directory."""
     file = directory / "node1.toml"
     if not file.exists():
         if any(directory.iterdir()):
@@ -129,10 +130,10 @@ def _kept(directory: Path) -> _Kept | None:
                 "name an empty directory, or one that is not there yet, with --dir",
                 ExitCode.USAGE,
             )
-        return None
+        return DEFAULT_NODES, DEFAULT_PORT
     document = _parsed(file)
     try:
-        return _Kept(len(document["cluster"]["initial_members"]), int(document["node"]["port"]))
+        return len(document["cluster"]["initial_members"]), int(document["node"]["port"])
     except (KeyError, TypeError, ValueError):
         raise failure(
             f"{file} names no node.port or no cluster.initial_members",
@@ -143,7 +144,7 @@ def _kept(directory: Path) -> _Kept | None:
 
 def _write(directory: Path, name: str, members: Mapping[str, str], enabled: Sequence[str]) -> None:
     file = directory / f"{name}.toml"
-    document = _parsed(file) if file.exists() else _new()
+    document = _parsed(file) if file.exists() else tomlkit.parse(_HEADER)
     node = document.setdefault("node", tomlkit.table())
     node["name"] = name
     node["port"] = split_address(members[name])[1]
@@ -153,13 +154,6 @@ def _write(directory: Path, name: str, members: Mapping[str, str], enabled: Sequ
     plugins = document.setdefault("plugins", tomlkit.table())
     plugins["enabled"] = [each for each in enabled if each not in plugins.get("retired", ())]
     file.write_text(tomlkit.dumps(document), encoding="utf-8")
-
-
-def _new() -> Any:
-    document = tomlkit.document()
-    for line in _HEADER.splitlines():
-        document.add(tomlkit.comment(line))
-    return document
 
 
 def _parsed(file: Path) -> Any:
@@ -190,3 +184,95 @@ def _is_busy(address: str) -> bool:
     except OSError as error:
         return error.errno == errno.EADDRINUSE
     return False
+
+
+class NodeProcess:
+    """`quorate serve` of one node, under the interpreter of this process."""
+
+    def __init__(self, node: DevNode, process: asyncio.subprocess.Process, begin: int) -> None:
+        self.node: Final = node
+        self._process: Final = process
+        #: Where in the log the lines of this process begin.
+        self._begin: Final = begin
+
+    @classmethod
+    async def start(cls, node: DevNode) -> NodeProcess:
+        """Start the node; what it says goes to the end of its log.
+
+        Settings in the environment are kept from it: one port for all nodes would be no cluster.
+        """
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
+        with node.log.open("ab") as log:
+            begin = log.tell()
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "quorate.cli.dev.child", "serve", "--config"),
+                str(node.config),
+                # Nothing is written to it: the node ends when it is closed, by whatever end.
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+        return cls(node, process, begin)
+
+    async def ended(self) -> int:
+        """Wait until the process ends, and return its exit code; that of a signal is negative."""
+        return await self._process.wait()
+
+    async def stop(self) -> int:
+        """Ask the process to end, and kill it when it does not in time; return its exit code."""
+        if self._process.returncode is None:
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(END_S):
+                return await self._process.wait()
+        except TimeoutError:
+            self.kill()
+            return await self._process.wait()
+
+    def kill(self) -> None:
+        """End the process at once, if it has not ended."""
+        if self._process.returncode is None:
+            self._process.kill()
+
+    def last_lines(self) -> list[str]:
+        """Return the last lines that it wrote."""
+        with self.node.log.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._begin, end - _TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+        return text.splitlines()[-_TAIL_LINES:]
+
+
+def ended(process: NodeProcess, code: int) -> Problem:
+    """Say how a node ended while the others went on, and whether to start it again."""
+    if code == ExitCode.REMOVED:
+        return _removed(process)
+    said = cut_short(process, code)
+    again = f"start it again with `quorate serve --config {process.node.config}`"
+    return Problem(f"{said.sentence}\n{again}", said.parts)
+
+
+def cut_short(process: NodeProcess, code: int) -> Problem:
+    """Say how a node ended, with the end of its log."""
+    node, lines = process.node, process.last_lines()
+    how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+    return Problem(
+        "\n  ".join([f"{node.name} ended with {how}; {node.log} ends with:", *lines]),
+        {
+            "what": f"{node.name} ended with {how}",
+            "fix": f"read {node.log}",
+            "node": node.name,
+            "exit_code": code,
+            "log": lines,
+        },
+    )
+
+
+def _removed(process: NodeProcess) -> Problem:
+    """Say that a node is out of the cluster, in its own last words: they say what to do."""
+    [*_, last] = ["", *process.last_lines()]
+    name = process.node.name
+    sentence = f"{name} has ended: {last.removeprefix('error: ')}"
+    parts = {"node": name, "exit_code": int(ExitCode.REMOVED)}
+    return Problem(sentence, {"what": sentence, "fix": "", **parts})
