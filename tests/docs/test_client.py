@@ -17,10 +17,10 @@ import pytest
 import quorate.client
 from quorate.client import AsyncClient, ChangeKind, Client, QuorateError, connect, errors
 from quorate.client.brokers import Brokers
-from quorate.client.endpoints import DEFAULT, VARIABLE
 from quorate.client.kv import Kv
 from quorate.client.node_queues import CALLS, MOST_BYTES, MOST_COMMANDS
 from quorate.client.sessions import TTL_MS, WINDOW
+from quorate.client.topology import DEFAULT, VARIABLE
 from quorate.testing.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.shell_completion import get_completion_class
 
 from quorate.cli.deferred import DeferredCommand, adopt, terminal_of
 from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins
@@ -24,27 +25,40 @@ from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 _SHOWN: Final = 200
 
 
-def _own(module: str) -> Callable[[], click.Command]:
+def _own(module: str, name: str = "command") -> Callable[[], click.Command]:
     def load() -> click.Command:
-        command: click.Command = importlib.import_module(f"quorate.cli.{module}").command
+        command: click.Command = getattr(importlib.import_module(f"quorate.cli.{module}"), name)
         return command
 
     return load
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(("bash", "fish", "zsh")))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    For bash, add this line to ~/.bashrc: eval "$(quorate completion bash)"
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(ctx.find_root().command, {}, "quorate", "_QUORATE_COMPLETE").source())
 
 
 #: The host's own commands; a plugin's come beside them.
 HOST_COMMANDS: Final = (
     DeferredCommand("backup", "Copy a node's shards.", _own("backup"), asks=True),
     DeferredCommand("bench", "Measure a cluster.", _own("bench"), asks=True),
-    DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
+    DeferredCommand("completion", "Print the completion script of a shell.", lambda: completion),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
-    DeferredCommand("protos", "Export the gRPC services.", _own("protos_commands")),
-    DeferredCommand("restore", "Start a cluster from a backup.", _own("restore")),
+    DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
+    DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),

@@ -19,12 +19,18 @@ from typing import Final
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from quorate.cli.failures import ExitCode, Failure, Problem, failure, problem
+from quorate.plugin.discovery import Plugin
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.wire import breaking_changes, golden_of
 
 #: Its code loads without a warning under every protobuf from 5.26 on; that of later ones does not.
 GENERATOR: Final = "grpcio-tools"
 GENERATOR_VERSION: Final = "1.65.5"
+
+#: The answers for a plugin without a stale file.
+UP_TO_DATE = "up to date"
+NOT_CHECKED = f"not checked: {GENERATOR} is not installed"
+NO_SOURCES = "no sources here"
 
 #: The last is what earlier versions made; services are bound by their descriptors.
 _GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
@@ -214,3 +220,39 @@ def _name(folder: Path) -> str:
             "name the folder of a distribution, the one with pyproject.toml and src",
         ) from error
     return next(iter(points)) if len(points) == 1 and name != PROJECT else name
+
+
+def _folder_of(plugin: Plugin) -> Path | None:
+    """Return the folder of a distribution that is installed from its sources; None of any other."""
+    if plugin.module is None or plugin.built_in:
+        return None
+    file = getattr(sys.modules.get(plugin.module.__name__), "__file__", None)
+    if file is None:
+        return None
+    root = Path(file).resolve().parents[plugin.module.__name__.count(".")]
+    has_protos = root.name == "src" and any(root.rglob("*.proto"))
+    return root.parent if has_protos and (root.parent / "pyproject.toml").is_file() else None
+
+
+def check_plugin(plugin: Plugin) -> tuple[str, list[tuple[str, str]]]:
+    """Return what was found out of a plugin, and each stale file with what repairs it.
+
+    Only the compiler knows: where it is not installed, nothing is said to be stale.
+    """
+    folder = _folder_of(plugin)
+    if folder is None:
+        return NO_SOURCES, []
+    if find_spec("grpc_tools") is None:
+        return NOT_CHECKED, []
+    again = f"run `quorate plugin protos {folder}`"
+    try:
+        source = source_of(folder)
+        generated = generate(source)
+    except Failure as failed:
+        return "broken", [(each.sentence, again) for each in failed.problems]
+    stale = [
+        (f"{path} is not what its source generates", again)
+        for path, content in ((source.root / name, it) for name, it in generated.files.items())
+        if not path.is_file() or path.read_bytes() != content
+    ]
+    return ("stale" if stale else UP_TO_DATE), stale

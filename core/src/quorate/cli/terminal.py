@@ -6,6 +6,7 @@ import base64
 import functools
 import json
 import os
+import socket
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from quorate.cli.failures import Failure, of_configuration
+from quorate.cli.failures import ExitCode, Failure, failure, of_configuration
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_CONFIG = Path("quorate.toml")
 #: How wide a table is where there is no terminal: a program reads JSON.
 _PIPED_WIDTH: Final = 120
+#: How long a node may take to accept a connection.
+_LISTEN_S: Final = 1.0
 
 
 class Terminal:
@@ -64,11 +67,17 @@ class Terminal:
 
     def reached(self) -> str:
         """Return where the cluster is asked; fail when nothing listens there."""
-        from quorate.cli.reaching import demand_listener
-        from quorate.client.endpoints import endpoints_of
+        from quorate.client.topology import endpoints_of
 
         endpoints = endpoints_of(self.endpoints)
-        demand_listener(endpoints)
+        # A call would wait for its deadline.
+        if not any(map(_listens, endpoints)):
+            raise failure(
+                f"no node answers at {', '.join(endpoints)}",
+                "start a cluster with `quorate dev`, or name the nodes of one that runs with "
+                "--endpoints or QUORATE_ENDPOINTS",
+                ExitCode.UNAVAILABLE,
+            )
         return ",".join(endpoints)
 
     def settings(self) -> Settings:
@@ -91,7 +100,9 @@ class Terminal:
         if self.json:
             self.print_json(list(rows))
         else:
-            _print_table(list(rows))
+            shown = list(rows)
+            if shown:
+                show(table_of(shown, width=_screen().width))
 
     def report(self, sentence: str, parts: Mapping[str, object]) -> None:
         """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
@@ -127,9 +138,13 @@ class Terminal:
                 click.echo(f"error: {problem.sentence}", err=True)
 
 
-def _print_table(rows: list[Mapping[str, object]]) -> None:
-    if rows:
-        show(table_of(rows, width=_screen().width))
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _LISTEN_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def show(shown: RenderableType) -> None:
