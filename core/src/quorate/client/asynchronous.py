@@ -8,18 +8,16 @@ from typing import Final, Self, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.client.attempts import Attempts
 from quorate.client.brokers import Brokers
-from quorate.client.calls import Calls, NodeCalls
+from quorate.client.calls import Attempts, Calls, NodeCalls
 from quorate.client.commands import Commands
 from quorate.client.connections import Connections
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.kv import Kv
-from quorate.client.named_sessions import NamedSessions
 from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
-from quorate.client.sessions import Sessions
+from quorate.client.sessions import NamedSessions, Sessions
 from quorate.client.topology import Topology, endpoints_of
 from quorate.client.vocabulary import Vocabulary, installed_commands
 from quorate.client.watching import WatchedChange, Watching

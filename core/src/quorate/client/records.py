@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from quorate.client.errors import InvalidError, RejectedError
 from quorate.client.twins import Blocking, blocking, iterating
-from quorate.client.vocabulary import item_error
+from quorate.client.vocabulary import item_error, parts_of
 from quorate.client.watching import ChangeKind
 from quorate.plugin import keys
 from quorate.plugin.batches import join_parts
@@ -38,9 +38,6 @@ A = TypeVar("A", bound=Message)
 
 #: One part of a key, or all of them in their order.
 Key = str | int | tuple[str | int, ...]
-#: The most items, and bytes of them, of one command.
-_AT_ONCE: Final = 1_000
-_BYTES_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +304,7 @@ class Records(Generic[R]):
     ) -> Any:
         if many and not items:
             return BatchReply()
-        parts = [write.of(part, like) for part in _parts(items)]
+        parts = [write.of(part, like) for part in parts_of(items)]
         by_hand = write.spec.by_hand
         single = next((name for name, holder in write.singles.items() if not holder), None)
         if by_hand and single is not None and not many:
@@ -422,18 +419,6 @@ def _set_fields(request: Any, given: Mapping[str, Any], *, stale: bool = False) 
             raise InvalidError(name, f"is none of {', '.join(known)}")
     if given:
         request.MergeFrom(type(request)(**given))
-
-
-def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield the items in parts that a shard takes at once."""
-    first = size = 0
-    for position, item in enumerate(items):
-        more = item.ByteSize() if isinstance(item, Message) else len(item)
-        size += more
-        if position > first and (position - first == _AT_ONCE or size > _BYTES_AT_ONCE):
-            yield items[first:position]
-            first, size = position, more
-    yield items[first:]
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

@@ -10,8 +10,8 @@ from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
 from quorate.client.kv import SyncKv
-from quorate.client.named_sessions import SyncNamedSessions
 from quorate.client.records import SyncRecords
+from quorate.client.sessions import SyncNamedSessions
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.plugin.resource import Resource
 

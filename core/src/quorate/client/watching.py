@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from quorate.client.attempts import Attempts
+from quorate.client.calls import Attempts
 from quorate.client.connections import Connections
 from quorate.client.errors import UnavailableError
 from quorate.client.failures import AttemptError
