@@ -217,6 +217,20 @@ def _cell(value: object) -> str:
     return _visible(str(value))
 
 
+def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
+    """Return an argument as bytes: its UTF-8, or what its hex digits say."""
+    if not in_hex:
+        return text.encode(errors="surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise failure(
+            f"{name} {text!r} is not written in hex digits",
+            "write two of 0-9 and a-f for each byte, or leave --hex out",
+            ExitCode.USAGE,
+        ) from None
+
+
 def line_of(value: bytes) -> str:
     """Return bytes as one line for people: text, or base64 where they are none."""
     return _visible(_text(value))

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from quorate.cli.asking import follow
 from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.terminal import line_of
+from quorate.cli.terminal import bytes_of, line_of
 from quorate.client import ChangeKind
 from quorate.client.watching import ALIASES
 from quorate.plugin import keys
@@ -47,7 +47,7 @@ def command(
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
     # The target of an alias is shown by the client as what its users put there.
     shown = _Shown(terminal, {} if family in ALIASES else _kinds(terminal.plugins))
-    start = _bytes_of(prefix, in_hex)
+    start = bytes_of(prefix, "--prefix", in_hex)
     resumed = _token(token)
 
     async def watch(client: AsyncClient) -> None:
@@ -143,19 +143,6 @@ def _line(value: object) -> str:
     if isinstance(value, str):
         value = value.encode()
     return line_of(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False)
-
-
-def _bytes_of(prefix: str, in_hex: bool) -> bytes:
-    if not in_hex:
-        return prefix.encode(errors="surrogateescape")
-    try:
-        return bytes.fromhex(prefix)
-    except ValueError:
-        raise failure(
-            f"--prefix {prefix!r} is not written in hex digits",
-            "write two of 0-9 and a-f for each byte, or leave --hex out",
-            ExitCode.USAGE,
-        ) from None
 
 
 def _token(text: str) -> bytes:
