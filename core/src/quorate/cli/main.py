@@ -188,44 +188,31 @@ def _as_failure(error: Exception) -> Failure:
         error = error.exceptions[0]
     if isinstance(error, Failure):
         return error
-    failed = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
+    failed = _failure_of(error)
     failed.__cause__ = error
     return failed
 
 
-def _of_client(error: Exception) -> Failure | None:
-    """Return the failure of a call to a cluster; None when the error is of another kind."""
-    if "quorate.client.errors" not in sys.modules:
-        return None
-    from quorate.client.errors import QuorateError
-
-    return of_client(error) if isinstance(error, QuorateError) else None
-
-
-def _of_click(error: Exception) -> Failure | None:
+def _failure_of(error: Exception) -> Failure:
     if isinstance(error, click.Abort):
         return failure("interrupted", "run it again if that was a mistake", ExitCode.INTERRUPTED)
     if isinstance(error, click.UsageError):
-        ctx = error.ctx
-        path = "quorate" if ctx is None else ctx.command_path
-        return failure(error.format_message().rstrip("."), f"see `{path} --help`", ExitCode.USAGE)
+        path = "quorate" if error.ctx is None else error.ctx.command_path
+        what = error.format_message().rstrip(".")
+        return failure(what, f"see `{path} --help`", ExitCode.USAGE)
     if isinstance(error, click.ClickException):
         return failure(error.format_message())
-    return None
+    if "quorate.client.errors" in sys.modules:
+        from quorate.client.errors import QuorateError
 
-
-def _of_system(error: Exception) -> Failure | None:
-    """Return the failure of an argument that is no text, or of a path that cannot be used."""
+        if isinstance(error, QuorateError):
+            return of_client(error)
     if isinstance(error, UnicodeEncodeError):
         what = f"{error.object[:_SHOWN]!r} is no UTF-8"
         return failure(what, "write it in UTF-8", ExitCode.USAGE)
     if isinstance(error, OSError) and isinstance(error.filename, str):
         what = f"{error.filename[-_SHOWN:]}: {error.strerror}"
         return failure(what, "repair that, or name another path")
-    return None
-
-
-def _of_mistake(error: Exception) -> Failure:
     return failure(
         f"{type(error).__name__}: {error}",
         "this is a bug; run it again with --debug and report what that shows",

@@ -111,16 +111,12 @@ def generate(source: Source) -> Generated:
 
 def write(source: Source, generated: Generated) -> list[Path]:
     """Bring the generated code beside the sources up to date; return the paths that changed."""
-    changed = []
-    for name, content in generated.files.items():
-        path = source.root / name
-        if not path.is_file() or path.read_bytes() != content:
-            path.write_bytes(content)
-            changed.append(path)
-    for path in _stale(source, generated):
+    changed, stale = _outdated_files(source, generated), _stale(source, generated)
+    for path in changed:
+        path.write_bytes(generated.files[path.relative_to(source.root).as_posix()])
+    for path in stale:
         path.unlink()
-        changed.append(path)
-    return changed
+    return [*changed, *stale]
 
 
 def accept(source: Source, generated: Generated) -> list[Path]:
@@ -135,33 +131,32 @@ def accept(source: Source, generated: Generated) -> list[Path]:
 def differences(source: Source, generated: Generated) -> list[Problem]:
     """Return what the committed code lacks, and what breaks the golden descriptors."""
     again = f"run `quorate plugin protos {source.folder}`"
-    problems = []
-    for name, content in generated.files.items():
-        path = source.root / name
-        if not path.is_file():
-            problems.append(problem(f"{path} is missing", again))
-        elif path.read_bytes() != content:
-            problems.append(problem(f"{path} is not what its source generates", again))
-    problems += [
-        problem(f"{path} has no source that generates it", again)
-        for path in _stale(source, generated)
+    whats = [
+        f"{path} is missing" if not path.is_file() else _outdated(path)
+        for path in _outdated_files(source, generated)
     ]
+    whats += [f"{path} has no source that generates it" for path in _stale(source, generated)]
+    problems = [problem(what, again) for what in whats]
     if not source.golden.is_file():
-        problems.append(
-            problem(
-                f"{source.golden} is missing, so that breaking changes cannot be seen",
-                f"run `quorate plugin protos {source.folder} --accept`",
-            )
-        )
-        return problems
-    problems += [
-        problem(
-            f"{change}, against {source.golden}",
-            "undo it, or reserve what was removed; before a release that may break, use --accept",
-        )
-        for change in breaking_changes(source.golden.read_bytes(), generated.descriptors)
+        what = f"{source.golden} is missing, so that breaking changes cannot be seen"
+        return [*problems, problem(what, f"{again[:-1]} --accept`")]
+    undo = "undo it, or reserve what was removed; before a release that may break, use --accept"
+    changes = breaking_changes(source.golden.read_bytes(), generated.descriptors)
+    return [*problems, *(problem(f"{each}, against {source.golden}", undo) for each in changes)]
+
+
+def _outdated(path: Path) -> str:
+    return f"{path} is not what its source generates"
+
+
+def _outdated_files(source: Source, generated: Generated) -> list[Path]:
+    """Return the files of generated code that are not there, or not as they ought to be."""
+    wanted = {source.root / name: content for name, content in generated.files.items()}
+    return [
+        path
+        for path, content in wanted.items()
+        if not path.is_file() or path.read_bytes() != content
     ]
-    return problems
 
 
 def _stale(source: Source, generated: Generated) -> list[Path]:
@@ -250,9 +245,5 @@ def check_plugin(plugin: Plugin) -> tuple[str, list[tuple[str, str]]]:
         generated = generate(source)
     except Failure as failed:
         return "broken", [(each.sentence, again) for each in failed.problems]
-    stale = [
-        (f"{path} is not what its source generates", again)
-        for path, content in ((source.root / name, it) for name, it in generated.files.items())
-        if not path.is_file() or path.read_bytes() != content
-    ]
+    stale = [(_outdated(path), again) for path in _outdated_files(source, generated)]
     return ("stale" if stale else UP_TO_DATE), stale
