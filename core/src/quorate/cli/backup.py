@@ -35,21 +35,18 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
     """
     if directory.exists() and any(directory.iterdir()):
         raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
-    terminal = terminal_of(ctx)
-    with progress(str(directory)) as copied:
-        files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
-    terminal.report(
+
+    async def copy(client: AsyncClient) -> tuple[int, int]:
+        asked = client.at(node) if node else client
+        parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
+        with progress(str(directory)) as copied:
+            return await write(parts, directory, copied)
+
+    files, size = ask(ctx, copy)
+    terminal_of(ctx).report(
         f"{files} files, {size} bytes in {directory}",
         {"dir": str(directory), "files": files, "bytes": size},
     )
-
-
-async def _copy(
-    client: AsyncClient, node: str | None, directory: Path, copied: Callable[[int], None]
-) -> tuple[int, int]:
-    asked = client.at(node) if node else client
-    parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
-    return await write(parts, directory, copied)
 
 
 async def write(

@@ -46,9 +46,7 @@ def _value_options(command: Callable[..., None]) -> Callable[..., None]:
             "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
         ),
         click.option(
-            "--file",
-            type=click.File("rb"),
-            help="Read the value from a file; - is standard input.",
+            "--file", type=click.File("rb"), help="Read the value from a file; - is standard input."
         ),
         click.argument("value", required=False),
     ):
@@ -70,7 +68,7 @@ def command() -> None:
 @_value_options
 @_hex
 @click.pass_context
-def put(ctx: click.Context, **given: Any) -> None:
+def put(ctx: click.Context, /, **given: Any) -> None:
     """Write VALUE under KEY, whatever is there."""
     _put(ctx, **given)
 
@@ -81,7 +79,7 @@ def put(ctx: click.Context, **given: Any) -> None:
 @_value_options
 @_hex
 @click.pass_context
-def cas(ctx: click.Context, **given: Any) -> None:
+def cas(ctx: click.Context, /, **given: Any) -> None:
     """Write VALUE under KEY if the pair has REVISION; 0: if there is none.
 
     `quorate kv get --output json` shows the revision of a pair.

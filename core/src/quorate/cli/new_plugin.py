@@ -3,10 +3,7 @@
 import keyword
 import re
 import tempfile
-from collections.abc import Iterator
 from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -20,7 +17,7 @@ from quorate.plugin.discovery import RESERVED_NAMES
 from quorate.plugin.markers import PROJECT
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_TEMPLATE: Final = "template"
+_TEMPLATE: Final = Path(__file__).with_name("template")
 _SUFFIX: Final = ".tmpl"
 #: The folder of the template that gets the name of the plugin's package.
 _PACKAGE: Final = "package"
@@ -81,20 +78,9 @@ def _render(name: str, draft: Path) -> None:
         "floor": f"{release.major}.{release.minor}",
         "cap": f"{release.major}.{release.minor + 1}",
     }
-    for parts, source in _sources(files(PROJECT).joinpath("cli", _TEMPLATE), ()):
+    for source in _TEMPLATE.rglob(f"*{_SUFFIX}"):
+        parts = source.relative_to(_TEMPLATE).with_suffix("").parts
         path = draft.joinpath(*(package if part == _PACKAGE else part for part in parts))
-        path = path.with_name(path.name.removesuffix(_SUFFIX))
         path.parent.mkdir(parents=True, exist_ok=True)
         text = Template(source.read_text(encoding="utf-8")).substitute(values)
         path.write_text(text, encoding="utf-8")
-
-
-def _sources(
-    folder: Traversable, parts: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Traversable]]:
-    for entry in folder.iterdir():
-        below = (*parts, entry.name)
-        if entry.is_dir():
-            yield from _sources(entry, below)
-        elif entry.name.endswith(_SUFFIX):
-            yield below, entry

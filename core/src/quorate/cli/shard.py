@@ -193,9 +193,7 @@ def recover(
     terminal = terminal_of(ctx)
     if confirm not in (None, shard):
         raise failure(
-            f"--confirm names {confirm}, not {shard}",
-            "name the same shard twice",
-            ExitCode.USAGE,
+            f"--confirm names {confirm}, not {shard}", "name the same shard twice", ExitCode.USAGE
         )
     topology, statuses = ask(ctx, look)
     replicas = replicas_of(place_of(topology, shard), statuses)

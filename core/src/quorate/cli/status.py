@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,21 +45,24 @@ def command(ctx: click.Context, watch: bool) -> None:
     one object, and with --watch one on each line.
     """
     terminal = terminal_of(ctx)
-    if not watch:
-        view = ask(ctx, _look_once)
-        if terminal.json:
-            terminal.print_json(view.parts())
-        else:
-            show(_rendered(view))
-    elif terminal.json:
-        follow(ctx, lambda client: _watch(client, lambda view: terminal.report("", view.parts())))
-    else:
-        with Live(auto_refresh=False) as live:
+    live = Live(auto_refresh=False) if watch and not terminal.json else None
 
-            def refresh(view: ClusterView) -> None:
-                live.update(_rendered(view), refresh=True)
+    async def look(client: AsyncClient) -> None:
+        async with aclosing(_views(client)) as views:
+            async for view in views:
+                if live is not None:
+                    live.update(_rendered(view), refresh=True)
+                elif not terminal.json:
+                    show(_rendered(view))
+                elif watch:
+                    terminal.report("", view.parts())
+                else:
+                    terminal.print_json(view.parts())
+                if not watch:
+                    return
 
-            follow(ctx, lambda client: _watch(client, refresh))
+    with live or nullcontext():
+        (follow if watch else ask)(ctx, look)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,23 +134,14 @@ def view_of(
     )
 
 
-async def _look_once(client: AsyncClient) -> ClusterView:
+async def _views(client: AsyncClient) -> AsyncGenerator[ClusterView, None]:
+    view: ClusterView | None = None
     async with Statuses() as statuses:
-        return await _look(client, statuses, None)
-
-
-async def _look(client: AsyncClient, statuses: Statuses, before: ClusterView | None) -> ClusterView:
-    topology = await client.topology()
-    found = await statuses.of_members(topology)
-    return view_of(topology, found, at_s=time.monotonic(), before=before)
-
-
-async def _watch(client: AsyncClient, show: Callable[[ClusterView], None]) -> None:
-    async with Statuses() as statuses:
-        view: ClusterView | None = None
         while True:
-            view = await _look(client, statuses, view)
-            show(view)
+            topology = await client.topology()
+            found = await statuses.of_members(topology)
+            view = view_of(topology, found, at_s=time.monotonic(), before=view)
+            yield view
             await asyncio.sleep(_EVERY_S)
 
 

@@ -238,11 +238,9 @@ def line_of(value: bytes) -> str:
 
 def _visible(text: str) -> str:
     """Return a text on one line that cannot steer a terminal: what is not shown is escaped."""
-    return "".join(each if each.isprintable() else _escape(each) for each in text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def _encoded(value: object) -> str:

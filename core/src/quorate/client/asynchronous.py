@@ -231,10 +231,7 @@ class AsyncClient:
 
 
 def connect(
-    endpoints: str | None = None,
-    *,
-    timeout_s: float = TIMEOUT_S,
-    exactly_once: bool = False,
+    endpoints: str | None = None, *, timeout_s: float = TIMEOUT_S, exactly_once: bool = False
 ) -> AsyncClient:
     """Return a client of a cluster, for `async with`.
 

@@ -20,13 +20,7 @@ from quorate.client.failures import AttemptError
 from quorate.client.node_queues import NodeQueues
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
-from quorate.client.vocabulary import (
-    Vocabulary,
-    check_reply,
-    command_of,
-    item_error,
-    only_reply,
-)
+from quorate.client.vocabulary import Vocabulary, check_reply, command_of, item_error, only_reply
 from quorate.plugin import Command, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, singles_of

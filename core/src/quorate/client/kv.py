@@ -248,12 +248,7 @@ class Kv:
             request.page_token = response.next_page_token
 
     async def _read(
-        self,
-        method: str,
-        request: Message,
-        response: type[M],
-        key: bytes,
-        timeout_s: float | None,
+        self, method: str, request: Message, response: type[M], key: bytes, timeout_s: float | None
     ) -> M:
         return await self._q.call(
             _SERVICE + method,

@@ -100,13 +100,7 @@ class Watching:
         self._connections: Final = connections
 
     async def watch(
-        self,
-        names: Sequence[str],
-        prefix: bytes,
-        token: bytes,
-        *,
-        changes_only: bool,
-        marks: bool,
+        self, names: Sequence[str], prefix: bytes, token: bytes, *, changes_only: bool, marks: bool
     ) -> AsyncGenerator[WatchedChange, None]:
         """Yield what happens to the families, without an end."""
         shown = {ALIASES[name].family: ALIASES[name].shown for name in names if name in ALIASES}
