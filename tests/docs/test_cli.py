@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 from quorate.cli.deferred import DeferredCommand
-from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import ExitCode
 from quorate.cli.main import HOST_COMMANDS, root
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")

@@ -17,11 +17,10 @@ import pytest
 import quorate.client
 from quorate.client import AsyncClient, ChangeKind, Client, QuorateError, connect, errors
 from quorate.client.brokers import Brokers
-from quorate.client.coordinators import Coordinators
-from quorate.client.endpoints import DEFAULT, VARIABLE
 from quorate.client.kv import Kv
 from quorate.client.node_queues import CALLS, MOST_BYTES, MOST_COMMANDS
 from quorate.client.sessions import TTL_MS, WINDOW
+from quorate.client.topology import DEFAULT, VARIABLE
 from quorate.testing.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
@@ -123,19 +122,13 @@ def test_every_kind_of_change_is_told() -> None:
 def test_every_method_is_told_and_has_a_twin() -> None:
     told = set(re.findall(r"^\| `q\.(\w+)\(", TEXT, re.MULTILINE))
     assert told == {name for name in vars(AsyncClient) if not name.startswith("_")}
-    for helper, attribute in (
-        (Kv, "kv"),
-        (Brokers, "brokers"),
-        (Coordinators, "coordinators"),
-    ):
+    for helper, attribute in ((Kv, "kv"), (Brokers, "brokers")):
         [line] = [each for each in TEXT.split("\n\n") if each.startswith(f"`q.{attribute}` has")]
         methods = {name for name in vars(helper) if not name.startswith("_")}
         assert {name for name in methods if f"`{name}`" in line} == methods
     with Client("127.0.0.1:1") as q:
         assert {name for name in vars(Kv) if not name.startswith("_")} <= set(dir(q.kv))
         assert {name for name in vars(Brokers) if not name.startswith("_")} <= set(dir(q.brokers))
-        names = {name for name in vars(Coordinators) if not name.startswith("_")}
-        assert names <= set(dir(q.coordinators))
         assert told <= set(dir(q))
 
 

@@ -17,7 +17,7 @@ from quorate.builtin.cluster import plugin, validation
 from quorate.builtin.cluster.coordinators import validation as coordinators
 from quorate.builtin.cluster.families import BROKERS
 from quorate.client import connect
-from quorate.plugin import Rejected, keys
+from quorate.plugin import Rejected
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode
@@ -51,7 +51,7 @@ def test_the_example_runs() -> None:
 
 async def test_a_key_is_followed_from_broker_to_broker(tmp_path: Path) -> None:
     _, example = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
-    scope: dict[str, Any] = {"keys": keys}
+    scope: dict[str, Any] = {}
     exec(compile(example, "cluster.md", "exec"), scope)
     with Cluster(tmp_path, nodes=1) as cluster:
         cluster.ready()

@@ -12,7 +12,6 @@ from typing import Any
 from quorate.builtin.resource import plugin
 from quorate.builtin.resource.plugin import LARGEST_VALUE, LONGEST_PATH, MOST_PATHS, RESOURCES
 from quorate.client import RejectedError
-from quorate.client.resources import Resources
 from quorate.plugin import keys
 from quorate.plugin.catalog import build
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
@@ -43,8 +42,12 @@ def test_the_example_runs() -> None:
     own = Plugin(name="resource", distribution="quorate", version="1", module=plugin)
     node = MemoryNode(catalog=build([own]))
     client: Any = MemoryClient(node)
-    client.resources = Resources(client)
-    names: dict[str, Any] = {"q": client, "RejectedError": RejectedError}
+    names: dict[str, Any] = {
+        "q": client,
+        "PutResource": resource_pb2.PutResource,
+        "RejectedError": RejectedError,
+        "RESOURCES": RESOURCES,
+    }
 
     assert isinstance(code, CodeType)
     run(eval(code, names))

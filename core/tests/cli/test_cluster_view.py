@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorate.cli.cluster_view import ClusterView, view_of
+from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import Silent, Status
 from quorate.v1.admin_pb2 import (
     ControllerReport,

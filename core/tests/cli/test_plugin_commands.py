@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.cli import protos, stale_code
+from quorate.cli import protos
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import Install, Run
@@ -172,7 +172,7 @@ def sources(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def compiled(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a compiler be installed that always gives the same."""
     generated = protos.Generated({"drawn_pb2.py": b"generated"}, b"")
-    monkeypatch.setattr(stale_code, "find_spec", lambda _: object())
+    monkeypatch.setattr(protos, "find_spec", lambda _: object())
     monkeypatch.setattr(protos, "generate", lambda _: generated)
     monkeypatch.setattr(protos, "source_of", lambda folder: protos.Source(folder, (), folder))
 
@@ -193,7 +193,7 @@ def test_check_finds_generated_code_that_is_stale(run: Run, sources: Path) -> No
 def test_check_says_when_generated_code_cannot_be_checked(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stale_code, "find_spec", lambda _: None)
+    monkeypatch.setattr(protos, "find_spec", lambda _: None)
 
     [row] = json.loads(run("plugin", "check", "drawn", "--output", "json").out)
 

@@ -15,8 +15,8 @@ from quorate.client import (
     failures,
     topology,
 )
-from quorate.client.attempts import Attempts
-from quorate.client.endpoints import DEFAULT, endpoints_of
+from quorate.client.calls import Attempts
+from quorate.client.topology import DEFAULT, endpoints_of
 from quorate.groups import refusals
 from quorate.plugin import Rejected
 from quorate.rpc.status import status_of

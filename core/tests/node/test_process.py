@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 from quorate.apply.control import METADATA
-from quorate.cli.exit_codes import ExitCode
+from quorate.cli.failures import ExitCode
 from quorate.cli.main import main
 from quorate.config import load
 from quorate.consensus.membership import Configuration, Member

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from quorate.builtin.cluster.coordinators.resource import COORDINATOR
 from quorate.cli.main import main
 from quorate.client import AsyncClient, RejectedError, connect
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S
-from quorate.v1.coordinator_pb2 import AssignCoordinator, Coordinator
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.coordinator_pb2 import AssignCoordinator, AssignCoordinators, Coordinator
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
@@ -73,22 +75,22 @@ async def test_keys_of_a_broker_that_dies_move(
                 await q.brokers.heartbeat("dies", dying.epoch)
 
             key = KEYS[0]
-            asked = ["coordinator", "get", "worker", key, "--endpoints", cluster.endpoints]
+            group = ["cluster", "coordinators", "--endpoints", cluster.endpoints]
+            asked = [*group, "get", "worker", key]
             assert await asyncio.to_thread(main, asked) == 0
             assert after[key].broker in capsys.readouterr().out
-            released = ["coordinator", "release", "worker", key, "--endpoints", cluster.endpoints]
-            assert await asyncio.to_thread(main, released) == 0
-            assert capsys.readouterr().out == f"{key} is released\n"
-            left = ["coordinator", "list", "worker", "--endpoints", cluster.endpoints]
-            assert await asyncio.to_thread(main, [*left, "--output", "json"]) == 0
+            assert await asyncio.to_thread(main, [*group, "release", "worker", key]) == 0
+            left = [*group, "list", "worker", "--output", "json"]
+            assert await asyncio.to_thread(main, left) == 0
             assert f'"{key}"' not in capsys.readouterr().out
-            assert await asyncio.to_thread(main, [*asked, "--label", "zone"]) == 2
+            assert await asyncio.to_thread(main, [*asked, "--labels", "zone"]) == 2
 
 
 async def coordinators(q: AsyncClient) -> dict[str, Coordinator]:
     """Return who coordinates each key."""
     wanted = [AssignCoordinator(role="worker", key=key) for key in KEYS]
-    reply = await q.coordinators.get_many(wanted)
+    request = AssignCoordinators(coordinators=wanted)
+    reply = await q.records(COORDINATOR).ask("GetBatch", request, BatchReply)
     assert not reply.refusals
     return {row.key: row for row in map(Coordinator.FromString, reply.replies)}
 

@@ -11,8 +11,8 @@ import click
 
 from quorate.cli.asking import ADMIN, ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
 from quorate.cli.failures import Failure, failure
+from quorate.cli.terminal import progress
 from quorate.storage import durably
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
 
@@ -33,27 +33,20 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
     Each shard is copied as it is at one moment. backup.json is written last: a directory without it
     is no backup.
     """
-    from quorate.cli.progress import bytes_copied
-
     if directory.exists() and any(directory.iterdir()):
-        raise failure(
-            ExitCode.FAILED, f"{directory} is not empty", "name an empty directory, or a new one"
-        )
-    terminal = terminal_of(ctx)
-    with bytes_copied(str(directory)) as copied:
-        files, size = ask(ctx, lambda client: _copy(client, node, directory, copied))
-    terminal.report(
+        raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
+
+    async def copy(client: AsyncClient) -> tuple[int, int]:
+        asked = client.at(node) if node else client
+        parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
+        with progress(str(directory)) as copied:
+            return await write(parts, directory, copied)
+
+    files, size = ask(ctx, copy)
+    terminal_of(ctx).report(
         f"{files} files, {size} bytes in {directory}",
         {"dir": str(directory), "files": files, "bytes": size},
     )
-
-
-async def _copy(
-    client: AsyncClient, node: str | None, directory: Path, copied: Callable[[int], None]
-) -> tuple[int, int]:
-    asked = client.at(node) if node else client
-    parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
-    return await write(parts, directory, copied)
 
 
 async def write(
@@ -105,7 +98,6 @@ def _safe(path: str) -> Path:
     parts = PurePosixPath(path).parts
     if not parts or any(part in ("/", "..") for part in parts):
         raise failure(
-            ExitCode.FAILED,
             f"the node sent a file {path!r}, which is outside of the directory",
             "ask another node, and report this as a bug",
         )
@@ -113,8 +105,4 @@ def _safe(path: str) -> Path:
 
 
 def _torn(directory: Path, what: str) -> Failure:
-    return failure(
-        ExitCode.FAILED,
-        f"the backup is incomplete: {what}",
-        f"empty {directory}, and call it again",
-    )
+    return failure(f"the backup is incomplete: {what}", f"empty {directory}, and call it again")

@@ -11,17 +11,10 @@ from google.protobuf.message import Message
 
 from quorate.cli.asking import ADMIN, ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, problem
-from quorate.cli.statuses import Statuses
+from quorate.cli.failures import ExitCode, Failure, Problem, problem
+from quorate.cli.statuses import Silent, controller_rows, look
 from quorate.client.errors import UnavailableError
-from quorate.v1.admin_pb2 import (
-    NodeStatusResponse,
-    PauseControllerRequest,
-    PauseControllerResponse,
-    ResumeControllerRequest,
-    ResumeControllerResponse,
-)
+from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
@@ -46,8 +39,8 @@ def list_controllers(ctx: click.Context) -> None:
 @click.pass_context
 def pause(ctx: click.Context, name: str) -> None:
     """Keep the controller NAME from running, on every node until it is started anew."""
-    request = PauseControllerRequest(name=name)
-    _on_every_node(ctx, "PauseController", request, PauseControllerResponse)
+    request = pb.PauseControllerRequest(name=name)
+    _on_every_node(ctx, "PauseController", request, pb.PauseControllerResponse)
     terminal_of(ctx).report(f"{name} is paused", {"controller": name, "paused": True})
 
 
@@ -56,32 +49,19 @@ def pause(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def resume(ctx: click.Context, name: str) -> None:
     """Let the controller NAME run again, on every node."""
-    request = ResumeControllerRequest(name=name)
-    _on_every_node(ctx, "ResumeController", request, ResumeControllerResponse)
+    request = pb.ResumeControllerRequest(name=name)
+    _on_every_node(ctx, "ResumeController", request, pb.ResumeControllerResponse)
     terminal_of(ctx).report(f"{name} may run", {"controller": name, "paused": False})
 
 
 async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
-    topology = await client.topology()
-    async with Statuses() as statuses:
-        found = await statuses.of({node.node: node.address for node in topology.nodes})
+    _, statuses = await look(client)
     rows: list[Mapping[str, object]] = []
-    for node, status in found.items():
-        if not isinstance(status, NodeStatusResponse):
-            rows.append({"node": node, "state": f"does not answer: {status.reason}"})
+    for node, status in statuses.items():
+        if isinstance(status, Silent):
+            rows.append({"node": node, "state": str(status)})
             continue
-        rows += [
-            {
-                "node": node,
-                "controller": each.name,
-                "shard": each.shard,
-                "state": each.state,
-                "runs": each.runs,
-                "failures": each.failures,
-                "error": each.error,
-            }
-            for each in status.controllers
-        ]
+        rows += controller_rows({node: status})
         running = {each.name for each in status.controllers}
         rows += [
             {"node": node, "controller": name, "state": "paused"}
@@ -95,31 +75,21 @@ def _on_every_node(
     ctx: click.Context, method: str, request: Message, response: type[Message]
 ) -> None:
     """Ask every node; fail with those that cannot be reached, after all others were asked."""
-    missed = ask(ctx, lambda client: _missed(client, method, request, response))
-    if missed:
-        raise Failure(
-            ExitCode.UNAVAILABLE,
-            [
-                problem(f"{node} was not reached: {error}", "run this again when that node is up")
-                for node, error in missed.items()
-            ],
-        )
+    missed: list[Problem] = []
 
-
-async def _missed(
-    client: AsyncClient, method: str, request: Message, response: type[Message]
-) -> Mapping[str, UnavailableError]:
-    """Ask every node, and return why it could not be asked for each where that is so."""
-    missed: dict[str, UnavailableError] = {}
-
-    async def send(node: str) -> None:
+    async def send(client: AsyncClient, node: str) -> None:
         try:
             await client.at(node).call(
                 f"{ADMIN}/{method}", request, response, timeout_s=_PATIENCE_S
             )
         except UnavailableError as error:
-            missed[node] = error
+            again = "run this again when that node is up"
+            missed.append(problem(f"{node} was not reached: {error}", again))
 
-    topology = await client.topology()
-    await asyncio.gather(*(send(each.node) for each in topology.nodes))
-    return missed
+    async def send_all(client: AsyncClient) -> None:
+        topology = await client.topology()
+        await asyncio.gather(*(send(client, each.node) for each in topology.nodes))
+
+    ask(ctx, send_all)
+    if missed:
+        raise Failure(ExitCode.UNAVAILABLE, missed)

@@ -1,4 +1,4 @@
-"""Finds the `.proto` files that a broker in another language needs, by what they declare."""
+"""`quorate protos`: the services of core and plugins for brokers in other languages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import click
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.deferred import terminal_of
+from quorate.cli.failures import ExitCode, Failure, failure, problem
 from quorate.v1 import admin_pb2, command_pb2, view_pb2, watch_pb2
 
 if TYPE_CHECKING:
@@ -21,6 +22,50 @@ if TYPE_CHECKING:
 _CORE: Final = (admin_pb2, command_pb2, view_pb2, watch_pb2)
 #: Every protobuf compiler brings these.
 _COMPILERS_OWN: Final = "google/protobuf/"
+
+
+@click.group("protos")
+def command() -> None:
+    """Hand out the .proto files of the services."""
+
+
+@command.command("export")
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite files that differ.")
+@click.pass_context
+def export(ctx: click.Context, folder: Path, force: bool) -> None:
+    """Copy the .proto files of core and of every sound plugin into DIR, with all they import.
+
+    DIR is then an import path for the protobuf compiler of any language. What compilers bring
+    themselves, google/protobuf/*.proto, is left out.
+    """
+    terminal = terminal_of(ctx)
+    terminal.warn_of_broken()
+    plugins = terminal.plugins
+    sources = sources_of(
+        [each for each in plugins.declared if each.plugin.name not in plugins.broken]
+    )
+    stale = {
+        name: content
+        for name, content in sources.items()
+        if not (folder / name).is_file() or (folder / name).read_bytes() != content
+    }
+    differing = [folder / name for name in stale if (folder / name).exists()]
+    if differing and not force:
+        raise Failure(
+            ExitCode.FAILED,
+            [
+                problem(f"{path} is there and differs", "give --force to overwrite it")
+                for path in differing
+            ],
+        )
+    for name, content in stale.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    terminal.print(
+        {"file": name, "state": "written" if name in stale else "up to date"} for name in sources
+    )
 
 
 def sources_of(plugins: Iterable[Declared]) -> Mapping[str, bytes]:
@@ -61,7 +106,7 @@ def proto_source(name: str) -> bytes:
         return Path(place).with_name(Path(name).name).read_bytes()
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise failure(
-            ExitCode.PLUGIN,
             f"{name} does not lie beside its generated module: {error}",
             "install a distribution that brings its .proto files, or leave the plugin out",
+            ExitCode.PLUGIN,
         ) from error

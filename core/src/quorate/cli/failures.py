@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final
-
-from quorate.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from quorate.client.errors import QuorateError
-    from quorate.config import ConfigError
+    from quorate.config import ConfigError, ConfigProblem
     from quorate.plugin.problems import PluginProblem
+
+
+class ExitCode(IntEnum):
+    """What the exit status of `quorate` says to a script."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    PLUGIN = 4
+    UNAVAILABLE = 5
+    REMOVED = 6
+    INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,56 +43,36 @@ class Failure(Exception):
         self.problems: Final = tuple(problems)
 
 
-def failure(exit_code: ExitCode, what: str, fix: str) -> Failure:
+def failure(what: str, fix: str = "", exit_code: ExitCode = ExitCode.FAILED) -> Failure:
     """Return a failure of one problem."""
     return Failure(exit_code, [problem(what, fix)])
 
 
-def problem(what: str, fix: str) -> Problem:
-    """Return a problem that has no parts but what it is and what to do."""
-    return Problem(f"{what}; {fix}", {"what": what, "fix": fix})
+def problem(what: str, fix: str = "") -> Problem:
+    """Return a problem that has no parts but what it is and, unless it says so, what to do."""
+    return Problem(f"{what}; {fix}" if fix else what, {"what": what, "fix": fix})
+
+
+def not_installed(error: ModuleNotFoundError, what: str) -> Failure:
+    """Return the failure of what needs the extra `server`."""
+    fix = "pip install 'quorate[server]'"
+    return failure(f"{what} needs {error.name}, which is not installed", fix)
 
 
 def of_configuration(error: ConfigError) -> Failure:
     """Return the failure that lists everything that is wrong with the configuration."""
-    return Failure(
-        ExitCode.CONFIGURATION,
-        [
-            Problem(
-                str(each),
-                {
-                    "file": each.file,
-                    "line": each.line,
-                    "column": each.column,
-                    "variable": each.variable,
-                    "key": each.key,
-                    "what": each.what,
-                    "fix": each.fix,
-                },
-            )
-            for each in error.problems
-        ],
-    )
+    names = ("file", "line", "column", "variable", "key", "what", "fix")
+    return Failure(ExitCode.CONFIGURATION, [_parted(each, names) for each in error.problems])
 
 
 def of_plugins(problems: Sequence[PluginProblem]) -> Failure:
     """Return the failure that lists everything that is wrong with plugins."""
-    return Failure(
-        ExitCode.PLUGIN,
-        [
-            Problem(
-                str(each),
-                {
-                    "plugin": each.plugin,
-                    "distribution": each.distribution,
-                    "version": each.version,
-                    "what": each.what,
-                    "fix": each.fix,
-                },
-            )
-            for each in problems
-        ],
-    )
+    names = ("plugin", "distribution", "version", "what", "fix")
+    return Failure(ExitCode.PLUGIN, [_parted(each, names) for each in problems])
+
+
+def _parted(error: ConfigProblem | PluginProblem, names: Sequence[str]) -> Problem:
+    return Problem(str(error), {name: getattr(error, name) for name in names})
 
 
 def of_client(error: QuorateError) -> Failure:

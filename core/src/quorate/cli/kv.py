@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 
 import click
 from google.protobuf.message import Message
 
 from quorate.cli.asking import ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
-from quorate.v1.kv_pb2 import (
-    DeletePair,
-    DeletePairReply,
-    PutPair,
-    PutPairReply,
-    TouchPair,
-    TouchPairReply,
-)
+from quorate.cli.failures import ExitCode, failure
+from quorate.cli.terminal import bytes_of
+from quorate.v1 import kv_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
@@ -41,19 +34,24 @@ _stale = click.option(
     is_flag=True,
     help="Read from any replica, possibly old data, even without a majority.",
 )
-_file = click.option(
-    "--file",
-    type=click.File("rb"),
-    help="Read the value from a file; - is standard input.",
-)
-_ttl = click.option(
-    "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
-)
 _revision = click.option(
-    "--revision",
-    type=click.IntRange(0),
-    help="Refuse unless the pair has this revision.",
+    "--revision", type=click.IntRange(0), help="Refuse unless the pair has this revision."
 )
+
+
+def _value_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command a value, or a file with it, and how long it is to live."""
+    for option in (
+        click.option(
+            "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
+        ),
+        click.option(
+            "--file", type=click.File("rb"), help="Read the value from a file; - is standard input."
+        ),
+        click.argument("value", required=False),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group("kv")
@@ -67,61 +65,46 @@ def command() -> None:
 
 @command.command("put")
 @click.argument("key")
-@click.argument("value", required=False)
-@_file
-@_ttl
+@_value_options
 @_hex
 @click.pass_context
-def put(
-    ctx: click.Context,
-    key: str,
-    value: str | None,
-    file: BinaryIO | None,
-    ttl: float | None,
-    in_hex: bool,
-) -> None:
+def put(ctx: click.Context, /, **given: Any) -> None:
     """Write VALUE under KEY, whatever is there."""
-    pair = PutPair(
-        key=_read(key, "KEY", in_hex), value=_value(value, file, in_hex), ttl_ms=_ms(ttl)
-    )
-    reply = _ask(ctx, "Put", pair, PutPairReply)
-    how = "created" if reply.created else "written"
-    terminal_of(ctx).report(
-        f"{how} at revision {reply.revision}",
-        {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
-    )
+    _put(ctx, **given)
 
 
 @command.command("cas")
 @click.argument("key")
 @click.argument("revision", type=click.IntRange(0))
-@click.argument("value", required=False)
-@_file
-@_ttl
+@_value_options
 @_hex
 @click.pass_context
-def cas(
-    ctx: click.Context,
-    key: str,
-    revision: int,
-    value: str | None,
-    file: BinaryIO | None,
-    ttl: float | None,
-    in_hex: bool,
-) -> None:
+def cas(ctx: click.Context, /, **given: Any) -> None:
     """Write VALUE under KEY if the pair has REVISION; 0: if there is none.
 
     `quorate kv get --output json` shows the revision of a pair.
     """
-    pair = PutPair(
-        key=_read(key, "KEY", in_hex),
-        value=_value(value, file, in_hex),
-        ttl_ms=_ms(ttl),
-        expected_revision=revision,
-    )
-    reply = _ask(ctx, "Put", pair, PutPairReply)
+    _put(ctx, **given)
+
+
+def _put(
+    ctx: click.Context,
+    key: str,
+    value: str | None,
+    file: BinaryIO | None,
+    ttl: float | None,
+    in_hex: bool,
+    revision: int | None = None,
+) -> None:
+    pair = pb.PutPair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
+    if (value is None) == (file is None):
+        raise click.UsageError("Give either VALUE or --file.")
+    pair.value = file.read() if file is not None else bytes_of(value or "", "VALUE", in_hex)
+    pair.ttl_ms = round((ttl or 0) * 1_000)
+    reply = _ask(ctx, "Put", pair, pb.PutPairReply)
+    how = "created" if reply.created and revision is None else "written"
     terminal_of(ctx).report(
-        f"written at revision {reply.revision}",
+        f"{how} at revision {reply.revision}",
         {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
     )
 
@@ -133,11 +116,10 @@ def cas(
 @click.pass_context
 def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     """Print the value of KEY alone, byte for byte; a line end follows on a terminal only."""
-    wanted = _read(key, "KEY", in_hex)
+    wanted = bytes_of(key, "KEY", in_hex)
     pair = ask(ctx, lambda client: client.kv.get(wanted, stale=stale))
     if pair is None:
         raise failure(
-            ExitCode.FAILED,
             f"there is no pair with the key {key}",
             "put one with `quorate kv put`, or see `quorate kv list` for the keys that there are",
         )
@@ -157,7 +139,7 @@ def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
 @click.pass_context
 def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
     """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
-    wanted = _read(key, "KEY", in_hex)
+    wanted = bytes_of(key, "KEY", in_hex)
     found = ask(ctx, lambda client: client.kv.exists(wanted, stale=stale))
     terminal_of(ctx).report(
         "yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found}
@@ -173,8 +155,8 @@ def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
 @click.pass_context
 def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> None:
     """Delete the pair with KEY; that there is none is no failure."""
-    pair = DeletePair(key=_read(key, "KEY", in_hex), expected_revision=revision)
-    deleted = _ask(ctx, "Delete", pair, DeletePairReply).deleted
+    pair = pb.DeletePair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
+    deleted = _ask(ctx, "Delete", pair, pb.DeletePairReply).deleted
     terminal_of(ctx).report(
         "deleted" if deleted else "there was none",
         {"key": _shown(pair.key, in_hex), "deleted": deleted},
@@ -188,8 +170,8 @@ def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> 
 @click.pass_context
 def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> None:
     """Start the time to live of the pair with KEY anew."""
-    pair = TouchPair(key=_read(key, "KEY", in_hex), expected_revision=revision)
-    expires_at_ms = _ask(ctx, "Touch", pair, TouchPairReply).expires_at_ms
+    pair = pb.TouchPair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
+    expires_at_ms = _ask(ctx, "Touch", pair, pb.TouchPairReply).expires_at_ms
     terminal_of(ctx).report(
         f"expires at {expires_at_ms} ms of the shard's time",
         {"key": _shown(pair.key, in_hex), "expires_at_ms": expires_at_ms},
@@ -220,9 +202,9 @@ def list_pairs(
     in_hex: bool,
 ) -> None:
     """List the pairs whose keys begin with PREFIX, in the order of the keys."""
-    wanted = _read(prefix, "PREFIX", in_hex)
+    wanted = bytes_of(prefix, "PREFIX", in_hex)
     # The smallest key that is larger.
-    start = b"" if after is None else _read(after, "--after", in_hex) + b"\0"
+    start = b"" if after is None else bytes_of(after, "--after", in_hex) + b"\0"
 
     async def listed(client: AsyncClient) -> tuple[list[KeyValue], bool]:
         """Read page by page; also return whether there is more than was asked for."""
@@ -260,28 +242,5 @@ def _row(pair: KeyValue, in_hex: bool, *, with_value: bool = True) -> Mapping[st
     }
 
 
-def _read(text: str, name: str, in_hex: bool) -> bytes:
-    if not in_hex:
-        return text.encode(errors="surrogateescape")
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise failure(
-            ExitCode.USAGE,
-            f"{name} {text!r} is not written in hex digits",
-            "write two of 0-9 and a-f for each byte, or leave --hex out",
-        ) from None
-
-
-def _value(text: str | None, file: BinaryIO | None, in_hex: bool) -> bytes:
-    if (text is None) == (file is None):
-        raise click.UsageError("Give either VALUE or --file.")
-    return file.read() if file is not None else _read(text or "", "VALUE", in_hex)
-
-
 def _shown(value: bytes, in_hex: bool) -> str | bytes:
     return value.hex() if in_hex else value
-
-
-def _ms(seconds: float | None) -> int:
-    return 0 if seconds is None else round(seconds * 1_000)

@@ -15,44 +15,53 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.shell_completion import get_completion_class
 
 from quorate.cli.deferred import DeferredCommand, adopt, terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, of_client, of_plugins
+from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
 #: How much of an argument an error repeats.
 _SHOWN: Final = 200
 
 
-def _own(module: str) -> Callable[[], click.Command]:
+def _own(module: str, name: str = "command") -> Callable[[], click.Command]:
     def load() -> click.Command:
-        command: click.Command = importlib.import_module(f"quorate.cli.{module}").command
+        command: click.Command = getattr(importlib.import_module(f"quorate.cli.{module}"), name)
         return command
 
     return load
 
 
+@click.command("completion")
+@click.argument("shell", type=click.Choice(("bash", "fish", "zsh")))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    For bash, add this line to ~/.bashrc: eval "$(quorate completion bash)"
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(ctx.find_root().command, {}, "quorate", "_QUORATE_COMPLETE").source())
+
+
 #: The host's own commands; a plugin's come beside them.
 HOST_COMMANDS: Final = (
     DeferredCommand("backup", "Copy a node's shards.", _own("backup"), asks=True),
-    DeferredCommand("bench", "Measure a cluster.", _own("bench.command"), asks=True),
-    DeferredCommand("completion", "Print the completion script of a shell.", _own("completion")),
+    DeferredCommand("bench", "Measure a cluster.", _own("bench"), asks=True),
+    DeferredCommand("completion", "Print the completion script of a shell.", lambda: completion),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
-    DeferredCommand(
-        "coordinator", "Show which broker coordinates which key.", _own("coordinator"), asks=True
-    ),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
-    DeferredCommand("protos", "Export the gRPC services.", _own("protos_commands")),
-    DeferredCommand("restore", "Start a cluster from a backup.", _own("restore")),
+    DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
+    DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
-    DeferredCommand("tenant", "Show, write and delete tenants.", _own("tenant"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 
@@ -111,15 +120,15 @@ def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Co
         command: object = load()
     except Exception as error:
         raise failure(
-            ExitCode.PLUGIN,
             f"{owner}: loading its command raised {type(error).__name__}: {error}",
             "repair or uninstall the plugin",
+            ExitCode.PLUGIN,
         ) from error
     if not isinstance(command, click.Command):
         raise failure(
-            ExitCode.PLUGIN,
             f"{owner}: its command is a {type(command).__name__}, which is no click command",
             "return a click command or group from CliCommand.load",
+            ExitCode.PLUGIN,
         )
     return command
 
@@ -179,47 +188,32 @@ def _as_failure(error: Exception) -> Failure:
         error = error.exceptions[0]
     if isinstance(error, Failure):
         return error
-    failed = _of_click(error) or _of_client(error) or _of_system(error) or _of_mistake(error)
+    failed = _failure_of(error)
     failed.__cause__ = error
     return failed
 
 
-def _of_client(error: Exception) -> Failure | None:
-    """Return the failure of a call to a cluster; None when the error is of another kind."""
-    if "quorate.client.errors" not in sys.modules:
-        return None
-    from quorate.client.errors import QuorateError
-
-    return of_client(error) if isinstance(error, QuorateError) else None
-
-
-def _of_click(error: Exception) -> Failure | None:
+def _failure_of(error: Exception) -> Failure:
     if isinstance(error, click.Abort):
-        return failure(ExitCode.INTERRUPTED, "interrupted", "run it again if that was a mistake")
+        return failure("interrupted", "run it again if that was a mistake", ExitCode.INTERRUPTED)
     if isinstance(error, click.UsageError):
-        ctx = error.ctx
-        path = "quorate" if ctx is None else ctx.command_path
-        return failure(ExitCode.USAGE, error.format_message().rstrip("."), f"see `{path} --help`")
+        path = "quorate" if error.ctx is None else error.ctx.command_path
+        what = error.format_message().rstrip(".")
+        return failure(what, f"see `{path} --help`", ExitCode.USAGE)
     if isinstance(error, click.ClickException):
-        what = error.format_message()
-        return Failure(ExitCode.FAILED, [Problem(what, {"what": what, "fix": ""})])
-    return None
+        return failure(error.format_message())
+    if "quorate.client.errors" in sys.modules:
+        from quorate.client.errors import QuorateError
 
-
-def _of_system(error: Exception) -> Failure | None:
-    """Return the failure of an argument that is no text, or of a path that cannot be used."""
+        if isinstance(error, QuorateError):
+            return of_client(error)
     if isinstance(error, UnicodeEncodeError):
         what = f"{error.object[:_SHOWN]!r} is no UTF-8"
-        return failure(ExitCode.USAGE, what, "write it in UTF-8")
+        return failure(what, "write it in UTF-8", ExitCode.USAGE)
     if isinstance(error, OSError) and isinstance(error.filename, str):
         what = f"{error.filename[-_SHOWN:]}: {error.strerror}"
-        return failure(ExitCode.FAILED, what, "repair that, or name another path")
-    return None
-
-
-def _of_mistake(error: Exception) -> Failure:
+        return failure(what, "repair that, or name another path")
     return failure(
-        ExitCode.FAILED,
         f"{type(error).__name__}: {error}",
         "this is a bug; run it again with --debug and report what that shows",
     )

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from google.protobuf.message import Message
 
 from quorate.cli.asking import ADMIN, ask
-from quorate.cli.cluster_view import name_of
 from quorate.cli.deferred import terminal_of
-from quorate.v1.admin_pb2 import (
-    AddMemberRequest,
-    MemberProgress,
-    RemoveMemberRequest,
-    TransferLeaderRequest,
-    TransferLeaderResponse,
-)
+from quorate.cli.statuses import name_of
+from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.cli.terminal import Terminal
@@ -53,8 +48,7 @@ def add(ctx: click.Context, name: str, address: str) -> None:
     Start it first, with an empty directory and with [cluster] join in its file. Called again after
     an interruption, it goes on where it was.
     """
-    terminal = terminal_of(ctx)
-    ask(ctx, lambda client: _add(client, terminal, name, address))
+    ask(ctx, lambda client: _add(client, terminal_of(ctx), name, address))
 
 
 FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than two nodes remain.")
@@ -69,8 +63,7 @@ def remove(ctx: click.Context, name: str, force: bool) -> None:
 
     Called again after an interruption, it goes on where it was.
     """
-    terminal = terminal_of(ctx)
-    ask(ctx, lambda client: _remove(client, terminal, name, force=force))
+    ask(ctx, lambda client: _remove(client, terminal_of(ctx), name, force))
 
 
 @command.command("replace")
@@ -83,11 +76,10 @@ def replace(ctx: click.Context, name: str, address: str, force: bool) -> None:
 
     Start the new one first, with an empty directory and with [cluster] join in its file.
     """
-    terminal = terminal_of(ctx)
 
     async def replaced(client: AsyncClient) -> None:
-        await _remove(client, terminal, name, force=force)
-        await _add(client, terminal, name, address)
+        await _remove(client, terminal_of(ctx), name, force)
+        await _add(client, terminal_of(ctx), name, address)
 
     ask(ctx, replaced)
 
@@ -98,36 +90,29 @@ def replace(ctx: click.Context, name: str, address: str, force: bool) -> None:
 @click.pass_context
 def transfer(ctx: click.Context, shard: str, node: str) -> None:
     """Let NODE lead SHARD, such as metadata/0; the answer comes once it does."""
-    request = TransferLeaderRequest(shard=shard, node=node)
-    ask(
-        ctx,
-        lambda client: client.call(f"{ADMIN}/TransferLeader", request, TransferLeaderResponse),
-    )
+    request = pb.TransferLeaderRequest(shard=shard, node=node)
+    method, answer = f"{ADMIN}/TransferLeader", pb.TransferLeaderResponse
+    ask(ctx, lambda client: client.call(method, request, answer))
     terminal_of(ctx).report(f"{node} leads {shard}", {"shard": shard, "leader": node})
 
 
 async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str) -> None:
-    request = AddMemberRequest(node=name, address=address)
-    async for progress in client.stream(f"{ADMIN}/AddMember", request, MemberProgress):
-        _report(terminal, progress)
+    request = pb.AddMemberRequest(node=name, address=address)
+    await _follow(client, terminal, "AddMember", request)
     terminal.report(f"{name} is a member", {"node": name, "member": True})
 
 
-async def _remove(client: AsyncClient, terminal: Terminal, name: str, *, force: bool) -> None:
-    request = RemoveMemberRequest(node=name, force=force)
-    async for progress in client.stream(f"{ADMIN}/RemoveMember", request, MemberProgress):
-        _report(terminal, progress)
+async def _remove(client: AsyncClient, terminal: Terminal, name: str, force: bool) -> None:
+    request = pb.RemoveMemberRequest(node=name, force=force)
+    await _follow(client, terminal, "RemoveMember", request)
     terminal.report(f"{name} is no member", {"node": name, "member": False})
 
 
-def _report(terminal: Terminal, progress: MemberProgress) -> None:
-    terminal.report(
-        f"{progress.shards_done} of {progress.shards_total} shards done; "
-        f"{progress.shard}: {progress.step}",
-        {
-            "shard": progress.shard,
-            "step": progress.step,
-            "shards_done": progress.shards_done,
-            "shards_total": progress.shards_total,
-        },
-    )
+async def _follow(client: AsyncClient, terminal: Terminal, method: str, request: Message) -> None:
+    async for progress in client.stream(f"{ADMIN}/{method}", request, pb.MemberProgress):
+        names = ("shard", "step", "shards_done", "shards_total")
+        terminal.report(
+            f"{progress.shards_done} of {progress.shards_total} shards done; "
+            f"{progress.shard}: {progress.step}",
+            {name: getattr(progress, name) for name in names},
+        )

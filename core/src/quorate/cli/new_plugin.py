@@ -3,10 +3,7 @@
 import keyword
 import re
 import tempfile
-from collections.abc import Iterator
 from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -14,14 +11,13 @@ from typing import Final
 from packaging.version import Version
 
 from quorate.cli import protos
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
+from quorate.cli.failures import ExitCode, failure
 from quorate.plugin.checks import HOST_CLI_COMMANDS
 from quorate.plugin.discovery import RESERVED_NAMES
 from quorate.plugin.markers import PROJECT
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_TEMPLATE: Final = "template"
+_TEMPLATE: Final = Path(__file__).with_name("template")
 _SUFFIX: Final = ".tmpl"
 #: The folder of the template that gets the name of the plugin's package.
 _PACKAGE: Final = "package"
@@ -35,7 +31,7 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     _check_name(name)
     target = folder / name
     if target.exists() or target.is_symlink():
-        raise failure(ExitCode.FAILED, f"{target} exists already", "name another folder or plugin")
+        raise failure(f"{target} exists already", "name another folder or plugin")
     protos.demand_generator()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +45,6 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
             draft.rename(target)
     except OSError as error:
         raise failure(
-            ExitCode.FAILED,
             f"{error.filename or folder} cannot be written: {error.strerror or error}",
             "name a folder that this user can write to",
         ) from error
@@ -59,16 +54,16 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise failure(
-            ExitCode.USAGE,
             f"{name!r} cannot name a plugin",
             "use small letters, digits and single underscores, as in storage_engine",
+            ExitCode.USAGE,
         )
     taken = RESERVED_NAMES | HOST_CLI_COMMANDS
     if name in taken:
         raise failure(
-            ExitCode.USAGE,
             f"the name {name!r} is taken by {PROJECT} itself",
             f"use one that is none of {', '.join(sorted(taken))}",
+            ExitCode.USAGE,
         )
 
 
@@ -83,20 +78,9 @@ def _render(name: str, draft: Path) -> None:
         "floor": f"{release.major}.{release.minor}",
         "cap": f"{release.major}.{release.minor + 1}",
     }
-    for parts, source in _sources(files(PROJECT).joinpath("cli", _TEMPLATE), ()):
+    for source in _TEMPLATE.rglob(f"*{_SUFFIX}"):
+        parts = source.relative_to(_TEMPLATE).with_suffix("").parts
         path = draft.joinpath(*(package if part == _PACKAGE else part for part in parts))
-        path = path.with_name(path.name.removesuffix(_SUFFIX))
         path.parent.mkdir(parents=True, exist_ok=True)
         text = Template(source.read_text(encoding="utf-8")).substitute(values)
         path.write_text(text, encoding="utf-8")
-
-
-def _sources(
-    folder: Traversable, parts: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Traversable]]:
-    for entry in folder.iterdir():
-        below = (*parts, entry.name)
-        if entry.is_dir():
-            yield from _sources(entry, below)
-        elif entry.name.endswith(_SUFFIX):
-            yield below, entry

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.deferred import AskingCommand, terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, failure, of_plugins, problem
+from quorate.cli.failures import ExitCode, Failure, failure, of_plugins, problem
+from quorate.v1.admin_pb2 import PurgedRows, PurgePluginRequest
 
 if TYPE_CHECKING:
     from quorate.cli.installed import InstalledPlugins
+    from quorate.client import AsyncClient
     from quorate.plugin import Controller, Timer
     from quorate.plugin.declared import Declared
 
@@ -91,7 +94,7 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
     Generated code is held against its .proto files where a plugin is installed from its sources,
     and quorate with the extra `dev`.
     """
-    from quorate.cli import stale_code
+    from quorate.cli.protos import check_plugin
     from quorate.plugin.checks import placeless
 
     terminal = terminal_of(ctx)
@@ -101,7 +104,7 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
     problems = [problem for problem in plugins.problems if problem.plugin in wanted]
     generated: dict[str, str] = {}
     for declared in checked:
-        found, stale = stale_code.check(declared.plugin)
+        found, stale = check_plugin(declared.plugin)
         generated[declared.plugin.name] = found
         problems += [declared.plugin.problem(what, fix) for what, fix in stale]
     if problems:
@@ -155,7 +158,6 @@ def reference(ctx: click.Context, name: str) -> None:
         raise of_plugins(problems)
     if not declared.resources:
         raise failure(
-            ExitCode.FAILED,
             f"plugin {name} declares no resource",
             "return its resources from quorate_resources, or name another plugin",
         )
@@ -172,9 +174,35 @@ def purge(ctx: click.Context, name: str, yes: bool) -> None:
     It shows what there is, and asks. On a node that is down they go when it is back. Called again
     after an interruption, it goes on where it was.
     """
-    from quorate.cli.purging import purge_plugin
+    from quorate.cli.asking import ADMIN, ask
 
-    purge_plugin(ctx, name, asks=not yes)
+    terminal = terminal_of(ctx)
+
+    async def rows_of(client: AsyncClient, *, count_only: bool) -> Counter[tuple[str, str]]:
+        """Return the number of rows by shard and family."""
+        found = Counter[tuple[str, str]]()
+        request = PurgePluginRequest(plugin=name, count_only=count_only)
+        async for rows in client.stream(f"{ADMIN}/PurgePlugin", request, PurgedRows):
+            found[rows.shard, rows.family] += rows.rows
+        return found
+
+    found = ask(ctx, lambda client: rows_of(client, count_only=True))
+    if not terminal.json:
+        terminal.print(
+            {"shard": shard, "family": family, "rows": rows}
+            for (shard, family), rows in found.items()
+        )
+    if found and not yes:
+        asked = f"Delete these {found.total()} rows of {name} for ever?"
+        if not sys.stdin.isatty() or not click.confirm(asked, err=True):
+            raise failure("nothing was deleted", "confirm it with --yes")
+    # Without rows, too: an interrupted purge may have left deadlines.
+    deleted = ask(ctx, lambda client: rows_of(client, count_only=False))
+    families = sorted({family for _, family in deleted})
+    terminal.report(
+        f"deleted {deleted.total()} rows of {name} in {len(families)} families; nothing is left",
+        {"plugin": name, "rows": deleted.total(), "families": families},
+    )
 
 
 @command.command("new")

@@ -18,14 +18,19 @@ from typing import Final
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, problem
+from quorate.cli.failures import ExitCode, Failure, Problem, failure, problem
+from quorate.plugin.discovery import Plugin
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.wire import breaking_changes, golden_of
 
 #: Its code loads without a warning under every protobuf from 5.26 on; that of later ones does not.
 GENERATOR: Final = "grpcio-tools"
 GENERATOR_VERSION: Final = "1.65.5"
+
+#: The answers for a plugin without a stale file.
+UP_TO_DATE = "up to date"
+NOT_CHECKED = f"not checked: {GENERATOR} is not installed"
+NO_SOURCES = "no sources here"
 
 #: The last is what earlier versions made; services are bound by their descriptors.
 _GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
@@ -61,13 +66,11 @@ def demand_generator() -> None:
         found = version(GENERATOR)
     except PackageNotFoundError:
         raise failure(
-            ExitCode.FAILED,
             f"{GENERATOR} is not installed",
             f"install {GENERATOR}=={GENERATOR_VERSION}, or {PROJECT}[dev], which brings it",
         ) from None
     if found != GENERATOR_VERSION:
         raise failure(
-            ExitCode.FAILED,
             f"{GENERATOR} {found} generates code that warns or fails under older protobuf runtimes",
             f"install {GENERATOR}=={GENERATOR_VERSION}, in an environment of its own",
         )
@@ -79,7 +82,6 @@ def source_of(folder: Path) -> Source:
     protos = tuple(sorted(path.relative_to(root).as_posix() for path in root.rglob("*.proto")))
     if not protos:
         raise failure(
-            ExitCode.FAILED,
             f"{root} holds no .proto file",
             "name the folder of a distribution, the one with pyproject.toml and src",
         )
@@ -109,16 +111,12 @@ def generate(source: Source) -> Generated:
 
 def write(source: Source, generated: Generated) -> list[Path]:
     """Bring the generated code beside the sources up to date; return the paths that changed."""
-    changed = []
-    for name, content in generated.files.items():
-        path = source.root / name
-        if not path.is_file() or path.read_bytes() != content:
-            path.write_bytes(content)
-            changed.append(path)
-    for path in _stale(source, generated):
+    changed, stale = _outdated_files(source, generated), _stale(source, generated)
+    for path in changed:
+        path.write_bytes(generated.files[path.relative_to(source.root).as_posix()])
+    for path in stale:
         path.unlink()
-        changed.append(path)
-    return changed
+    return [*changed, *stale]
 
 
 def accept(source: Source, generated: Generated) -> list[Path]:
@@ -133,33 +131,32 @@ def accept(source: Source, generated: Generated) -> list[Path]:
 def differences(source: Source, generated: Generated) -> list[Problem]:
     """Return what the committed code lacks, and what breaks the golden descriptors."""
     again = f"run `quorate plugin protos {source.folder}`"
-    problems = []
-    for name, content in generated.files.items():
-        path = source.root / name
-        if not path.is_file():
-            problems.append(problem(f"{path} is missing", again))
-        elif path.read_bytes() != content:
-            problems.append(problem(f"{path} is not what its source generates", again))
-    problems += [
-        problem(f"{path} has no source that generates it", again)
-        for path in _stale(source, generated)
+    whats = [
+        f"{path} is missing" if not path.is_file() else _outdated(path)
+        for path in _outdated_files(source, generated)
     ]
+    whats += [f"{path} has no source that generates it" for path in _stale(source, generated)]
+    problems = [problem(what, again) for what in whats]
     if not source.golden.is_file():
-        problems.append(
-            problem(
-                f"{source.golden} is missing, so that breaking changes cannot be seen",
-                f"run `quorate plugin protos {source.folder} --accept`",
-            )
-        )
-        return problems
-    problems += [
-        problem(
-            f"{change}, against {source.golden}",
-            "undo it, or reserve what was removed; before a release that may break, use --accept",
-        )
-        for change in breaking_changes(source.golden.read_bytes(), generated.descriptors)
+        what = f"{source.golden} is missing, so that breaking changes cannot be seen"
+        return [*problems, problem(what, f"{again[:-1]} --accept`")]
+    undo = "undo it, or reserve what was removed; before a release that may break, use --accept"
+    changes = breaking_changes(source.golden.read_bytes(), generated.descriptors)
+    return [*problems, *(problem(f"{each}, against {source.golden}", undo) for each in changes)]
+
+
+def _outdated(path: Path) -> str:
+    return f"{path} is not what its source generates"
+
+
+def _outdated_files(source: Source, generated: Generated) -> list[Path]:
+    """Return the files of generated code that are not there, or not as they ought to be."""
+    wanted = {source.root / name: content for name, content in generated.files.items()}
+    return [
+        path
+        for path, content in wanted.items()
+        if not path.is_file() or path.read_bytes() != content
     ]
-    return problems
 
 
 def _stale(source: Source, generated: Generated) -> list[Path]:
@@ -214,8 +211,39 @@ def _name(folder: Path) -> str:
         points: dict[str, str] = project.get("entry-points", {}).get(PROJECT, {})
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise failure(
-            ExitCode.FAILED,
             f"{file} does not name the project: {type(error).__name__}: {error}",
             "name the folder of a distribution, the one with pyproject.toml and src",
         ) from error
     return next(iter(points)) if len(points) == 1 and name != PROJECT else name
+
+
+def _folder_of(plugin: Plugin) -> Path | None:
+    """Return the folder of a distribution that is installed from its sources; None of any other."""
+    if plugin.module is None or plugin.built_in:
+        return None
+    file = getattr(sys.modules.get(plugin.module.__name__), "__file__", None)
+    if file is None:
+        return None
+    root = Path(file).resolve().parents[plugin.module.__name__.count(".")]
+    has_protos = root.name == "src" and any(root.rglob("*.proto"))
+    return root.parent if has_protos and (root.parent / "pyproject.toml").is_file() else None
+
+
+def check_plugin(plugin: Plugin) -> tuple[str, list[tuple[str, str]]]:
+    """Return what was found out of a plugin, and each stale file with what repairs it.
+
+    Only the compiler knows: where it is not installed, nothing is said to be stale.
+    """
+    folder = _folder_of(plugin)
+    if folder is None:
+        return NO_SOURCES, []
+    if find_spec("grpc_tools") is None:
+        return NOT_CHECKED, []
+    again = f"run `quorate plugin protos {folder}`"
+    try:
+        source = source_of(folder)
+        generated = generate(source)
+    except Failure as failed:
+        return "broken", [(each.sentence, again) for each in failed.problems]
+    stale = [(_outdated(path), again) for path in _outdated_files(source, generated)]
+    return ("stale" if stale else UP_TO_DATE), stale

@@ -74,9 +74,9 @@ def _help(resource: Resource[Any]) -> str:
 
 
 def _commands(binding: Binding) -> Iterator[click.Command]:
-    if "List" in binding.reads:
+    if "List" in binding.asked:
         yield _list(binding)
-    if "Get" in binding.reads:
+    if "Get" in binding.asked:
         yield _get(binding)
     yield _watch(binding)
     for verb, write in binding.writes.items():
@@ -95,7 +95,7 @@ def _says_more(write: Write) -> bool:
 
 
 def _list(binding: Binding) -> click.Command:
-    [read, *_] = binding.reads["List"]
+    [read, *_] = binding.asked["List"]
     known = read.request.DESCRIPTOR.fields_by_name
     leading = [name for name in binding.resource.key[:-1] if name in known]
     fields = [
@@ -113,11 +113,8 @@ def _list(binding: Binding) -> click.Command:
     )
 
     def run(limit: int, **given: Any) -> None:
-        request = {name: given.pop(name) for name in leading if given.get(name)}
-        for each in conditions:
-            value = given.get(each.name)
-            if value is not None:
-                request[each.field.name] = each.value(value)
+        request = {name: given[name] for name in leading if given[name]}
+        request |= _given(conditions, given)
         found = _records(binding).list(page_size=min(limit + 1, 1_000), **request)
         rows = list(islice(found, limit))
         _show(binding, rows)
@@ -136,17 +133,25 @@ def _list(binding: Binding) -> click.Command:
 
 
 def _get(binding: Binding) -> click.Command:
-    def run(**key: Any) -> None:
-        row = _records(binding).get(_key(binding, key))
+    reads = binding.asked["Get"]
+    more = [] if any(each.many for each in reads) else list(_others(binding, reads[0].request))
+
+    def run(**given: Any) -> None:
+        key = _key(binding, given)
+        row = _records(binding).get(key, **_given(more, given))
         if row is None:
             from quorate.client import RejectedError
 
-            named = " of ".join(str(key[name]) for name in reversed(binding.resource.key))
+            named = " of ".join(map(str, reversed(key)))
             raise RejectedError(binding.resource.missing, f"there is no {binding.noun} {named}")
         _show(binding, [row])
 
-    help = f"Show one {binding.noun}."
-    return click.Command("get", callback=run, params=_key_arguments(binding), help=help)
+    return click.Command(
+        "get",
+        callback=run,
+        params=[*_key_arguments(binding), *(each.option() for each in more)],
+        help=f"Show one {binding.noun}.",
+    )
 
 
 def _watch(binding: Binding) -> click.Command:
@@ -175,9 +180,15 @@ def _watch(binding: Binding) -> click.Command:
 
 
 def _delete(binding: Binding) -> click.Command:
-    def run(missing_ok: bool, **key: Any) -> None:
-        left = _records(binding).delete(_key(binding, key), missing_ok=missing_ok)
-        if left is not None:
+    item = binding.writes["Delete"].item
+    more = [] if item is None else list(_others(binding, item))
+
+    def run(missing_ok: bool, **given: Any) -> None:
+        left = _records(binding).delete(
+            _key(binding, given), missing_ok=missing_ok, **_given(more, given)
+        )
+        # With `missing_ok` it may be an empty one.
+        if left is not None and left.ByteSize():
             _show(binding, [left])
 
     help = f"A {binding.noun} that does not exist is not an error."
@@ -185,7 +196,7 @@ def _delete(binding: Binding) -> click.Command:
     return click.Command(
         "delete",
         callback=run,
-        params=[*_key_arguments(binding), flag],
+        params=[*_key_arguments(binding), *(each.option() for each in more), flag],
         help=f"Delete one {binding.noun}.",
     )
 
@@ -335,6 +346,22 @@ def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
             yield _Given(field, ())
         else:
             yield from (_Given(each, (field,)) for each in kind.fields)
+
+
+def _others(binding: Binding, message: type[Message]) -> Iterator[_Given]:
+    """Yield what a request or an item says beside the key."""
+    hidden = _HIDDEN.union(PAGING, binding.parts)
+    for field in message.DESCRIPTOR.fields:
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        plain = field.message_type is None and not is_repeated(field)
+        if (is_map or plain) and field.name not in hidden:
+            yield _Given(field, ())
+
+
+def _given(options: Sequence[_Given], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given of these options, by the names of the fields."""
+    found = ((each, values[each.name]) for each in options)
+    return {each.name: each.value(value) for each, value in found if value not in (None, ())}
 
 
 def _key_arguments(binding: Binding) -> list[click.Parameter]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
-from quorate.cli.proto_comments import comment_of
+from quorate.cli.exporting import proto_source
 from quorate.cli.records import PAGING
 from quorate.plugin.declarations import Table
 from quorate.plugin.resource import Resource, bind
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from quorate.plugin.declared import Declared
     from quorate.plugin.discovery import Plugin
 
+_COMMENT: Final = r"//[^\n]*|/\*.*?\*/"
+_TEXT: Final = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
+_TOKEN: Final = re.compile(rf"{_COMMENT}|{_TEXT}|\n\s*\n|[\w.]+|\S", re.DOTALL)
+_FRAME: Final = re.compile(r"^\s*(?:///?|/\*+|\*(?!/))|\*+/$", re.MULTILINE)
+_NAMED: Final = ("message", "enum", "service", "oneof", "rpc")
 _READS: Final = {"List": "page", "Stream": "stream", "Count": "count"}
 
 
@@ -173,3 +179,51 @@ def _meaning(declared: Any, file: FileDescriptor) -> str:
 
 def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def comment_of(declared: Any, file: FileDescriptor) -> str:
+    """Return the comment of a declaration in its `.proto` file, on one line; "" without one."""
+    return _comments(file.name).get(declared.full_name.removeprefix(f"{file.package}."), "")
+
+
+@cache
+def _comments(file: str) -> Mapping[str, str]:
+    return comments_in(proto_source(file).decode())
+
+
+def comments_in(source: str) -> Mapping[str, str]:
+    """Return the comments of a `.proto` file by the names of what they stand above, or beside."""
+    found: dict[str, str] = {}
+    scopes, words, above, last = list[str](), list[str](), list[str](), ""
+    for token in _TOKEN.finditer(source):
+        text = token[0]
+        if text.startswith(("//", "/*")):
+            said = " ".join(_FRAME.sub("", text).split())
+            if not source[source.rfind("\n", 0, token.start()) + 1 : token.start()].strip():
+                above.append(said)
+            elif not words and not found.get(last):
+                found[last] = said
+        elif text.isspace():
+            above.clear()
+        elif text in ("{", ";", "}"):
+            name = _name(words)
+            if name:
+                last = ".".join((*filter(None, scopes), name))
+                found[last] = " ".join(filter(None, above))
+            if text == "{":
+                # The fields of a oneof are those of its message.
+                scopes.append("" if words[:1] == ["oneof"] else name)
+            elif text == "}":
+                scopes.pop()
+            words.clear()
+            above.clear()
+        else:
+            words.append(text)
+    return found
+
+
+def _name(words: Sequence[str]) -> str:
+    """Return what a statement declares, if anything: a field stands before its number."""
+    if words[:1] and words[0] in _NAMED:
+        return words[1]
+    return words[words.index("=") - 1] if "=" in words else ""

@@ -1,4 +1,4 @@
-"""`quorate serve`: one node in this process."""
+"""`quorate serve` and `quorate restore`: one node in this process, and its data from a backup."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, Problem, failure, of_plugins
+from quorate.cli.failures import ExitCode, failure, not_installed, of_plugins
 from quorate.cli.terminal import Terminal
 from quorate.observe import logs
 from quorate.observe.logs import Form, Level
@@ -16,14 +15,24 @@ if TYPE_CHECKING:
     from quorate.plugin.catalog import Catalog
 
 
-@click.command("serve")
-@click.option(
+def _choose_config(ctx: click.Context, _: click.Parameter, file: Path | None) -> None:
+    if file is not None:
+        terminal_of(ctx).config_file = file
+
+
+_config_option = click.option(
     "--config",
     "config_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The configuration file, as `quorate --config` takes it.",
+    callback=_choose_config,
+    expose_value=False,
+    help="The configuration file of the node, as `quorate --config` takes it.",
 )
+
+
+@click.command("serve")
+@_config_option
 @click.option(
     "--log-format",
     "log_format",
@@ -41,16 +50,12 @@ if TYPE_CHECKING:
     help="Lowest level to log.",
 )
 @click.pass_context
-def command(
-    ctx: click.Context, config_file: Path | None, log_format: Form, log_level: Level
-) -> None:
+def command(ctx: click.Context, log_format: Form, log_level: Level) -> None:
     """Run a node until SIGTERM or Ctrl-C.
 
     It logs each step to standard error, the last one when it is ready.
     """
     terminal = terminal_of(ctx)
-    if config_file is not None:
-        terminal.config_file = config_file
     settings = terminal.settings()
     if settings.timing.caution is not None:
         terminal.warn(settings.timing.caution)
@@ -58,19 +63,14 @@ def command(
     try:
         from quorate.node.process import NodeEndedError, NodeRemovedError, run
     except ModuleNotFoundError as error:
-        raise failure(
-            ExitCode.FAILED,
-            f"a node needs {error.name}, which is not installed",
-            "pip install 'quorate[server]'",
-        ) from error
+        raise not_installed(error, "a node") from error
     logs.configure(log_format, log_level, settings.node.name)
     try:
         run(settings, catalog)
     except NodeEndedError as error:
-        sentence = str(error)
-        problem = Problem(sentence, {"what": sentence, "fix": ""})
         removed = isinstance(error, NodeRemovedError)
-        raise Failure(ExitCode.REMOVED if removed else ExitCode.FAILED, [problem]) from error
+        exit_code = ExitCode.REMOVED if removed else ExitCode.FAILED
+        raise failure(str(error), exit_code=exit_code) from error
 
 
 def _catalog(terminal: Terminal, enabled: frozenset[str]) -> "Catalog":
@@ -88,3 +88,32 @@ def _catalog(terminal: Terminal, enabled: frozenset[str]) -> "Catalog":
         raise of_plugins(
             [each for each in error.exceptions if isinstance(each, PluginProblem)]
         ) from error
+
+
+@click.command("restore")
+@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@_config_option
+@click.pass_context
+def restore(ctx: click.Context, directory: Path) -> None:
+    """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
+
+    The node is then a cluster of its own, which begins with `quorate serve`; other nodes are added
+    to it.
+    """
+    terminal = terminal_of(ctx)
+    settings = terminal.settings()
+    try:
+        from quorate.groups.snapshots.parts import BackupError
+        from quorate.node.directory import restore as restored_from
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "a restore") from error
+    try:
+        restored = restored_from(directory, settings)
+    except BackupError as error:
+        raise failure(str(error)) from error
+    shards = sorted(str(shard) for shard in restored.shards)
+    terminal.report(
+        f"{settings.node.name} has {', '.join(shards)} in {settings.node.dir}; start it with "
+        "`quorate serve`",
+        {"node": settings.node.name, "dir": str(settings.node.dir), "shards": shards},
+    )

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ask
-from quorate.cli.cluster_view import name_of
+from quorate.cli.asking import ADMIN, ask
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
-from quorate.cli.recovering import recover
-from quorate.cli.replicas import replicas_of
-from quorate.cli.statuses import Silent, Status, Statuses
-from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
+from quorate.cli.failures import ExitCode, failure
+from quorate.cli.statuses import (
+    UNKNOWN,
+    Replica,
+    Silent,
+    Status,
+    Statuses,
+    leads,
+    look,
+    name_of,
+    place_of,
+    replicas_of,
+    report_of,
+)
+from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
+    from quorate.cli.terminal import Terminal
     from quorate.client import AsyncClient
+
+#: How long it is waited for a recovered shard to be led again.
+_LED_S: Final = 30.0
+_LOOK_S: Final = 0.2
 
 
 @click.group("shard")
 def command() -> None:
     """List shards, look into one, and bring one back that lost its majority."""
-
-
-command.add_command(recover)
 
 
 @command.command("list")
@@ -37,7 +49,7 @@ def list_shards(ctx: click.Context) -> None:
 
     Every node is asked why its replicas do not go on, if they do not.
     """
-    topology, statuses = ask(ctx, _asked)
+    topology, statuses = ask(ctx, look)
     terminal_of(ctx).print(
         {
             "shard": name_of(place),
@@ -60,15 +72,8 @@ def list_shards(ctx: click.Context) -> None:
 @click.pass_context
 def debug(ctx: click.Context, shard: str) -> None:
     """Show what every node says of its replica of SHARD, such as metadata/0."""
-    topology, statuses = ask(ctx, _asked)
-    places = {name_of(place): place for place in topology.shards}
-    if shard not in places:
-        raise failure(
-            ExitCode.FAILED,
-            f"there is no shard {shard}",
-            f"name one of {', '.join(places) or 'none yet'}",
-        )
-    rows = _rows(places[shard], statuses)
+    topology, statuses = ask(ctx, look)
+    rows = _rows(place_of(topology, shard), statuses)
     terminal = terminal_of(ctx)
     if terminal.json:
         terminal.print(rows)
@@ -92,11 +97,11 @@ def of(ctx: click.Context, group: str, parts: tuple[str, ...], raw: bool, in_hex
 
     shard_key = _shard_key(parts, raw=raw, in_hex=in_hex)
 
-    async def asked(client: AsyncClient) -> tuple[str, TopologyResponse]:
+    async def asked(client: AsyncClient) -> tuple[str, pb.TopologyResponse]:
         return await client.shard_of(group, shard_key), await client.topology()
 
     shard, topology = ask(ctx, asked)
-    [place] = [each for each in topology.shards if name_of(each) == shard]
+    place = place_of(topology, shard)
     terminal_of(ctx).print(
         [
             {
@@ -124,26 +129,18 @@ def _shard_key(parts: Sequence[str], *, raw: bool, in_hex: bool) -> bytes:
         raise click.UsageError(f"{parts[0]!r} is not in hex digits.") from None
 
 
-async def _asked(client: AsyncClient) -> tuple[TopologyResponse, Mapping[str, Status]]:
-    topology = await client.topology()
-    async with Statuses() as statuses:
-        return topology, await statuses.of({each.node: each.address for each in topology.nodes})
-
-
-def _rows(place: ShardPlace, statuses: Mapping[str, Status]) -> list[Mapping[str, object]]:
+def _rows(place: pb.ShardPlace, statuses: Mapping[str, Status]) -> list[Mapping[str, object]]:
     """Return a row for each replica that the shard should have."""
     rows: list[Mapping[str, object]] = []
     for node in place.nodes:
-        status = statuses.get(node, Silent("its address is not known"))
+        status = statuses.get(node, UNKNOWN)
         if isinstance(status, Silent):
-            rows.append({"node": node, "problem": f"does not answer: {status.reason}"})
-            continue
-        reports = [each for each in status.shards if each.shard == name_of(place)]
-        broken = [each.error for each in status.broken if each.shard == name_of(place)]
-        if reports:
-            rows.append({"node": node, **_shown(reports[0])})
+            rows.append({"node": node, "problem": str(status)})
+        elif report := report_of(status, name_of(place)):
+            rows.append({"node": node, **_shown(report)})
         else:
-            rows.append({"node": node, "problem": next(iter(broken), "has no replica yet")})
+            broken = (each.error for each in status.broken if each.shard == name_of(place))
+            rows.append({"node": node, "problem": next(broken, "has no replica yet")})
     return rows
 
 
@@ -168,3 +165,129 @@ def _turned(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     return [
         {"field": field, **{str(row["node"]): row.get(field) for row in rows}} for field in fields
     ]
+
+
+@command.command("recover")
+@click.argument("shard")
+@click.option("--from", "node", metavar="NODE", help="Recover the shard from NODE's replica.")
+@click.option(
+    "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
+)
+@click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
+@click.pass_context
+def recover(
+    ctx: click.Context, shard: str, node: str | None, drop: bool, confirm: str | None
+) -> None:
+    """Bring back SHARD, such as mqtt/0, which has lost its majority.
+
+    It begins anew with the data of one replica, or without rows, and the replicas of its other
+    nodes copy that. Whatever the one replica did not have is lost. On a terminal it says what, and
+    asks; elsewhere --confirm is needed. A shard that serves is refused.
+    """
+    if (node is None) is not drop:
+        raise failure(
+            "no source for the shard is given",
+            "name a node with --from NODE, or discard the shard's data with --drop",
+            ExitCode.USAGE,
+        )
+    terminal = terminal_of(ctx)
+    if confirm not in (None, shard):
+        raise failure(
+            f"--confirm names {confirm}, not {shard}", "name the same shard twice", ExitCode.USAGE
+        )
+    topology, statuses = ask(ctx, look)
+    replicas = replicas_of(place_of(topology, shard), statuses)
+    source = _source(replicas, node)
+    terminal.warn(_lost(shard, source, replicas, drop=drop))
+    if confirm is None:
+        _confirmed(shard)
+    request = pb.RecoverShardRequest(
+        shard=shard,
+        node=source.node,
+        empty=drop,
+        index=max((each.applied or 0 for each in replicas), default=0),
+        generation=max(map(_generation, statuses.values()), default=0),
+    )
+    ask(ctx, lambda client: _recover(client, terminal, request))
+
+
+def _source(replicas: Sequence[Replica], node: str | None) -> Replica:
+    """Return the replica that the shard begins with; any that can be reached if none is named."""
+    fitting = [each for each in replicas if each.node == node or node is None]
+    if not fitting:
+        raise failure(
+            f"{node} has no replica of it",
+            f"name one of {', '.join(each.node for each in replicas)}",
+        )
+    return max(fitting, key=lambda each: each.applied or -1)
+
+
+def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: bool) -> str:
+    if drop:
+        return (
+            f"every row of {shard} is discarded on all nodes; everything ever written to it is lost"
+        )
+    ahead = [
+        f"{each.node} goes up to {each.applied}"
+        for each in replicas
+        if (each.applied or 0) > (source.applied or 0)
+    ]
+    unknown = [each.node for each in replicas if each.applied is None]
+    sentences = [
+        f"{shard} is recovered from {source.node}, up to index {source.applied or 'unknown'}",
+        "everything written after that is lost, acknowledged or not",
+    ]
+    if ahead:
+        sentences.append(f"other replicas have more: {', '.join(ahead)}")
+    if unknown:
+        sentences.append(f"unknown: how much {', '.join(unknown)} has")
+    return "; ".join(sentences)
+
+
+def _confirmed(shard: str) -> None:
+    asked = sys.stdin.isatty()
+    if not asked or click.prompt(f"Type {shard} to continue", err=True) != shard:
+        raise failure("nothing was changed", f"repeat it with --confirm {shard}")
+
+
+def _generation(status: Status) -> int:
+    """Return the latest history that a node knows of any replica."""
+    if isinstance(status, Silent):
+        return 0
+    known = [each.generation for each in status.shards]
+    return max((*known, *(each.generation for each in status.broken)), default=0)
+
+
+async def _recover(
+    client: AsyncClient, terminal: Terminal, request: pb.RecoverShardRequest
+) -> None:
+    answer = await client.call(f"{ADMIN}/RecoverShard", request, pb.RecoverShardResponse)
+    leader = await _led(client, request.shard, answer.epoch)
+    if leader is None:
+        raise failure(
+            f"{request.shard} has not come back within {_LED_S:g} s",
+            f"see that {request.node} runs, and what `quorate status` says of it; if its data"
+            " cannot be read, recover from another node",
+        )
+    terminal.report(
+        f"{request.shard} is back, led by {leader}; `quorate status` shows when the others have"
+        " caught up",
+        {"shard": request.shard, "leader": leader, "epoch": answer.epoch},
+    )
+
+
+async def _led(client: AsyncClient, shard: str, epoch: int) -> str | None:
+    """Return who leads a shard in its new history; None: nobody does in time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _LED_S
+    topology = await client.topology()
+    async with Statuses() as statuses:
+        while loop.time() < deadline:
+            for node, status in (await statuses.of_members(topology)).items():
+                if not isinstance(status, Silent) and any(
+                    each.shard == shard and each.epoch >= epoch and leads(each)
+                    for each in status.shards
+                ):
+                    return node
+            await asyncio.sleep(_LOOK_S)
+    return None

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Group
 from rich.live import Live
 
 from quorate.cli.asking import ask, follow
-from quorate.cli.cluster_view import ClusterView, view_of
 from quorate.cli.deferred import terminal_of
-from quorate.cli.statuses import Statuses
+from quorate.cli.statuses import (
+    Silent,
+    Status,
+    Statuses,
+    controller_rows,
+    leads,
+    name_of,
+    report_of,
+)
 from quorate.cli.terminal import show, table_of
+from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
+
+Row = Mapping[str, object]
 
 _EVERY_S: Final = 1.0
 
@@ -34,43 +45,185 @@ def command(ctx: click.Context, watch: bool) -> None:
     one object, and with --watch one on each line.
     """
     terminal = terminal_of(ctx)
-    if watch and terminal.json:
-        follow(ctx, lambda client: _watch(client, lambda view: terminal.report("", view.parts())))
-        return
-    if watch:
-        with Live(auto_refresh=False) as live:
-            follow(ctx, lambda client: _watch(client, partial(_refresh, live)))
-        return
-    view = ask(ctx, _look_once)
-    if terminal.json:
-        terminal.print_json(view.parts())
-    else:
-        show(_rendered(view))
+    live = Live(auto_refresh=False) if watch and not terminal.json else None
+
+    async def look(client: AsyncClient) -> None:
+        async with aclosing(_views(client)) as views:
+            async for view in views:
+                if live is not None:
+                    live.update(_rendered(view), refresh=True)
+                elif not terminal.json:
+                    show(_rendered(view))
+                elif watch:
+                    terminal.report("", view.parts())
+                else:
+                    terminal.print_json(view.parts())
+                if not watch:
+                    return
+
+    with live or nullcontext():
+        (follow if watch else ask)(ctx, look)
 
 
-def _refresh(live: Live, view: ClusterView) -> None:
-    live.update(_rendered(view), refresh=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """A cluster as its operator sees it at one moment, in rows of the same keys."""
+
+    cluster: str
+    nodes: Sequence[Row]
+    shards: Sequence[Row]
+    controllers: Sequence[Row]
+    alarms: Sequence[Row]
+    at_s: float
+    #: How many commands each node had applied to each shard.
+    applied: Mapping[tuple[str, str], int]
+
+    def parts(self) -> Mapping[str, object]:
+        """Return the view for programs."""
+        rows = {name: getattr(self, name) for name in _TABLES}
+        return {"cluster": self.cluster, **rows}
+
+    def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
+        """Return a title and its rows for people, for all that there is to show."""
+        for title in _TABLES:
+            rows = getattr(self, title)
+            if rows:
+                yield title, list(map(_for_people, rows)) if title == "shards" else rows
 
 
-async def _look_once(client: AsyncClient) -> ClusterView:
+_TABLES: Final = ("nodes", "shards", "controllers", "alarms")
+
+
+def view_of(
+    topology: pb.TopologyResponse,
+    statuses: Mapping[str, Status],
+    *,
+    at_s: float,
+    before: ClusterView | None = None,
+) -> ClusterView:
+    """Put a view together; rates are those since the view before, and unknown without one."""
+    said = {name: each for name, each in statuses.items() if not isinstance(each, Silent)}
+    applied = {
+        (shard.shard, name): shard.commands_applied
+        for name, status in said.items()
+        for shard in status.shards
+    }
+    rates = _rates(applied, at_s, before)
+    shards = [_shard_row(place, said, rates) for place in topology.shards]
+    leaderless = [
+        f"no node that answers leads {row['shard']}: it takes no writes until a majority of its "
+        "nodes runs and has elected one"
+        for row in shards
+        if row["leader"] is None
+    ]
+    return ClusterView(
+        cluster=topology.cluster_id.hex(),
+        nodes=[_node_row(node.node, node.address, statuses[node.node]) for node in topology.nodes],
+        shards=shards,
+        controllers=list(controller_rows(said)),
+        alarms=[
+            *({"node": None, "alarm": alarm} for alarm in leaderless),
+            *(
+                {"node": name, "alarm": alarm}
+                for name, status in said.items()
+                for alarm in status.alarms
+            ),
+        ],
+        at_s=at_s,
+        applied=applied,
+    )
+
+
+async def _views(client: AsyncClient) -> AsyncGenerator[ClusterView, None]:
+    view: ClusterView | None = None
     async with Statuses() as statuses:
-        return await _look(client, statuses, None)
-
-
-async def _look(client: AsyncClient, statuses: Statuses, before: ClusterView | None) -> ClusterView:
-    topology = await client.topology()
-    found = await statuses.of({node.node: node.address for node in topology.nodes})
-    return view_of(topology, found, at_s=time.monotonic(), before=before)
-
-
-async def _watch(client: AsyncClient, show: Callable[[ClusterView], None]) -> None:
-    async with Statuses() as statuses:
-        view: ClusterView | None = None
         while True:
-            view = await _look(client, statuses, view)
-            show(view)
+            topology = await client.topology()
+            found = await statuses.of_members(topology)
+            view = view_of(topology, found, at_s=time.monotonic(), before=view)
+            yield view
             await asyncio.sleep(_EVERY_S)
 
 
 def _rendered(view: ClusterView) -> Group:
     return Group(*(table_of(rows, title=title) for title, rows in view.tables()))
+
+
+def _node_row(name: str, address: str, status: Status) -> Row:
+    if isinstance(status, Silent):
+        http, version, state, hosts, leads = None, None, str(status), None, None
+    else:
+        http, version = status.http_address, status.version
+        state = "ready" if status.ready else "not ready"
+        hosts, leads = len(status.shards), sum(each.role == "leader" for each in status.shards)
+    return {
+        "node": name,
+        "address": address,
+        "http": http,
+        "version": version,
+        "state": state,
+        "hosts": hosts,
+        "leads": leads,
+    }
+
+
+def _shard_row(
+    place: pb.ShardPlace,
+    said: Mapping[str, pb.NodeStatusResponse],
+    rates: Mapping[tuple[str, str], float],
+) -> Row:
+    name = name_of(place)
+    reports = ((node, report_of(status, name)) for node, status in said.items())
+    replicas = {node: report for node, report in reports if report is not None}
+    # Who says of itself that it leads, in the latest history and term.
+    leaders = [(each.epoch, each.term, node) for node, each in replicas.items() if leads(each)]
+    leader = max(leaders)[2] if leaders else None
+    leading = replicas[leader] if leader else None
+    return {
+        "shard": name,
+        "leader": leader,
+        "term": max((each.term for each in replicas.values()), default=place.term),
+        "nodes": list(place.nodes),
+        "commit": leading.commit_index if leading else None,
+        "lag": _lags(place, leading, replicas) if leading else {},
+        "queued": leading.queued if leading else None,
+        "commands_per_s": rates.get((name, leader)) if leader else None,
+    }
+
+
+def _for_people(shard: Row) -> Row:
+    """Return the row of a shard as short as a terminal wants it."""
+    lags: Any = shard["lag"]
+    nodes: Any = shard["nodes"]
+    lines = [f"{node} {'?' if lag is None else lag}" for node, lag in lags.items()]
+    shown = {**shard, "nodes": " ".join(nodes), "lag": lines}
+    rate = shown.pop("commands_per_s")
+    return shown if rate is None else {**shown, "commands/s": rate}
+
+
+def _lags(
+    place: pb.ShardPlace, leading: pb.ReplicaReport, replicas: Mapping[str, pb.ReplicaReport]
+) -> Mapping[str, int | None]:
+    """Return how many entries each follower has not applied; None: that is not known."""
+    matched = {each.node: each.match_index for each in leading.followers}
+    lags: dict[str, int | None] = {}
+    for node in place.nodes:
+        replica = replicas.get(node)
+        if replica is leading:
+            continue
+        reached = matched.get(node) if replica is None else replica.applied_index
+        lags[node] = None if reached is None else max(0, leading.commit_index - reached)
+    return lags
+
+
+def _rates(
+    applied: Mapping[tuple[str, str], int], at_s: float, before: ClusterView | None
+) -> Mapping[tuple[str, str], float]:
+    """Return the commands a second of each replica; a node that began anew has none yet."""
+    if before is None or at_s <= before.at_s:
+        return {}
+    return {
+        replica: round((count - before.applied[replica]) / (at_s - before.at_s), 1)
+        for replica, count in applied.items()
+        if before.applied.get(replica, count + 1) <= count
+    }

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-import grpc
-import grpc.aio
+from quorate.cli.asking import ADMIN
+from quorate.cli.failures import failure
+from quorate.client.connections import Connections
+from quorate.client.errors import UnansweredError
+from quorate.client.failures import AttemptError
+from quorate.v1 import admin_pb2 as pb
 
-from quorate.plugin import Stub
-from quorate.v1 import admin_pb2
-from quorate.v1.admin_pb2 import NodeStatusRequest, NodeStatusResponse
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
 
 #: How long a node may take to answer before it counts as silent.
 PATIENCE_S: Final = 2.0
-
-_OPTIONS: Final = [
-    # A node that was not there when it was asked first may be there a second later.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,46 +27,120 @@ class Silent:
 
     reason: str
 
+    def __str__(self) -> str:
+        return f"does not answer: {self.reason}"
 
-Status = NodeStatusResponse | Silent
+
+Status = pb.NodeStatusResponse | Silent
+
+
+#: Stands for a node that the topology does not have any more.
+UNKNOWN: Final = Silent("its address is not known")
 
 
 class Statuses:
     """Asks nodes for their status; used as an asynchronous context manager."""
 
     def __init__(self) -> None:
-        self._channels: Final[dict[str, grpc.aio.Channel]] = {}
+        self._connections: Final = Connections()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await asyncio.gather(*(channel.close(None) for channel in self._channels.values()))
+    async def __aexit__(self, *_: object) -> None:
+        await self._connections.close()
 
     async def of(self, addresses: Mapping[str, str]) -> Mapping[str, Status]:
         """Return what each node says, by the name that its address is given under."""
         found = await asyncio.gather(*map(self._ask, addresses.values()))
         return dict(zip(addresses, found, strict=True))
 
+    async def of_members(self, topology: pb.TopologyResponse) -> Mapping[str, Status]:
+        """Return what each node of a cluster says."""
+        return await self.of({each.node: each.address for each in topology.nodes})
+
     async def _ask(self, address: str) -> Status:
-        channel = self._channels.get(address)
-        if channel is None:
-            channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-            self._channels[address] = channel
         try:
-            answer: NodeStatusResponse = await Stub(
-                channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
-            ).Status(NodeStatusRequest(), timeout=PATIENCE_S)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return await self._connections.to(address).call(
+                f"{ADMIN}/Status", pb.NodeStatusRequest(), pb.NodeStatusResponse, PATIENCE_S
+            )
+        except AttemptError as failed:
+            if isinstance(failed.error, UnansweredError):
                 return Silent(f"no answer within {PATIENCE_S:g} s")
-            if error.code() is grpc.StatusCode.UNAVAILABLE:
-                # What gRPC says of it is about sockets, and long.
-                return Silent("it cannot be reached")
-            return Silent(error.details() or error.code().name)
-        return answer
+            # What gRPC says of a connection is about sockets, and long.
+            return Silent("it cannot be reached" if failed.unreachable else failed.why)
+
+
+async def look(client: AsyncClient) -> tuple[pb.TopologyResponse, Mapping[str, Status]]:
+    """Return where the shards of a cluster are, and what each of its nodes says."""
+    topology = await client.topology()
+    async with Statuses() as statuses:
+        return topology, await statuses.of_members(topology)
+
+
+def controller_rows(statuses: Mapping[str, pb.NodeStatusResponse]) -> Iterator[dict[str, object]]:
+    """Yield the controllers that run, node by node."""
+    for node, status in statuses.items():
+        for each in status.controllers:
+            yield {
+                "node": node,
+                "controller": each.name,
+                "shard": each.shard,
+                "state": each.state,
+                "runs": each.runs,
+                "failures": each.failures,
+                "error": each.error,
+            }
+
+
+def name_of(place: pb.ShardPlace) -> str:
+    """Return a shard as `<group>/<number>`."""
+    return f"{place.group}/{place.number}"
+
+
+def place_of(topology: pb.TopologyResponse, shard: str) -> pb.ShardPlace:
+    """Return where a shard is; fail when there is none of that name."""
+    places = {name_of(place): place for place in topology.shards}
+    if shard not in places:
+        known = ", ".join(places) or "none yet"
+        raise failure(f"there is no shard {shard}", f"name one of {known}")
+    return places[shard]
+
+
+def report_of(status: pb.NodeStatusResponse, shard: str) -> pb.ReplicaReport | None:
+    """Return what a node says of its replica of a shard, if it runs one."""
+    return next((each for each in status.shards if each.shard == shard), None)
+
+
+def leads(report: pb.ReplicaReport) -> bool:
+    """Return whether a replica says of itself that it leads."""
+    return report.role == "leader" and not report.stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """What is known of one replica."""
+
+    node: str
+    #: The index up to which its data goes; None: nobody says.
+    applied: int | None = None
+    #: Why it does not go on; empty: it does.
+    problem: str = ""
+
+
+def replicas_of(place: pb.ShardPlace, statuses: Mapping[str, Status]) -> list[Replica]:
+    """Return the replicas that a shard should have, in the order of its nodes."""
+    return [_replica(name_of(place), node, statuses.get(node)) for node in place.nodes]
+
+
+def _replica(shard: str, node: str, status: Status | None) -> Replica:
+    if not isinstance(status, pb.NodeStatusResponse):
+        return Replica(node=node, problem=str(status or UNKNOWN.reason))
+    if report := report_of(status, shard):
+        problem = f"has stopped: {report.stopped}" if report.stopped else ""
+        return Replica(node=node, applied=report.applied_index, problem=problem)
+    for broken in status.broken:
+        if broken.shard == shard:
+            problem = f"cannot be opened: {broken.error}"
+            return Replica(node=node, applied=broken.applied_index or None, problem=problem)
+    return Replica(node=node, problem="has no replica yet")

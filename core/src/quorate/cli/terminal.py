@@ -6,15 +6,17 @@ import base64
 import functools
 import json
 import os
+import socket
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from quorate.cli.failures import Failure, of_configuration
+from quorate.cli.failures import ExitCode, Failure, failure, of_configuration
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_CONFIG = Path("quorate.toml")
 #: How wide a table is where there is no terminal: a program reads JSON.
 _PIPED_WIDTH: Final = 120
+#: How long a node may take to accept a connection.
+_LISTEN_S: Final = 1.0
 
 
 class Terminal:
@@ -63,11 +67,17 @@ class Terminal:
 
     def reached(self) -> str:
         """Return where the cluster is asked; fail when nothing listens there."""
-        from quorate.cli.reaching import demand_listener
-        from quorate.client.endpoints import endpoints_of
+        from quorate.client.topology import endpoints_of
 
         endpoints = endpoints_of(self.endpoints)
-        demand_listener(endpoints)
+        # A call would wait for its deadline.
+        if not any(map(_listens, endpoints)):
+            raise failure(
+                f"no node answers at {', '.join(endpoints)}",
+                "start a cluster with `quorate dev`, or name the nodes of one that runs with "
+                "--endpoints or QUORATE_ENDPOINTS",
+                ExitCode.UNAVAILABLE,
+            )
         return ",".join(endpoints)
 
     def settings(self) -> Settings:
@@ -90,7 +100,9 @@ class Terminal:
         if self.json:
             self.print_json(list(rows))
         else:
-            _print_table(list(rows))
+            shown = list(rows)
+            if shown:
+                show(table_of(shown, width=_screen().width))
 
     def report(self, sentence: str, parts: Mapping[str, object]) -> None:
         """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
@@ -126,9 +138,13 @@ class Terminal:
                 click.echo(f"error: {problem.sentence}", err=True)
 
 
-def _print_table(rows: list[Mapping[str, object]]) -> None:
-    if rows:
-        show(table_of(rows, width=_screen().width))
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _LISTEN_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def show(shown: RenderableType) -> None:
@@ -141,6 +157,26 @@ def _screen() -> Console:
 
     is_known = sys.stdout.isatty() or os.environ.get("COLUMNS")
     return Console(width=None if is_known else _PIPED_WIDTH)
+
+
+@contextmanager
+def progress(title: str, *, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how many calls are done, or bytes of an unknown number; give what adds."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    counted = (rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn())
+    unknown = (rich.SpinnerColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn())
+    console = Console(stderr=True)
+    with rich.Progress(
+        rich.TextColumn("{task.description}"),
+        *(unknown if total is None else counted),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda count: bar.advance(task, count)
 
 
 def table_of(
@@ -181,6 +217,20 @@ def _cell(value: object) -> str:
     return _visible(str(value))
 
 
+def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
+    """Return an argument as bytes: its UTF-8, or what its hex digits say."""
+    if not in_hex:
+        return text.encode(errors="surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise failure(
+            f"{name} {text!r} is not written in hex digits",
+            "write two of 0-9 and a-f for each byte, or leave --hex out",
+            ExitCode.USAGE,
+        ) from None
+
+
 def line_of(value: bytes) -> str:
     """Return bytes as one line for people: text, or base64 where they are none."""
     return _visible(_text(value))
@@ -188,11 +238,9 @@ def line_of(value: bytes) -> str:
 
 def _visible(text: str) -> str:
     """Return a text on one line that cannot steer a terminal: what is not shown is escaped."""
-    return "".join(each if each.isprintable() else _escape(each) for each in text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def _encoded(value: object) -> str:

@@ -6,7 +6,8 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 from google.protobuf.json_format import MessageToDict
@@ -14,16 +15,14 @@ from google.protobuf.message import DecodeError, Message
 
 from quorate.cli.asking import follow
 from quorate.cli.deferred import terminal_of
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import failure
-from quorate.cli.terminal import line_of
+from quorate.cli.failures import ExitCode, failure
+from quorate.cli.terminal import bytes_of, line_of
 from quorate.client import ChangeKind
 from quorate.client.watching import ALIASES
 from quorate.plugin import keys
 
 if TYPE_CHECKING:
     from quorate.cli.installed import InstalledPlugins
-    from quorate.cli.terminal import Terminal
     from quorate.client import AsyncClient, WatchedChange
 
 Kinds = Mapping[str, type[Message]]
@@ -47,62 +46,17 @@ def command(
     terminal = terminal_of(ctx)
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
     # The target of an alias is shown by the client as what its users put there.
-    shown = _Shown(terminal, {} if family in ALIASES else _kinds(terminal.plugins))
-    start = _bytes_of(prefix, in_hex)
+    kinds = {} if family in ALIASES else _kinds(terminal.plugins)
+    start = bytes_of(prefix, "--prefix", in_hex)
     resumed = _token(token)
 
     async def watch(client: AsyncClient) -> None:
         async for change in client.watch(
             family, prefix=start, token=resumed, changes_only=changes_only
         ):
-            shown.show(change)
+            terminal.report(*_shown(change, kinds))
 
     follow(ctx, watch)
-
-
-class _Shown:
-    """How changes are printed."""
-
-    def __init__(self, terminal: Terminal, kinds: Kinds) -> None:
-        self._terminal: Final = terminal
-        self._kinds: Final = kinds
-
-    def show(self, change: WatchedChange) -> None:
-        """Write one line."""
-        kind = str(change.kind)
-        if change.kind is ChangeKind.RESYNC:
-            self._terminal.report(
-                f"{kind}: {change.reason}; all rows follow",
-                {"kind": kind, "reason": change.reason},
-            )
-            return
-        key = _key(change.key)
-        parts: dict[str, object] = {
-            "kind": kind,
-            "family": change.family,
-            "key": key,
-            "revision": change.revision,
-            "shard": change.shard,
-            "token": base64.urlsafe_b64encode(change.token).decode(),
-        }
-        line = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
-        if change.kind is not ChangeKind.DELETED:
-            parts["value"] = self._value(change.family, change.value)
-            line = f"{line} = {_line(parts['value'])}"
-        if change.previous:
-            parts["previous"] = self._value(change.family, change.previous)
-            line = f"{line} (was {_line(parts['previous'])})"
-        self._terminal.report(line, parts)
-
-    def _value(self, family: str, value: bytes) -> object:
-        """Return a row by the names of its fields, or as the bytes that no plugin describes."""
-        kind = self._kinds.get(family)
-        if kind is None:
-            return value
-        try:
-            return MessageToDict(kind.FromString(value), preserving_proto_field_name=True)
-        except DecodeError:
-            return value
 
 
 def _kinds(plugins: InstalledPlugins) -> Kinds:
@@ -116,23 +70,52 @@ def _kinds(plugins: InstalledPlugins) -> Kinds:
     }
 
 
+def _shown(change: WatchedChange, kinds: Kinds) -> tuple[str, Mapping[str, object]]:
+    """Return a change as a line, and by its parts."""
+    kind = str(change.kind)
+    if change.kind is ChangeKind.RESYNC:
+        parts: dict[str, object] = {"kind": kind, "reason": change.reason}
+        return f"{kind}: {change.reason}; all rows follow", parts
+    key = _key(change.key)
+    parts = {
+        "kind": kind,
+        "family": change.family,
+        "key": key,
+        "revision": change.revision,
+        "shard": change.shard,
+        "token": base64.urlsafe_b64encode(change.token).decode(),
+    }
+    line = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
+    row = kinds.get(change.family)
+    if change.kind is not ChangeKind.DELETED:
+        parts["value"] = _value(row, change.value)
+        line = f"{line} = {_line(parts['value'])}"
+    if change.previous:
+        parts["previous"] = _value(row, change.previous)
+        line = f"{line} (was {_line(parts['previous'])})"
+    return line, parts
+
+
+def _value(kind: type[Message] | None, value: bytes) -> object:
+    """Return a row by the names of its fields, or as the bytes that no plugin describes."""
+    if kind is not None:
+        with suppress(DecodeError):
+            return MessageToDict(kind.FromString(value), preserving_proto_field_name=True)
+    return value
+
+
 def _key(key: bytes) -> str | list[str | int]:
     """Return a key as text, or as the parts that were packed into it, or in hex digits."""
-    if (text := _printable(key)) is not None:
+    if (text := _text(key)) is not None:
         return text
     try:
         parts = keys.unpack(key)
     except ValueError:
         return key.hex()
-    return [_text(part) if isinstance(part, bytes) else part for part in parts]
+    return [_text(each) or each.hex() if isinstance(each, bytes) else each for each in parts]
 
 
-def _text(value: bytes) -> str:
-    text = _printable(value)
-    return value.hex() if text is None else text
-
-
-def _printable(value: bytes) -> str | None:
+def _text(value: bytes) -> str | None:
     try:
         text = value.decode()
     except UnicodeDecodeError:
@@ -146,25 +129,12 @@ def _line(value: object) -> str:
     return line_of(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False)
 
 
-def _bytes_of(prefix: str, in_hex: bool) -> bytes:
-    if not in_hex:
-        return prefix.encode(errors="surrogateescape")
-    try:
-        return bytes.fromhex(prefix)
-    except ValueError:
-        raise failure(
-            ExitCode.USAGE,
-            f"--prefix {prefix!r} is not written in hex digits",
-            "write two of 0-9 and a-f for each byte, or leave --hex out",
-        ) from None
-
-
 def _token(text: str) -> bytes:
     try:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise failure(
-            ExitCode.USAGE,
             f"--token {text!r} is no token",
             "copy the token of a line that `quorate watch --output json` wrote",
+            ExitCode.USAGE,
         ) from None

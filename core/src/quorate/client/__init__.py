@@ -13,8 +13,8 @@ from quorate.client.errors import (
     UnavailableError,
 )
 from quorate.client.kv import KeyValue, Page
-from quorate.client.named_sessions import NamedSession, NamedSessions
 from quorate.client.records import RecordChange, Records, SyncRecords
+from quorate.client.sessions import NamedSession, NamedSessions
 from quorate.client.synchronous import Client
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.watching import ChangeKind, WatchedChange

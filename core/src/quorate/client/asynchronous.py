@@ -8,24 +8,17 @@ from typing import Final, Self, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.client.attempts import Attempts
 from quorate.client.brokers import Brokers
-from quorate.client.calls import Calls, NodeCalls
+from quorate.client.calls import Attempts, Calls, NodeCalls
 from quorate.client.commands import Commands
 from quorate.client.connections import Connections
-from quorate.client.coordinators import Coordinators
-from quorate.client.endpoints import endpoints_of
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.kv import Kv
-from quorate.client.named_sessions import NamedSessions
 from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
-from quorate.client.resources import Resources
-from quorate.client.schemas import Schemas
-from quorate.client.sessions import Sessions
-from quorate.client.tenants import Tenants
-from quorate.client.topology import Topology
+from quorate.client.sessions import NamedSessions, Sessions
+from quorate.client.topology import Topology, endpoints_of
 from quorate.client.vocabulary import Vocabulary, installed_commands
 from quorate.client.watching import WatchedChange, Watching
 from quorate.plugin.resource import Resource
@@ -76,14 +69,6 @@ class AsyncClient:
         self.kv: Final = Kv(self)
         #: The brokers of the cluster.
         self.brokers: Final = Brokers(self)
-        #: Whose data the rows of other domains are.
-        self.tenants: Final = Tenants(self)
-        #: Configuration by path.
-        self.resources: Final = Resources(self)
-        #: Schemas of tenants, and what they are bound to.
-        self.schemas: Final = Schemas(self)
-        #: The brokers that coordinate keys.
-        self.coordinators: Final = Coordinators(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -246,10 +231,7 @@ class AsyncClient:
 
 
 def connect(
-    endpoints: str | None = None,
-    *,
-    timeout_s: float = TIMEOUT_S,
-    exactly_once: bool = False,
+    endpoints: str | None = None, *, timeout_s: float = TIMEOUT_S, exactly_once: bool = False
 ) -> AsyncClient:
     """Return a client of a cluster, for `async with`.
 

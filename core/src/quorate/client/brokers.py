@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from quorate.client.errors import QuorateError, RejectedError
 from quorate.client.twins import Blocking, blocking, entering, iterating
-from quorate.v1.cluster_pb2 import (
-    Broker,
-    GetBrokerRequest,
-    ListBrokersRequest,
-    ListBrokersResponse,
-    RegisterBroker,
-    SendHeartbeat,
-    UnregisterBroker,
-)
+from quorate.v1 import cluster_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client.asynchronous import AsyncClient
@@ -38,7 +30,7 @@ M = TypeVar("M", bound=Message)
 class Registration:
     """A broker that is registered, and whose heartbeats are sent."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: pb.Broker) -> None:
         #: As the cluster knows it; its `epoch` distinguishes this process from others of that name.
         self.broker: Final = broker
         self._lost: Final[asyncio.Future[RejectedError]] = (
@@ -60,6 +52,15 @@ class Registration:
             self._lost.set_result(error)
 
 
+class BrokerDetails(TypedDict, total=False):
+    """What a broker may register with."""
+
+    roles: Sequence[str]
+    labels: Mapping[str, str] | None
+    addresses: Mapping[str, str] | None
+    ttl_ms: int
+
+
 class Brokers:
     """Registers, renews and lists brokers."""
 
@@ -71,41 +72,33 @@ class Brokers:
         name: str,
         cluster_name: str,
         *,
-        roles: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        addresses: Mapping[str, str] | None = None,
-        ttl_ms: int = 0,
         timeout_s: float | None = None,
-    ) -> Broker:
+        **details: Unpack[BrokerDetails],
+    ) -> pb.Broker:
         """Register a broker, for the first time or again: earlier processes of it are fenced.
 
         It expires unless a heartbeat comes every `ttl_ms`; 0: 10,000.
         """
-        command = RegisterBroker(
-            name=name,
-            cluster_name=cluster_name,
-            roles=roles,
-            labels=labels or {},
-            addresses=addresses or {},
-            ttl_ms=ttl_ms,
-        )
-        return await self._q.execute(command, Broker, timeout_s=timeout_s)
+        command = pb.RegisterBroker(name=name, cluster_name=cluster_name, **details)
+        return await self._q.execute(command, pb.Broker, timeout_s=timeout_s)
 
     async def heartbeat(self, name: str, epoch: int, *, timeout_s: float | None = None) -> None:
         """Say that a broker is alive; refused with FENCED or NOT_FOUND when it must not go on."""
-        await self._q.execute(SendHeartbeat(name=name, epoch=epoch), Empty, timeout_s=timeout_s)
+        await self._q.execute(pb.SendHeartbeat(name=name, epoch=epoch), Empty, timeout_s=timeout_s)
 
     async def unregister(self, name: str, epoch: int, *, timeout_s: float | None = None) -> None:
         """Take leave of the cluster."""
-        await self._q.execute(UnregisterBroker(name=name, epoch=epoch), Empty, timeout_s=timeout_s)
+        await self._q.execute(
+            pb.UnregisterBroker(name=name, epoch=epoch), Empty, timeout_s=timeout_s
+        )
 
     async def get(
         self, name: str, *, stale: bool = False, timeout_s: float | None = None
-    ) -> Broker | None:
+    ) -> pb.Broker | None:
         """Return what a broker registered with; None when there is none of that name."""
-        request = GetBrokerRequest(name=name, stale=stale)
+        request = pb.GetBrokerRequest(name=name, stale=stale)
         try:
-            return await self._read("Get", request, Broker, timeout_s)
+            return await self._read("Get", request, pb.Broker, timeout_s)
         except RejectedError as error:
             if error.code == "NOT_FOUND":
                 return None
@@ -119,13 +112,13 @@ class Brokers:
         labels: Mapping[str, str] | None = None,
         stale: bool = False,
         timeout_s: float | None = None,
-    ) -> AsyncGenerator[Broker, None]:
+    ) -> AsyncGenerator[pb.Broker, None]:
         """Yield the brokers that fit, in the order of their names; what is empty fits all."""
-        request = ListBrokersRequest(
-            cluster_name=cluster_name, role=role, labels=labels or {}, stale=stale
+        request = pb.ListBrokersRequest(
+            cluster_name=cluster_name, role=role, labels=labels, stale=stale
         )
         while True:
-            page = await self._read("List", request, ListBrokersResponse, timeout_s)
+            page = await self._read("List", request, pb.ListBrokersResponse, timeout_s)
             for broker in page.brokers:
                 yield broker
             if not page.next_page_token:
@@ -134,24 +127,10 @@ class Brokers:
 
     @asynccontextmanager
     async def registered(
-        self,
-        name: str,
-        cluster_name: str,
-        *,
-        roles: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        addresses: Mapping[str, str] | None = None,
-        ttl_ms: int = 0,
+        self, name: str, cluster_name: str, **details: Unpack[BrokerDetails]
     ) -> AsyncIterator[Registration]:
         """Register a broker, send its heartbeats meanwhile, and let it take leave at the end."""
-        broker = await self.register(
-            name,
-            cluster_name,
-            roles=roles,
-            labels=labels,
-            addresses=addresses,
-            ttl_ms=ttl_ms,
-        )
+        broker = await self.register(name, cluster_name, **details)
         registration = Registration(broker)
         beating = asyncio.get_running_loop().create_task(self._beat(registration))
         try:
@@ -160,7 +139,9 @@ class Brokers:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
             if not registration.is_lost:
-                await self._leave(broker)
+                # Otherwise it expires by itself.
+                with suppress(QuorateError):
+                    await self.unregister(broker.name, broker.epoch, timeout_s=1.0)
 
     async def _beat(self, registration: Registration) -> None:
         broker = registration.broker
@@ -189,13 +170,6 @@ class Brokers:
             read=True,
             timeout_s=timeout_s,
         )
-
-    async def _leave(self, broker: Broker) -> None:
-        try:
-            await self.unregister(broker.name, broker.epoch, timeout_s=1.0)
-        except QuorateError:
-            # It expires by itself.
-            return
 
 
 class SyncBrokers(Blocking[Brokers]):

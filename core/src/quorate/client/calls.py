@@ -3,19 +3,136 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator
-from typing import Final, TypeVar
+from functools import cache
+from typing import Final, Literal, TypeVar
 
+from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import Message
 
-from quorate.client.attempts import Attempts, Kind
 from quorate.client.connections import Connections
+from quorate.client.errors import (
+    DeadlineError,
+    InvalidError,
+    OutcomeUnknownError,
+    QuorateError,
+    UnansweredError,
+)
 from quorate.client.failures import AttemptError
-from quorate.client.signatures import check_call
 from quorate.client.topology import Topology
 from quorate.plugin.slots import slot_of
 
 R = TypeVar("R", bound=Message)
+
+
+#: A `stamped` write is carried out once however often it is sent.
+Kind = Literal["read", "write", "stamped"]
+
+_FIRST_PAUSE_S: Final = 0.02
+_LONGEST_PAUSE_S: Final = 0.5
+
+
+class Attempts:
+    """The failed attempts of one operation, until one succeeds or no further one is safe."""
+
+    def __init__(self, topology: Topology, deadline: float, kind: Kind) -> None:
+        self._topology: Final = topology
+        #: On the loop's clock.
+        self._deadline: Final = deadline
+        self._kind: Final = kind
+        self._count = 0
+        #: The last thing that a node said: it says more than another one's silence.
+        self._said = ""
+        #: An attempt may have been carried out.
+        self.lost = False
+
+    async def after(self, failure: AttemptError, address: str = "") -> None:
+        """Return when it may be tried again; otherwise raises the error for its caller."""
+        moved = self._learn(failure, address)
+        if not failure.unreachable:
+            self._said = failure.why
+        if failure.retry == "never":
+            raise self._refused(failure)
+        if failure.retry == "unknown" and self._kind != "read":
+            self.lost = True
+            if self._kind == "write":
+                raise failure.error
+        loop = asyncio.get_running_loop()
+        # Another node may know at once; but the nodes are not asked in circles.
+        pause_s = 0.0 if moved and not self._count else self._pause_s()
+        self._count += 1
+        pause_s = max(pause_s, failure.delay_s * random.uniform(1.0, 1.25))
+        if loop.time() + pause_s >= self._deadline:
+            raise self._timed_out(failure) from failure.error
+        if pause_s:
+            await asyncio.sleep(pause_s)
+
+    def _learn(self, failure: AttemptError, address: str) -> bool:
+        if failure.unreachable:
+            if address:
+                self._topology.avoid(address)
+            return True
+        if failure.retry != "safe":
+            return False
+        self._topology.doubt()
+        return bool(failure.leader) and self._topology.follow(failure.shard, failure.leader)
+
+    def _pause_s(self) -> float:
+        longest = min(_FIRST_PAUSE_S * 2.0 ** min(self._count, 10), _LONGEST_PAUSE_S)
+        return longest * random.uniform(0.5, 1.0)
+
+    def _refused(self, failure: AttemptError) -> QuorateError:
+        if self.lost and failure.unlogged:
+            return OutcomeUnknownError(
+                "an attempt was lost on the way, and the next one was refused "
+                f"({failure.error}); read before trying again"
+            )
+        return failure.error
+
+    def _timed_out(self, failure: AttemptError) -> QuorateError:
+        why = self._said or failure.why
+        if self.lost:
+            return UnansweredError(
+                "the time is over, and an attempt was lost on the way, so it may be done; read "
+                f"before trying again; the last reason was: {why}"
+            )
+        return DeadlineError(
+            "the time is over and nothing was done, so trying again is safe; the last reason was: "
+            f"{why}"
+        )
+
+
+def check_call(method: str, request: Message, response: type[Message]) -> None:
+    """Raise `InvalidError` unless the method takes the one and answers with the other.
+
+    Bytes of another message would be read as if they were right. A method whose file is not
+    imported here is not known, and not checked.
+    """
+    known = _signature(method)
+    if known is None:
+        return
+    for field, verb, given, expected in (
+        ("request", "takes", type(request), known[0]),
+        ("response", "answers with", response, known[1]),
+    ):
+        if given is not expected:
+            raise InvalidError(
+                field,
+                f"{method} {verb} {expected.DESCRIPTOR.full_name}, not "
+                f"{given.DESCRIPTOR.full_name}",
+            )
+
+
+@cache
+def _signature(method: str) -> tuple[type[Message], type[Message]] | None:
+    name = method.removeprefix("/").replace("/", ".")
+    try:
+        found = descriptor_pool.Default().FindMethodByName(name)
+    except KeyError:
+        return None
+    classes = message_factory.GetMessageClass
+    return classes(found.input_type), classes(found.output_type)
 
 
 class Calls:
@@ -41,7 +158,7 @@ class Calls:
         loop = asyncio.get_running_loop()
         attempts: Attempts | None = None
         while True:
-            address = self._address(group, shard_key)
+            address = self._leader(group, shard_key) or self._topology.any_address()
             try:
                 return await self._connections.to(address).call(
                     method, request, response, deadline - loop.time()
@@ -71,7 +188,8 @@ class Calls:
                     begun = True
                     yield answer
             except AttemptError as failure:
-                self._avoid(failure, address)
+                if failure.unreachable:
+                    self._topology.avoid(address)
                 failed = failure
                 if begun or failure.retry != "safe":
                     break
@@ -79,9 +197,6 @@ class Calls:
                 return
         if failed is not None:
             raise failed.error from None
-
-    def _address(self, group: str | None, shard_key: bytes | None) -> str:
-        return self._leader(group, shard_key) or self._topology.any_address()
 
     def _addresses(self, group: str | None, shard_key: bytes | None) -> list[str]:
         """Return the address of every node that is known, that of the leader first."""
@@ -94,10 +209,6 @@ class Calls:
             return ""
         place = self._topology.place(group, slot_of(shard_key or b""))
         return place.address if place is not None else ""
-
-    def _avoid(self, failure: AttemptError, address: str) -> None:
-        if failure.unreachable:
-            self._topology.avoid(address)
 
 
 class NodeCalls:

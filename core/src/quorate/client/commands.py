@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.client.attempts import Attempts
+from quorate.client.calls import Attempts, Kind
 from quorate.client.errors import (
     InvalidError,
     OutcomeUnknownError,
@@ -20,13 +20,7 @@ from quorate.client.failures import AttemptError
 from quorate.client.node_queues import NodeQueues
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
-from quorate.client.vocabulary import (
-    Vocabulary,
-    check_reply,
-    command_of,
-    item_error,
-    only_reply,
-)
+from quorate.client.vocabulary import Vocabulary, check_reply, command_of, item_error, only_reply
 from quorate.plugin import Command, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, singles_of
@@ -85,15 +79,13 @@ class Commands:
 
     async def execute_all(self, messages: Sequence[Message], deadline: float) -> BatchReply:
         """Carry out batches side by side, and answer them as if they were one."""
-        settled = await asyncio.gather(*(self._settle(message, deadline) for message in messages))
+        settled = await asyncio.gather(
+            *(_settled(self.execute(message, BatchReply, deadline)) for message in messages)
+        )
         parts, first = [], 0
         for message in messages:
-            count = len(_items(command_of(self._vocabulary, message), message))
-            positions = tuple(range(first, first + count))
-            parts.append(
-                ShardCommand(shard=_NOWHERE, message=message, slots=(), positions=positions)
-            )
-            first += count
+            parts.append(_whole(command_of(self._vocabulary, message), message, first))
+            first += len(parts[-1].positions)
         return _joined(parts, settled)
 
     async def execute_stamped(
@@ -101,67 +93,46 @@ class Commands:
     ) -> CommandReply:
         """Carry out an operation of a session on the shard of a key, however often it is sent."""
         name, payload = message.DESCRIPTOR.full_name, message.SerializeToString()
-        attempts = Attempts(self._topology, deadline, "stamped")
-        while True:
-            place = self._topology.place(group, slot_of(shard_key))
-            address = (place.address if place is not None else "") or self._topology.any_address()
-            try:
-                return await self._queues.to(address).send(name, payload, stamp, deadline)
-            except AttemptError as failure:
-                await attempts.after(failure, address)
-
-    async def _settle(self, message: Message, deadline: float) -> Settled:
-        try:
-            return await self.execute(message, BatchReply, deadline)
-        except QuorateError as error:
-            return error
+        return await self._send(group, shard_key, name, payload, stamp, deadline)
 
     async def _batch(
         self, command: Command[Any], message: Message, reply: type[R], deadline: float
     ) -> R:
         parts = self._parts(command, message)
         if len(parts) == 1 and not parts[0].repeated:
-            [part] = parts
-            answer = await self._carry_part(command, part, deadline)
-            return reply.FromString(_payload(answer, part))
+            return reply.FromString(await self._carry_part(command, parts[0], deadline))
         settled = await asyncio.gather(
-            *(self._settle_part(command, part, deadline) for part in parts)
+            *(_settled(self._part_reply(command, part, deadline)) for part in parts)
         )
         return reply.FromString(_joined(parts, settled).SerializeToString())
 
     def _parts(self, command: Command[Any], message: Message) -> Sequence[ShardCommand]:
-        """Cut a batch by the shards of its items, as far as these are known."""
-        owners = self._topology.owners(command.group)
-        if owners is None or None in owners:
+        """Cut a batch by the shards of its items, if these are known."""
+        owners = self._topology.owners(command.group) or ()
+        shards = [place.shard for place in owners if place is not None]
+        if len(shards) < len(owners) or len(set(shards)) <= 1:
             return [_whole(command, message)]
-        places = {place.shard for place in owners if place is not None}
-        if len(places) == 1:
-            return [_whole(command, message)]
-
-        def holder(slot: int) -> ShardId:
-            place = owners[slot]
-            return _NOWHERE if place is None else place.shard
-
         try:
-            return split(command, message, holder) or [_whole(command, message)]
+            return split(command, message, shards.__getitem__) or [_whole(command, message)]
         except Invalid as error:
             raise InvalidError(error.field, error.reason) from None
 
-    async def _settle_part(
+    async def _part_reply(
         self, command: Command[Any], part: ShardCommand, deadline: float
-    ) -> Settled:
-        try:
-            answer = await self._carry_part(command, part, deadline)
-        except QuorateError as error:
-            return error
-        return BatchReply.FromString(_payload(answer, part))
+    ) -> BatchReply:
+        return BatchReply.FromString(await self._carry_part(command, part, deadline))
 
     async def _carry_part(
         self, command: Command[Any], part: ShardCommand, deadline: float
-    ) -> CommandReply:
+    ) -> bytes:
         items = _items(command, part.message)
         shard_key = command.items.shard_key(items[0]) if command.items and items else b""
-        return await self._carry(command.group, shard_key, part.message, deadline)
+        answer = await self._carry(command.group, shard_key, part.message, deadline)
+        if answer.forgotten:
+            # It was carried out, item by item; how, is not known any more.
+            count = len(part.positions)
+            return BatchReply(items=count, forgotten=range(count)).SerializeToString()
+        return answer.payload
 
     async def _carry(
         self, group: str, shard_key: bytes, message: Message, deadline: float
@@ -169,14 +140,26 @@ class Commands:
         name, payload = message.DESCRIPTOR.full_name, message.SerializeToString()
         if self._sessions is not None:
             return await self._carry_once(self._sessions, group, shard_key, name, payload, deadline)
+        return await self._send(group, shard_key, name, payload, None, deadline)
+
+    async def _send(
+        self,
+        group: str,
+        shard_key: bytes,
+        name: str,
+        payload: bytes,
+        stamp: Stamp | None,
+        deadline: float,
+    ) -> CommandReply:
         attempts: Attempts | None = None
         while True:
             place = self._topology.place(group, slot_of(shard_key))
             address = (place.address if place is not None else "") or self._topology.any_address()
             try:
-                return await self._queues.to(address).send(name, payload, None, deadline)
+                return await self._queues.to(address).send(name, payload, stamp, deadline)
             except AttemptError as failure:
-                attempts = attempts or Attempts(self._topology, deadline, "write")
+                kind: Kind = "write" if stamp is None else "stamped"
+                attempts = attempts or Attempts(self._topology, deadline, kind)
                 await attempts.after(failure, address)
 
     async def _carry_once(
@@ -255,17 +238,16 @@ def _items(command: Command[Any], message: Message) -> Sequence[Any]:
     return found
 
 
-def _whole(command: Command[Any], message: Message) -> ShardCommand:
-    positions = tuple(range(len(_items(command, message))))
+def _whole(command: Command[Any], message: Message, first: int = 0) -> ShardCommand:
+    positions = tuple(range(first, first + len(_items(command, message))))
     return ShardCommand(shard=_NOWHERE, message=message, slots=(), positions=positions)
 
 
-def _payload(answer: CommandReply, part: ShardCommand) -> bytes:
-    if answer.forgotten:
-        # It was carried out, item by item; how, is not known any more.
-        count = len(part.positions)
-        return BatchReply(items=count, forgotten=range(count)).SerializeToString()
-    return answer.payload
+async def _settled(reply: Awaitable[BatchReply]) -> Settled:
+    try:
+        return await reply
+    except QuorateError as error:
+        return error
 
 
 def _joined(parts: Sequence[ShardCommand], settled: Sequence[Settled]) -> BatchReply:

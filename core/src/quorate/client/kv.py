@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
 from quorate.client.twins import Blocking, blocking, iterating
+from quorate.client.vocabulary import parts_of
+from quorate.v1 import kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.kv_pb2 import (
-    CommitPairs,
-    CommitPairsReply,
-    DeletePair,
-    DeletePairReply,
-    DeletePairs,
-    ExistsPairResponse,
-    GetPairRequest,
-    GetPairResponse,
-    GetPairsRequest,
-    GetPairsResponse,
-    KeyedPair,
-    ListPairsRequest,
-    ListPairsResponse,
-    PairComparison,
-    PairOperation,
-    PutPair,
-    PutPairReply,
-    PutPairs,
-    TouchPair,
-    TouchPairReply,
-)
 
 if TYPE_CHECKING:
     from quorate.client.asynchronous import AsyncClient
@@ -43,9 +23,8 @@ M = TypeVar("M", bound=Message)
 
 #: The group of the pairs.
 GROUP: Final = "metadata"
-#: The most that one command of a larger batch holds, and that one read asks for.
+#: The most that one read asks for.
 _MOST: Final = 1_000
-_MOST_BYTES: Final = 1 << 20
 
 _SERVICE: Final = "/quorate.v1.KvService/"
 
@@ -76,6 +55,19 @@ class Page:
     age_ms: int = 0
 
 
+class Conditions(TypedDict, total=False):
+    """Which pairs a list yields, and how."""
+
+    #: From this key on, and before that one.
+    start: Key
+    end: Key
+    keys_only: bool
+    page_size: int
+    stale: bool
+    min_revision: int
+    timeout_s: float | None
+
+
 class Kv:
     """Reads and writes pairs. Reads are linearizable unless they are allowed to be stale."""
 
@@ -92,34 +84,36 @@ class Kv:
         ttl_ms: int = 0,
         expected_revision: int | None = None,
         timeout_s: float | None = None,
-    ) -> PutPairReply:
+    ) -> pb.PutPairReply:
         """Write a pair; return its revision, and whether it is new.
 
         With `expected_revision` it is refused with REVISION_MISMATCH unless the pair has that
         revision; 0: unless there is none.
         """
-        command = PutPair(
+        command = pb.PutPair(
             key=_bytes(key), value=value, ttl_ms=ttl_ms, expected_revision=expected_revision
         )
-        return await self._q.execute(command, PutPairReply, timeout_s=timeout_s)
+        return await self._q.execute(command, pb.PutPairReply, timeout_s=timeout_s)
 
     async def delete(
         self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
     ) -> bool:
         """Delete a pair; return whether there was one."""
-        command = DeletePair(key=_bytes(key), expected_revision=expected_revision)
-        return (await self._q.execute(command, DeletePairReply, timeout_s=timeout_s)).deleted
+        command = pb.DeletePair(key=_bytes(key), expected_revision=expected_revision)
+        return (await self._q.execute(command, pb.DeletePairReply, timeout_s=timeout_s)).deleted
 
     async def touch(
         self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
     ) -> int:
         """Start a pair's time to live anew; return when it ends, in the shard's logical time."""
-        command = TouchPair(key=_bytes(key), expected_revision=expected_revision)
-        return (await self._q.execute(command, TouchPairReply, timeout_s=timeout_s)).expires_at_ms
+        command = pb.TouchPair(key=_bytes(key), expected_revision=expected_revision)
+        return (
+            await self._q.execute(command, pb.TouchPairReply, timeout_s=timeout_s)
+        ).expires_at_ms
 
     async def commit(
         self,
-        operations: Sequence[PutPair | DeletePair | TouchPair],
+        operations: Sequence[pb.PutPair | pb.DeletePair | pb.TouchPair],
         *,
         expected: Mapping[str, int] | Mapping[bytes, int] | None = None,
         timeout_s: float | None = None,
@@ -129,18 +123,18 @@ class Kv:
         `expected` has the revisions that pairs must have; 0: that they are absent. All keys share
         what stands before their first `/`.
         """
-        command = CommitPairs(
+        command = pb.CommitPairs(
             comparisons=[
-                PairComparison(key=_bytes(key), expected_revision=revision)
+                pb.PairComparison(key=_bytes(key), expected_revision=revision)
                 for key, revision in (expected or {}).items()
             ],
             operations=[_operation(each) for each in operations],
         )
-        return (await self._q.execute(command, CommitPairsReply, timeout_s=timeout_s)).revision
+        return (await self._q.execute(command, pb.CommitPairsReply, timeout_s=timeout_s)).revision
 
     async def put_many(
         self,
-        pairs: Mapping[str, bytes] | Mapping[bytes, bytes] | Iterable[PutPair],
+        pairs: Mapping[str, bytes] | Mapping[bytes, bytes] | Iterable[pb.PutPair],
         *,
         ttl_ms: int = 0,
         timeout_s: float | None = None,
@@ -152,17 +146,18 @@ class Kv:
         """
         if isinstance(pairs, Mapping):
             pairs = [
-                PutPair(key=_bytes(key), value=value, ttl_ms=ttl_ms) for key, value in pairs.items()
+                pb.PutPair(key=_bytes(key), value=value, ttl_ms=ttl_ms)
+                for key, value in pairs.items()
             ]
-        batches = [PutPairs(pairs=part) for part in _parts(pairs)]
+        batches = [pb.PutPairs(pairs=part) for part in parts_of(pairs)]
         return await self._q.execute_all(batches, timeout_s=timeout_s)
 
     async def delete_many(
         self, keys: Iterable[Key], *, timeout_s: float | None = None
     ) -> BatchReply:
         """Delete many pairs; each reply in the reply is a `DeletePairReply`."""
-        parts = _parts(DeletePair(key=_bytes(key)) for key in keys)
-        batches = [DeletePairs(pairs=part) for part in parts]
+        parts = parts_of(pb.DeletePair(key=_bytes(key)) for key in keys)
+        batches = [pb.DeletePairs(pairs=part) for part in parts]
         return await self._q.execute_all(batches, timeout_s=timeout_s)
 
     # Reads.
@@ -176,8 +171,8 @@ class Kv:
         timeout_s: float | None = None,
     ) -> KeyValue | None:
         """Return a pair; None when there is none."""
-        request = GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
-        response = await self._read("Get", request, GetPairResponse, request.key, timeout_s)
+        request = pb.GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
+        response = await self._read("Get", request, pb.GetPairResponse, request.key, timeout_s)
         return _found(response, response.age_ms)
 
     async def exists(
@@ -189,8 +184,10 @@ class Kv:
         timeout_s: float | None = None,
     ) -> bool:
         """Return whether there is a pair."""
-        request = GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
-        response = await self._read("Exists", request, ExistsPairResponse, request.key, timeout_s)
+        request = pb.GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
+        response = await self._read(
+            "Exists", request, pb.ExistsPairResponse, request.key, timeout_s
+        )
         return response.exists
 
     async def get_many(
@@ -206,65 +203,39 @@ class Kv:
         found: list[KeyValue | None] = []
         for first in range(0, len(wanted), _MOST):
             part = wanted[first : first + _MOST]
-            request = GetPairsRequest(keys=part, stale=stale, min_revision=min_revision)
-            response = await self._read("GetBatch", request, GetPairsResponse, part[0], timeout_s)
+            request = pb.GetPairsRequest(keys=part, stale=stale, min_revision=min_revision)
+            response = await self._read(
+                "GetBatch", request, pb.GetPairsResponse, part[0], timeout_s
+            )
             found += [_found(each, response.age_ms) for each in response.responses]
         return found
 
     async def list(
-        self,
-        prefix: Key = b"",
-        *,
-        start: Key = b"",
-        end: Key = b"",
-        keys_only: bool = False,
-        page_size: int = 0,
-        stale: bool = False,
-        min_revision: int = 0,
-        timeout_s: float | None = None,
+        self, prefix: Key = b"", **conditions: Unpack[Conditions]
     ) -> AsyncGenerator[KeyValue, None]:
-        """Yield the pairs with a prefix and in start <= key < end, in the order of their keys."""
-        pages = self.scan(
-            prefix,
-            start=start,
-            end=end,
-            keys_only=keys_only,
-            page_size=page_size,
-            stale=stale,
-            min_revision=min_revision,
-            timeout_s=timeout_s,
-        )
-        async for page in pages:
+        """Yield the pairs with a prefix, and what `conditions` say, in the order of their keys."""
+        async for page in self.scan(prefix, **conditions):
             for pair in page.pairs:
                 yield pair
 
     async def scan(
-        self,
-        prefix: Key = b"",
-        *,
-        start: Key = b"",
-        end: Key = b"",
-        keys_only: bool = False,
-        page_size: int = 0,
-        page_token: bytes = b"",
-        stale: bool = False,
-        min_revision: int = 0,
-        timeout_s: float | None = None,
+        self, prefix: Key = b"", *, page_token: bytes = b"", **conditions: Unpack[Conditions]
     ) -> AsyncGenerator[Page, None]:
         """Yield the same page by page; each page is a view of its own, and has `timeout_s`."""
-        request = ListPairsRequest(
+        request = pb.ListPairsRequest(
             prefix=_bytes(prefix),
-            start=_bytes(start),
-            end=_bytes(end),
-            page_size=page_size,
+            start=_bytes(conditions.get("start", b"")),
+            end=_bytes(conditions.get("end", b"")),
+            page_size=conditions.get("page_size", 0),
             page_token=page_token,
-            keys_only=keys_only,
-            stale=stale,
-            min_revision=min_revision,
+            keys_only=conditions.get("keys_only", False),
+            stale=conditions.get("stale", False),
+            min_revision=conditions.get("min_revision", 0),
         )
+        timeout_s = conditions.get("timeout_s")
         while True:
             response = await self._read(
-                "List", request, ListPairsResponse, request.prefix or request.start, timeout_s
+                "List", request, pb.ListPairsResponse, request.prefix or request.start, timeout_s
             )
             age_ms = response.age_ms
             yield Page(
@@ -277,12 +248,7 @@ class Kv:
             request.page_token = response.next_page_token
 
     async def _read(
-        self,
-        method: str,
-        request: Message,
-        response: type[M],
-        key: bytes,
-        timeout_s: float | None,
+        self, method: str, request: Message, response: type[M], key: bytes, timeout_s: float | None
     ) -> M:
         return await self._q.call(
             _SERVICE + method,
@@ -315,32 +281,17 @@ def _bytes(key: Key) -> bytes:
     return key.encode() if isinstance(key, str) else key
 
 
-def _operation(step: PutPair | DeletePair | TouchPair) -> PairOperation:
-    if isinstance(step, PutPair):
-        return PairOperation(put=step)
-    if isinstance(step, DeletePair):
-        return PairOperation(delete=step)
-    return PairOperation(touch=step)
+def _operation(step: pb.PutPair | pb.DeletePair | pb.TouchPair) -> pb.PairOperation:
+    names = {pb.PutPair: "put", pb.DeletePair: "delete", pb.TouchPair: "touch"}
+    fields: Any = {names[type(step)]: step}
+    return pb.PairOperation(**fields)
 
 
-def _parts(items: Iterable[M]) -> Iterator[Sequence[M]]:
-    part: list[M] = []
-    size = 0
-    for item in items:
-        size += item.ByteSize()
-        if part and (len(part) == _MOST or size > _MOST_BYTES):
-            yield part
-            part, size = [], item.ByteSize()
-        part.append(item)
-    if part:
-        yield part
-
-
-def _found(response: GetPairResponse, age_ms: int) -> KeyValue | None:
+def _found(response: pb.GetPairResponse, age_ms: int) -> KeyValue | None:
     return _pair(response.pair, age_ms) if response.HasField("pair") else None
 
 
-def _pair(pair: KeyedPair, age_ms: int) -> KeyValue:
+def _pair(pair: pb.KeyedPair, age_ms: int) -> KeyValue:
     return KeyValue(
         key=pair.key,
         value=pair.value,

@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from quorate.client.errors import InvalidError, RejectedError
 from quorate.client.twins import Blocking, blocking, iterating
-from quorate.client.vocabulary import item_error
+from quorate.client.vocabulary import item_error, parts_of
 from quorate.client.watching import ChangeKind
 from quorate.plugin import keys
 from quorate.plugin.batches import join_parts
@@ -38,9 +38,6 @@ A = TypeVar("A", bound=Message)
 
 #: One part of a key, or all of them in their order.
 Key = str | int | tuple[str | int, ...]
-#: The most items, and bytes of them, of one command.
-_AT_ONCE: Final = 1_000
-_BYTES_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,19 +106,23 @@ class Records(Generic[R]):
 
     async def delete(
         self,
+        /,
         *key: Any,
         missing_ok: bool = False,
         expected_revision: int | None = None,
         timeout_s: float | None = None,
+        **more: Any,
     ) -> Any:
         """Delete the row of a key, or the rows of a list of keys, or of rows.
 
-        NOT_FOUND if there is none, unless `missing_ok`.
+        NOT_FOUND if there is none, unless `missing_ok`. `more` are other fields of what names a
+        row, such as `cascade`.
         """
         write = self._write("Delete")
         one, many = _keys(key)
         items = [self._named(write.item, each) for each in ([one] if many is None else many)]
         for item in items:
+            _set_fields(item, more)
             if write.has(MISSING_OK):
                 item.missing_ok = missing_ok
             if expected_revision is not None:
@@ -153,10 +154,13 @@ class Records(Generic[R]):
             like = write.command(update_mask=mask)
         return await self._send(write, given, like, not one, timeout_s)
 
-    async def get(self, *key: Any, stale: bool = False, timeout_s: float | None = None) -> Any:
+    async def get(
+        self, /, *key: Any, stale: bool = False, timeout_s: float | None = None, **more: Any
+    ) -> Any:
         """Return the row of a key, or None; of a list of keys a list, in their order.
 
-        With `stale` any replica answers, if the service has such reads.
+        With `stale` any replica answers, if the service has such reads. `more` are other fields of
+        the request.
         """
         one, many = _keys(key)
         wanted = [one] if many is None else list(many)
@@ -168,13 +172,16 @@ class Records(Generic[R]):
             if read.many:
                 items = [self._named(named, each) for each in part]
                 request: Any = read.request(**{read.many: items})
-                _set_stale(request, stale)
+                _set_fields(request, more, stale=stale)
                 found = await self._call(
                     read, request, part[0] if len(wanted) == 1 else None, timeout_s
                 )
                 rows += self._aligned(read, found, part)
             else:
-                rows += [await self._get_one(read, each, stale, timeout_s) for each in part]
+                for each in part:
+                    request = self._named(read.request, each)
+                    _set_fields(request, more, stale=stale)
+                    rows.append(await self._get_one(read, request, each, timeout_s))
         return rows if many is not None else rows[0]
 
     async def list(
@@ -197,7 +204,7 @@ class Records(Generic[R]):
 
     async def count(self, /, *, timeout_s: float | None = None, **conditions: Any) -> int:
         """Return how many rows there are under the same conditions."""
-        if "Count" in self._binding.reads:
+        if "Count" in self._binding.asked:
             read = self._read("Count")
             answer = await self._call(read, self._request(read, conditions), None, timeout_s)
             return int(getattr(answer, answer.DESCRIPTOR.fields[0].name))
@@ -251,7 +258,7 @@ class Records(Generic[R]):
         return found
 
     def _read(self, verb: str, *, many: bool = False) -> Read:
-        found = self._binding.reads.get(verb, ())
+        found = self._binding.asked.get(verb, ())
         if not found:
             raise InvalidError("verb", f"{self._resource.service.name} has no method {verb}")
         return next((each for each in found if each.many or not many), found[0])
@@ -297,7 +304,7 @@ class Records(Generic[R]):
     ) -> Any:
         if many and not items:
             return BatchReply()
-        parts = [write.of(part, like) for part in _parts(items)]
+        parts = [write.of(part, like) for part in parts_of(items)]
         by_hand = write.spec.by_hand
         single = next((name for name, holder in write.singles.items() if not holder), None)
         if by_hand and single is not None and not many:
@@ -328,9 +335,7 @@ class Records(Generic[R]):
         answered = write.spec.reply or self._answer
         return answered.FromString(reply.replies[0]) if any(reply.replies) else None
 
-    async def _get_one(self, read: Read, key: Any, stale: bool, timeout_s: float | None) -> Any:
-        request = self._named(read.request, key)
-        _set_stale(request, stale)
+    async def _get_one(self, read: Read, request: Any, key: Any, timeout_s: float | None) -> Any:
         try:
             return await self._call(read, request, key, timeout_s)
         except RejectedError as error:
@@ -383,11 +388,9 @@ class Records(Generic[R]):
         return next(value for field, value in answer.ListFields() if field.message_type is kind)
 
     def _request(self, read: Read, conditions: Mapping[str, Any]) -> Message:
-        known = read.request.DESCRIPTOR.fields_by_name
-        for name in conditions:
-            if name not in known:
-                raise InvalidError(name, f"is none of {', '.join(known)}")
-        return read.request(**conditions)
+        request = read.request()
+        _set_fields(request, conditions)
+        return request
 
 
 class SyncRecords(Blocking[Records[R]], Generic[R]):
@@ -405,23 +408,17 @@ class SyncRecords(Blocking[Records[R]], Generic[R]):
     watch = iterating(Records.watch)
 
 
-def _set_stale(request: Any, stale: bool) -> None:
+def _set_fields(request: Any, given: Mapping[str, Any], *, stale: bool = False) -> None:
+    known = request.DESCRIPTOR.fields_by_name if isinstance(request, Message) else {}
     if stale:
-        if "stale" not in request.DESCRIPTOR.fields_by_name:
+        if "stale" not in known:
             raise InvalidError("stale", "there is no such read")
         request.stale = True
-
-
-def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield the items in parts that a shard takes at once."""
-    first = size = 0
-    for position, item in enumerate(items):
-        more = item.ByteSize() if isinstance(item, Message) else len(item)
-        size += more
-        if position > first and (position - first == _AT_ONCE or size > _BYTES_AT_ONCE):
-            yield items[first:position]
-            first, size = position, more
-    yield items[first:]
+    for name in given:
+        if name not in known:
+            raise InvalidError(name, f"is none of {', '.join(known)}")
+    if given:
+        request.MergeFrom(type(request)(**given))
 
 
 def _keys(given: tuple[Any, ...]) -> tuple[Any, list[Any] | None]:

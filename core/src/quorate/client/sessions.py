@@ -1,20 +1,24 @@
-"""Exactly-once sessions: one for each shard, and the stamps of the operations in it."""
+"""Exactly-once sessions: one for each shard, and those under a name, which any client continues."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from google.protobuf.message import Message
 
 from quorate.client.calls import Calls
 from quorate.client.errors import DeadlineError, QuorateError
+from quorate.client.twins import Blocking, blocking
 from quorate.plugin.shard_id import ShardId
-from quorate.v1.command_pb2 import (
-    CloseSessionRequest,
-    CloseSessionResponse,
-    OpenSessionRequest,
-    OpenSessionResponse,
-)
+from quorate.v1 import command_pb2 as pb
 from quorate.v1.entry_pb2 import Stamp
+
+if TYPE_CHECKING:
+    from quorate.client.asynchronous import AsyncClient
+    from quorate.client.commands import Commands
 
 #: A shard forgets a session after this time without use.
 TTL_MS: Final = 60_000
@@ -23,8 +27,10 @@ WINDOW: Final = 1_024
 #: Closing is a courtesy, and takes no longer.
 _CLOSE_S: Final = 1.0
 
-_OPEN: Final = "/quorate.v1.CommandService/OpenSession"
-_CLOSE: Final = "/quorate.v1.CommandService/CloseSession"
+_SERVICE: Final = "/quorate.v1.CommandService/"
+
+R = TypeVar("R", bound=Message)
+_Request = pb.OpenSessionRequest | pb.SealSessionRequest | pb.CloseSessionRequest
 
 
 class Session:
@@ -137,35 +143,136 @@ class Sessions:
 
     async def _open(self, group: str, shard_key: bytes, deadline: float) -> Session:
         # A session whose answer was lost is not used, and expires.
-        opened = await self._calls.call(
-            _OPEN,
-            OpenSessionRequest(group=group, shard_key=shard_key, ttl_ms=TTL_MS),
-            OpenSessionResponse,
-            deadline,
-            kind="read",
-            group=group,
-            shard_key=shard_key,
-        )
+        request = pb.OpenSessionRequest(group=group, shard_key=shard_key, ttl_ms=TTL_MS)
+        opened = await self._call("OpenSession", request, pb.OpenSessionResponse, deadline)
         return Session(opened.session, group, shard_key)
 
     async def _close(self, session: Session) -> None:
-        group, shard_key = session.group, session.shard_key
-        request = CloseSessionRequest(group=group, shard_key=shard_key, session=session.number)
+        request = pb.CloseSessionRequest(
+            group=session.group, shard_key=session.shard_key, session=session.number
+        )
         deadline = asyncio.get_running_loop().time() + _CLOSE_S
-        try:
-            await self._calls.call(
-                _CLOSE,
-                request,
-                CloseSessionResponse,
-                deadline,
-                kind="read",
-                group=group,
-                shard_key=shard_key,
-            )
-        except QuorateError:
-            # It expires by itself.
-            return
+        # Otherwise it expires by itself.
+        with suppress(QuorateError):
+            await self._call("CloseSession", request, pb.CloseSessionResponse, deadline)
+
+    async def _call(self, method: str, request: _Request, response: type[R], deadline: float) -> R:
+        return await self._calls.call(
+            _SERVICE + method,
+            request,
+            response,
+            deadline,
+            kind="read",
+            group=request.group,
+            shard_key=request.shard_key,
+        )
 
 
 def _failed(opening: asyncio.Task[Session]) -> bool:
     return opening.cancelled() or opening.exception() is not None
+
+
+class NamedSession:
+    """A session of one shard, whose operations are numbered by the caller."""
+
+    def __init__(
+        self, commands: Commands, number: int, group: str, shard_key: bytes, timeout_s: float
+    ) -> None:
+        self._commands: Final = commands
+        self.number: Final = number
+        self.group: Final = group
+        #: One of the shard's keys, by which it is found again.
+        self.shard_key: Final = shard_key
+        self._timeout_s: Final = timeout_s
+
+    async def execute(
+        self,
+        command: Message,
+        sequence: int,
+        *,
+        lowest_unanswered: int,
+        timeout_s: float | None = None,
+    ) -> pb.CommandReply:
+        """Carry out a command of this shard as the operation of that number, from 1 on.
+
+        One that was carried out under this number, by whomever, is answered as it was then. Raises
+        `RejectedError` with OTHER_COMMAND when it was another command, and with SESSION_SEALED.
+        """
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        stamp = Stamp(session=self.number, sequence=sequence, lowest_unanswered=lowest_unanswered)
+        return await self._commands.execute_stamped(
+            self.group, self.shard_key, command, stamp, deadline
+        )
+
+
+class NamedSessions:
+    """Opens, seals and closes sessions by their names. A name belongs to one shard."""
+
+    def __init__(self, client: AsyncClient, commands: Commands, timeout_s: float) -> None:
+        self._client: Final = client
+        self._commands: Final = commands
+        self._timeout_s: Final = timeout_s
+
+    async def open(
+        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+    ) -> NamedSession:
+        """Open the session of a name on the shard of a key, or find it."""
+        request = pb.OpenSessionRequest(group=group, shard_key=shard_key, name=name)
+        opened = await self._call("OpenSession", request, pb.OpenSessionResponse, timeout_s)
+        return NamedSession(self._commands, opened.session, group, shard_key, self._timeout_s)
+
+    async def seal(
+        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+    ) -> Sequence[int]:
+        """Let a session carry out nothing more, and return the revisions of what it has."""
+        request = pb.SealSessionRequest(group=group, shard_key=shard_key, name=name)
+        sealed = await self._call("SealSession", request, pb.SealSessionResponse, timeout_s)
+        return list(sealed.revisions)
+
+    async def close(
+        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+    ) -> None:
+        """Forget a session with its answers: what comes again under its name is carried out."""
+        session = await self.open(group, shard_key, name, timeout_s=timeout_s)
+        request = pb.CloseSessionRequest(group=group, shard_key=shard_key, session=session.number)
+        await self._call("CloseSession", request, pb.CloseSessionResponse, timeout_s)
+
+    async def _call(
+        self, method: str, request: _Request, response: type[R], timeout_s: float | None
+    ) -> R:
+        return await self._client.call(
+            _SERVICE + method,
+            request,
+            response,
+            group=request.group,
+            shard_key=request.shard_key,
+            # To open, seal or close twice is to do it once.
+            read=True,
+            timeout_s=timeout_s,
+        )
+
+
+class SyncNamedSession(Blocking[NamedSession]):
+    """The same, without `await`."""
+
+    @property
+    def number(self) -> int:
+        """By which its shard knows it."""
+        return self.asynchronous.number
+
+    execute = blocking(NamedSession.execute)
+
+
+class SyncNamedSessions(Blocking[NamedSessions]):
+    """The same, without `await`."""
+
+    seal = blocking(NamedSessions.seal)
+    close = blocking(NamedSessions.close)
+
+    def open(
+        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+    ) -> SyncNamedSession:
+        """Open the session of a name on the shard of a key, or find it."""
+        opening = self.asynchronous.open(group, shard_key, name, timeout_s=timeout_s)
+        return SyncNamedSession(self.thread, self.thread.run(opening))

@@ -9,13 +9,9 @@ from google.protobuf.message import Message
 from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
-from quorate.client.coordinators import SyncCoordinators
 from quorate.client.kv import SyncKv
-from quorate.client.named_sessions import SyncNamedSessions
 from quorate.client.records import SyncRecords
-from quorate.client.resources import SyncResources
-from quorate.client.schemas import SyncSchemas
-from quorate.client.tenants import SyncTenants
+from quorate.client.sessions import SyncNamedSessions
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.plugin.resource import Resource
 
@@ -49,14 +45,6 @@ class Client(Blocking[AsyncClient]):
         self.kv: Final = SyncKv(self.thread, q.kv)
         #: The brokers of the cluster.
         self.brokers: Final = SyncBrokers(self.thread, q.brokers)
-        #: Whose data the rows of other domains are.
-        self.tenants: Final = SyncTenants(self.thread, q.tenants)
-        #: Configuration by path.
-        self.resources: Final = SyncResources(self.thread, q.resources)
-        #: Schemas of tenants, and what they are bound to.
-        self.schemas: Final = SyncSchemas(self.thread, q.schemas)
-        #: The brokers that coordinate keys.
-        self.coordinators: Final = SyncCoordinators(self.thread, q.coordinators)
         #: Exactly-once sessions that outlive this client, by their names.
         self.sessions: Final = SyncNamedSessions(self.thread, q.sessions)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from quorate.client.connections import Connections
@@ -21,6 +22,11 @@ _FRESH_S: Final = 2.0
 _ANSWER_S: Final = 1.0
 #: How long a node that did not answer is asked last.
 _AVOID_S: Final = 1.0
+
+#: The environment variable that names the nodes to ask first.
+VARIABLE: Final = "QUORATE_ENDPOINTS"
+#: Those of `quorate dev`.
+DEFAULT: Final = "127.0.0.1:7401,127.0.0.1:7402,127.0.0.1:7403"
 
 _METHOD: Final = "/quorate.v1.AdminService/Topology"
 
@@ -210,3 +216,21 @@ def _look_at(asking: asyncio.Task[TopologyResponse]) -> None:
     """Mark the exception as retrieved: waiters get it, if any."""
     if not asking.cancelled():
         asking.exception()
+
+
+def endpoints_of(text: str | None, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the addresses in `host:port,host:port`; without a text the default ones.
+
+    Raises `InvalidError` for what is no list of addresses.
+    """
+    text = text or environ.get(VARIABLE) or DEFAULT
+    addresses = tuple(part.strip() for part in text.split(","))
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+            raise InvalidError(
+                "endpoints",
+                f"{address!r} in {text!r} is no address; write host:port,host:port,... as in "
+                f"{DEFAULT}",
+            )
+    return tuple(dict.fromkeys(addresses))

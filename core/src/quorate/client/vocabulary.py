@@ -1,8 +1,8 @@
 """The commands that the installed plugins declare: what a client needs to route them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
@@ -14,8 +14,13 @@ from quorate.plugin.discovery import installed
 from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
+T = TypeVar("T", bound=Message | str | bytes)
 
 Vocabulary = Mapping[type[Message], Command[Any]]
+
+#: The most items, and bytes of them, of one command of a larger batch.
+_AT_ONCE: Final = 1_000
+_BYTES_AT_ONCE: Final = 1 << 20
 
 
 @cache
@@ -35,6 +40,21 @@ def command_of(vocabulary: Vocabulary, message: Message) -> Command[Any]:
     if command is None:
         raise InvalidError("command", f"{_why_none(message)}, or use call() for a service's method")
     return command
+
+
+def parts_of(items: Iterable[T]) -> Iterator[Sequence[T]]:
+    """Yield items in parts that one command holds."""
+    part: list[T] = []
+    size = 0
+    for item in items:
+        more = item.ByteSize() if isinstance(item, Message) else len(item)
+        size += more
+        if part and (len(part) == _AT_ONCE or size > _BYTES_AT_ONCE):
+            yield part
+            part, size = [], more
+        part.append(item)
+    if part:
+        yield part
 
 
 def only_reply(reply: BatchReply, kind: type[R]) -> R:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from quorate.client.attempts import Attempts
+from quorate.client.calls import Attempts
 from quorate.client.connections import Connections
 from quorate.client.errors import UnavailableError
 from quorate.client.failures import AttemptError
@@ -100,13 +100,7 @@ class Watching:
         self._connections: Final = connections
 
     async def watch(
-        self,
-        names: Sequence[str],
-        prefix: bytes,
-        token: bytes,
-        *,
-        changes_only: bool,
-        marks: bool,
+        self, names: Sequence[str], prefix: bytes, token: bytes, *, changes_only: bool, marks: bool
     ) -> AsyncGenerator[WatchedChange, None]:
         """Yield what happens to the families, without an end."""
         shown = {ALIASES[name].family: ALIASES[name].shown for name in names if name in ALIASES}

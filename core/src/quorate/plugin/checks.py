@@ -31,7 +31,6 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "completion",
         "config",
         "controller",
-        "coordinator",
         "dev",
         "kv",
         "member",
@@ -41,7 +40,6 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "serve",
         "shard",
         "status",
-        "tenant",
         "watch",
     }
 )

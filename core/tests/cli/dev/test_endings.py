@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from quorate.cli.dev.endings import ended
-from quorate.cli.dev.layout import DevNode
-from quorate.cli.dev.processes import NodeProcess
+from quorate.cli.dev.nodes import DevNode, NodeProcess, ended
 
 if TYPE_CHECKING:
     import asyncio

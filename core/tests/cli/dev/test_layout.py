@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from quorate.cli.dev.layout import DevNode, claimed, demand_free_ports, prepare
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure
+from quorate.cli.dev.nodes import DevNode, claimed, demand_free_ports, prepare
+from quorate.cli.failures import ExitCode, Failure
 from quorate.config import Settings, load
 
 

@@ -162,7 +162,6 @@ TENANTS: Final = Resource(
     internal=("id", "deleting_at_ms", "cascades"),
     changed=change,
     mirrored=True,
-    cli=False,
     table=False,
     servicer=Deletions,
     examples=(pb.Tenant(name="bolt"), _ACME),

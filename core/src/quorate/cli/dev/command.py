@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
 from quorate.cli.deferred import terminal_of
-from quorate.cli.dev.endings import cut_short, ended
-from quorate.cli.dev.following import Event, Look, alarms, carried, changes
-from quorate.cli.dev.layout import (
+from quorate.cli.dev.nodes import (
     DEFAULT_NODES,
     DEFAULT_PORT,
     MOST_NODES,
     DevNode,
+    NodeProcess,
     claimed,
+    cut_short,
     demand_free_ports,
+    ended,
     prepare,
 )
-from quorate.cli.dev.processes import NodeProcess
-from quorate.cli.exit_codes import ExitCode
-from quorate.cli.failures import Failure, problem
-from quorate.cli.statuses import Statuses
+from quorate.cli.failures import ExitCode, Failure, failure
+from quorate.cli.statuses import Silent, Status, Statuses, leads
 from quorate.cli.terminal import Terminal
 from quorate.config import split_address
 
@@ -79,8 +79,9 @@ def command(ctx: click.Context, nodes: int | None, directory: Path, port: int | 
             directory, nodes=nodes, port=port, enabled=enabled, models=plugins.section_models()
         )
         demand_free_ports(cluster)
+        counted = "1 node" if len(cluster) == 1 else f"{len(cluster)} nodes"
         terminal.report(
-            f"{_counted(len(cluster))} in {directory.absolute()}, with the plugins "
+            f"{counted} in {directory.absolute()}, with the plugins "
             f"{', '.join(enabled) or 'of the core alone'}",
             {"event": "starting", "dir": str(directory.absolute()), "plugins": enabled},
         )
@@ -134,8 +135,8 @@ class _Development:
         elif not self._stopping.is_set():
             self._stopped_at = now
             self._stopping.set()
-            self._report(
-                Event("stopping the nodes; Ctrl-C again ends them at once", {"event": "stopping"})
+            self._terminal.report(
+                "stopping the nodes; Ctrl-C again ends them at once", {"event": "stopping"}
             )
 
     async def _await_end(self, process: NodeProcess) -> None:
@@ -143,7 +144,7 @@ class _Development:
         self._ended[process.node.name] = code
         if self._ready and not self._stopping.is_set():
             said = ended(process, code)
-            self._report(Event(said.sentence, {"event": "ended", **said.parts}))
+            self._terminal.report(said.sentence, {"event": "ended", **said.parts})
 
     async def _follow(self) -> None:
         """Report when the cluster is ready, and then what happens in it."""
@@ -153,12 +154,9 @@ class _Development:
                 await asyncio.sleep(_RUNNING_S)
                 now = carried(look, Look.at(await statuses.of(self._addresses)))
                 for event in changes(look, now):
-                    self._report(event)
+                    self._terminal.report(*event)
                 look = now
-        raise Failure(
-            ExitCode.FAILED,
-            [problem("every node has ended", "read their logs, and start the cluster again")],
-        )
+        raise failure("every node has ended", "read their logs, and start the cluster again")
 
     async def _first_look(self, statuses: Statuses) -> Look:
         loop = asyncio.get_running_loop()
@@ -199,7 +197,7 @@ class _Development:
             {"event": "ready", "nodes": rows},
         )
         for event in alarms(None, look):
-            self._report(event)
+            self._terminal.report(*event)
         return look
 
     async def _stop(self) -> None:
@@ -223,9 +221,87 @@ class _Development:
             return "quorate status"
         return f"quorate status --endpoints {','.join(self._addresses.values())}"
 
-    def _report(self, event: Event) -> None:
-        self._terminal.report(event.sentence, event.parts)
+
+class Leader(NamedTuple):
+    """Who leads a shard, and since which term."""
+
+    node: str
+    term: int
 
 
-def _counted(nodes: int) -> str:
-    return "1 node" if nodes == 1 else f"{nodes} nodes"
+class Event(NamedTuple):
+    """A line for people, and its parts for programs."""
+
+    sentence: str
+    parts: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The cluster as its nodes report it."""
+
+    leaders: Mapping[str, Leader]
+    silent: Mapping[str, str]
+    unready: frozenset[str]
+    alarms: frozenset[tuple[str, str]]
+
+    @classmethod
+    def at(cls, statuses: Mapping[str, Status]) -> Look:
+        """Put together what the nodes say; of two leaders the one of the later term counts."""
+        leaders: dict[str, Leader] = {}
+        unready: set[str] = set()
+        said = {node: each for node, each in statuses.items() if not isinstance(each, Silent)}
+        for node, status in said.items():
+            # A replica that has stopped is an alarm: nothing is to be waited for.
+            stopped = status.broken or any(each.stopped for each in status.shards)
+            if not status.ready and not stopped:
+                unready.add(node)
+            for shard in filter(leads, status.shards):
+                known = leaders.get(shard.shard)
+                if known is None or known.term < shard.term:
+                    leaders[shard.shard] = Leader(node, shard.term)
+        return cls(
+            leaders=leaders,
+            silent={
+                node: each.reason for node, each in statuses.items() if isinstance(each, Silent)
+            },
+            unready=frozenset(unready),
+            alarms=frozenset((node, each) for node in said for each in said[node].alarms),
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether every node answers and is ready."""
+        return not self.silent and not self.unready
+
+    def led_by(self, node: str) -> list[str]:
+        """Return the shards that a node leads."""
+        return sorted(shard for shard, leader in self.leaders.items() if leader.node == node)
+
+
+def alarms(before: Look | None, now: Look) -> Iterator[Event]:
+    """Report new alarms."""
+    for node, alarm in sorted(now.alarms - (frozenset() if before is None else before.alarms)):
+        yield Event(f"{node}: {alarm}", {"event": "alarm", "node": node, "alarm": alarm})
+
+
+def changes(before: Look, now: Look) -> Iterator[Event]:
+    """Report what is new: other leaders, nodes that fell silent or answer again, alarms."""
+    for node in (each for each in now.silent if each not in before.silent):
+        reason = now.silent[node]
+        parts = {"event": "silent", "node": node, "reason": reason}
+        yield Event(f"{node} does not answer: {reason}", parts)
+    for node in (each for each in before.silent if each not in now.silent):
+        yield Event(f"{node} answers again", {"event": "answering", "node": node})
+    for shard, leader in now.leaders.items():
+        if before.leaders.get(shard) != leader:
+            yield Event(
+                f"{shard} is led by {leader.node} (term {leader.term})",
+                {"event": "leader", "shard": shard, "node": leader.node, "term": leader.term},
+            )
+    yield from alarms(before, now)
+
+
+def carried(before: Look, now: Look) -> Look:
+    """Return the look with the leaders that nobody claims any more as they were last known."""
+    return replace(now, leaders={**before.leaders, **now.leaders})

@@ -125,6 +125,8 @@ class Binding:
     problems: tuple[tuple[str, str], ...]
     #: The methods that the resource's own servicer has to have.
     own: tuple[str, ...] = ()
+    #: As `reads`, with those of the own methods that are asked in the same way.
+    asked: Mapping[str, tuple[Read, ...]] = made(default_factory=dict)
 
     @cached_property
     def noun(self) -> str:
@@ -255,11 +257,13 @@ class _Binder:
         self._check_fields()
         by_verb: dict[str, list[MethodDescriptor]] = {}
         own = []
+        own_reads: dict[str, list[MethodDescriptor]] = {}
         for method in self._methods.values():
             if resource.servicer is not None and hasattr(resource.servicer, method.name):
                 own.append(method.name)
                 spec = resource.verbs.get(self._verb(method.name))
                 if spec is None or not spec.by_hand:
+                    own_reads.setdefault(self._verb(method.name), []).append(method)
                     continue
             by_verb.setdefault(self._verb(method.name), []).append(method)
         writes, reads = {}, {}
@@ -284,12 +288,17 @@ class _Binder:
                 "has a tenant and no verb Delete",
                 "add `rpc Delete` to the service, or cascade=False",
             )
+        problems = tuple(self._problems)
+        asked = {
+            verb: tuple(filter(None, map(self._read, own_reads.get(verb, [])))) for verb in _READS
+        }
         return Binding(
             resource=resource,
             writes=writes,
             reads=reads,
-            problems=tuple(self._problems),
+            problems=problems,
             own=tuple(own),
+            asked=reads | {verb: found for verb, found in asked.items() if found},
         )
 
     def _check_fields(self) -> None:

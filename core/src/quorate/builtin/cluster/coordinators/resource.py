@@ -79,7 +79,6 @@ COORDINATOR: Final = Resource(
     servicer=CoordinatorReads,
     key=("role", "key"),
     check_key={"role": check_text, "key": validation.check_key},
-    cli=False,
     table=False,
     verbs={
         "Assign": Verb(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from quorate.cli.proto_comments import comments_in
+from quorate.cli.reference import comments_in
 
 SOURCE = """
 syntax = "proto3";

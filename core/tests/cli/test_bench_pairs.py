@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.message import Message
-from quorate.cli.bench.pairs import BenchPairs
+from quorate.cli.bench import BenchPairs
 from quorate.client.errors import OutcomeUnknownError, QuorateError, UnansweredError
 from quorate.v1.kv_pb2 import PutPair, PutPairs
 

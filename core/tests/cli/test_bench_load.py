@@ -4,7 +4,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from quorate.cli.bench.load import Bounds, Measured, quantile, run
+from quorate.cli.bench import Bounds, Measured, quantile, run
 
 
 def bounds(calls: int = 100, seconds: float = 60.0, concurrency: int = 4) -> Bounds:

@@ -1,1 +1,0 @@
-"""`quorate bench`: what a cluster carries, measured from this machine."""

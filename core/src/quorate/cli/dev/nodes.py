@@ -1,0 +1,278 @@
+"""The nodes of `quorate dev`: a file, a log, data and a process each, in one directory."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from quorate.cli.failures import ExitCode, Failure, Problem, failure, of_configuration, problem
+from quorate.config import PREFIX, ConfigError, load, split_address
+from quorate.config.sections import HTTP_PORT_DISTANCE
+
+if TYPE_CHECKING:
+    from quorate.config import PluginModels
+
+DEFAULT_NODES: Final = 3
+DEFAULT_PORT: Final = 7401
+#: Beyond it a node's gRPC port would be another one's HTTP port.
+MOST_NODES: Final = HTTP_PORT_DISTANCE
+
+#: An orderly end hands over leaders and finishes calls, each within its bound.
+END_S: Final = 25.0
+
+_TAIL_LINES: Final = 8
+_TAIL_BYTES: Final = 16_384
+
+_HOST: Final = "127.0.0.1"
+_HEADER: Final = """\
+# `quorate dev` sets the names, the ports, the directory, the members and the enabled plugins here
+# whenever it starts. Every other setting that you add is kept.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevNode:
+    """A node of the cluster, and where all that belongs to it is."""
+
+    name: str
+    address: str
+    http_address: str
+    config: Path
+    log: Path
+
+
+@contextmanager
+def claimed(directory: Path) -> Iterator[None]:
+    """Make the directory if it is not there, and keep other `quorate dev` out of it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    held = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise failure(
+                f"another `quorate dev` runs in {directory}", "stop it first, or name another --dir"
+            ) from None
+        yield
+    finally:
+        os.close(held)
+
+
+def prepare(
+    directory: Path,
+    *,
+    nodes: int | None,
+    port: int | None,
+    enabled: Sequence[str],
+    models: PluginModels,
+) -> list[DevNode]:
+    """Bring the files of the nodes up to date, and return the nodes in their order.
+
+    What is not said is as the directory has it, or else the default. Raises `Failure`.
+    """
+    kept_nodes, kept_port = _kept(directory)
+    count = nodes or kept_nodes
+    if count != kept_nodes and (directory / "node1").exists():
+        raise failure(
+            f"{directory} holds a cluster of {kept_nodes} nodes, and {count} were asked for",
+            f"leave --nodes out, name another --dir, or remove {directory} with all its data",
+            ExitCode.USAGE,
+        )
+    first = port or kept_port
+    last = first + count - 1 + HTTP_PORT_DISTANCE
+    if last > 65_535:
+        raise failure(
+            f"the last HTTP port would be {last}, beyond 65535",
+            "choose a smaller --port",
+            ExitCode.USAGE,
+        )
+    members = {f"node{number + 1}": f"{_HOST}:{first + number}" for number in range(count)}
+    for name in members:
+        _write(directory, name, members, enabled)
+    return [_loaded(directory, name, models) for name in members]
+
+
+def demand_free_ports(nodes: Sequence[DevNode]) -> None:
+    """Fail with every port that something else listens on."""
+    busy = [
+        problem(
+            f"{address}, for {use} of {node.name}, is in use",
+            "stop what listens there (another `quorate dev`?), or choose another --port",
+        )
+        for node in nodes
+        for use, address in (("gRPC", node.address), ("HTTP", node.http_address))
+        if _is_busy(address)
+    ]
+    if busy:
+        raise Failure(ExitCode.FAILED, busy)
+
+
+def _kept(directory: Path) -> tuple[int, int]:
+    """Return nodes and port as the first node's file says; the defaults of an empty directory."""
+    file = directory / "node1.toml"
+    if not file.exists():
+        if any(directory.iterdir()):
+            raise failure(
+                f"{directory} holds other things than a cluster of `quorate dev`",
+                "name an empty directory, or one that is not there yet, with --dir",
+                ExitCode.USAGE,
+            )
+        return DEFAULT_NODES, DEFAULT_PORT
+    document = _parsed(file)
+    try:
+        return len(document["cluster"]["initial_members"]), int(document["node"]["port"])
+    except (KeyError, TypeError, ValueError):
+        raise failure(
+            f"{file} names no node.port or no cluster.initial_members",
+            f"repair it, or name another --dir, or remove {directory} with all its data",
+            ExitCode.CONFIGURATION,
+        ) from None
+
+
+def _write(directory: Path, name: str, members: Mapping[str, str], enabled: Sequence[str]) -> None:
+    file = directory / f"{name}.toml"
+    document = _parsed(file) if file.exists() else tomlkit.parse(_HEADER)
+    node = document.setdefault("node", tomlkit.table())
+    node["name"] = name
+    node["port"] = split_address(members[name])[1]
+    node["dir"] = str(directory.absolute() / name)
+    cluster = document.setdefault("cluster", tomlkit.table())
+    cluster["initial_members"] = dict(members)
+    plugins = document.setdefault("plugins", tomlkit.table())
+    plugins["enabled"] = [each for each in enabled if each not in plugins.get("retired", ())]
+    file.write_text(tomlkit.dumps(document), encoding="utf-8")
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        return tomlkit.parse(file.read_text(encoding="utf-8"))
+    except (TOMLKitError, UnicodeDecodeError) as error:
+        raise failure(f"{file} is no TOML: {error}", "repair it", ExitCode.CONFIGURATION) from error
+
+
+def _loaded(directory: Path, name: str, models: PluginModels) -> DevNode:
+    file = directory / f"{name}.toml"
+    try:
+        settings = load(file, models, {})
+    except ConfigError as error:
+        raise of_configuration(error) from error
+    return DevNode(
+        name=name,
+        address=settings.node.address,
+        http_address=settings.node.http_address,
+        config=file,
+        log=directory / f"{name}.log",
+    )
+
+
+def _is_busy(address: str) -> bool:
+    try:
+        socket.create_server(split_address(address)).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    return False
+
+
+class NodeProcess:
+    """`quorate serve` of one node, under the interpreter of this process."""
+
+    def __init__(self, node: DevNode, process: asyncio.subprocess.Process, begin: int) -> None:
+        self.node: Final = node
+        self._process: Final = process
+        #: Where in the log the lines of this process begin.
+        self._begin: Final = begin
+
+    @classmethod
+    async def start(cls, node: DevNode) -> NodeProcess:
+        """Start the node; what it says goes to the end of its log.
+
+        Settings in the environment are kept from it: one port for all nodes would be no cluster.
+        """
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
+        with node.log.open("ab") as log:
+            begin = log.tell()
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "quorate.cli.dev.child", "serve", "--config"),
+                str(node.config),
+                # Nothing is written to it: the node ends when it is closed, by whatever end.
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+        return cls(node, process, begin)
+
+    async def ended(self) -> int:
+        """Wait until the process ends, and return its exit code; that of a signal is negative."""
+        return await self._process.wait()
+
+    async def stop(self) -> int:
+        """Ask the process to end, and kill it when it does not in time; return its exit code."""
+        if self._process.returncode is None:
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(END_S):
+                return await self._process.wait()
+        except TimeoutError:
+            self.kill()
+            return await self._process.wait()
+
+    def kill(self) -> None:
+        """End the process at once, if it has not ended."""
+        if self._process.returncode is None:
+            self._process.kill()
+
+    def last_lines(self) -> list[str]:
+        """Return the last lines that it wrote."""
+        with self.node.log.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._begin, end - _TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+        return text.splitlines()[-_TAIL_LINES:]
+
+
+def ended(process: NodeProcess, code: int) -> Problem:
+    """Say how a node ended while the others went on, and whether to start it again."""
+    if code == ExitCode.REMOVED:
+        return _removed(process)
+    said = cut_short(process, code)
+    again = f"start it again with `quorate serve --config {process.node.config}`"
+    return Problem(f"{said.sentence}\n{again}", said.parts)
+
+
+def cut_short(process: NodeProcess, code: int) -> Problem:
+    """Say how a node ended, with the end of its log."""
+    node, lines = process.node, process.last_lines()
+    how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+    return Problem(
+        "\n  ".join([f"{node.name} ended with {how}; {node.log} ends with:", *lines]),
+        {
+            "what": f"{node.name} ended with {how}",
+            "fix": f"read {node.log}",
+            "node": node.name,
+            "exit_code": code,
+            "log": lines,
+        },
+    )
+
+
+def _removed(process: NodeProcess) -> Problem:
+    """Say that a node is out of the cluster, in its own last words: they say what to do."""
+    [*_, last] = ["", *process.last_lines()]
+    name = process.node.name
+    sentence = f"{name} has ended: {last.removeprefix('error: ')}"
+    parts = {"node": name, "exit_code": int(ExitCode.REMOVED)}
+    return Problem(sentence, {"what": sentence, "fix": "", **parts})
