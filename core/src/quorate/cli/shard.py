@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ADMIN, ask
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.statuses import (
     Replica,
@@ -24,6 +22,7 @@ from quorate.cli.statuses import (
     place_of,
     replicas_of,
 )
+from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -40,14 +39,14 @@ def command() -> None:
 
 
 @command.command("list")
-@click.pass_context
-def list_shards(ctx: click.Context) -> None:
+@click.pass_obj
+def list_shards(terminal: Terminal) -> None:
     """List the shards with their slots, nodes and leaders, as one node knows them.
 
     Every node is asked why its replicas do not go on, if they do not.
     """
-    topology, statuses = ask(ctx, look)
-    terminal_of(ctx).print(
+    topology, statuses = terminal.ask(look)
+    terminal.print(
         {
             "shard": name_of(place),
             "slots": sum(each.bit_count() for each in place.slots),
@@ -66,15 +65,14 @@ def list_shards(ctx: click.Context) -> None:
 
 @command.command("debug")
 @click.argument("shard")
-@click.pass_context
-def debug(ctx: click.Context, shard: str) -> None:
+@click.pass_obj
+def debug(terminal: Terminal, shard: str) -> None:
     """Show what every node says of its replica of SHARD, such as metadata/0."""
-    topology, statuses = ask(ctx, look)
+    topology, statuses = terminal.ask(look)
     rows: list[Mapping[str, object]] = [
         {"node": each.node, **(_shown(each.report) if each.report else {"problem": each.problem})}
         for each in replicas_of(place_of(topology, shard), statuses)
     ]
-    terminal = terminal_of(ctx)
     if not terminal.json:
         # A row for each field with a column for each node fits a terminal better.
         fields = dict.fromkeys(field for row in rows for field in row if field != "node")
@@ -90,8 +88,8 @@ def debug(ctx: click.Context, shard: str) -> None:
 @click.argument("parts", nargs=-1, metavar="[PART]...")
 @click.option("--raw", is_flag=True, help="The one PART is the shard key itself, as UTF-8.")
 @click.option("--hex", "in_hex", is_flag=True, help="The one PART is the shard key in hex digits.")
-@click.pass_context
-def of(ctx: click.Context, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
+@click.pass_obj
+def of(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
     """Show which shard of GROUP holds a key.
 
     The PARTs are what the plugin packs into its shard key, such as a tenant and a name; none stand
@@ -104,9 +102,9 @@ def of(ctx: click.Context, group: str, parts: tuple[str, ...], raw: bool, in_hex
     async def asked(client: AsyncClient) -> tuple[str, pb.TopologyResponse]:
         return await client.shard_of(group, shard_key), await client.topology()
 
-    shard, topology = ask(ctx, asked)
+    shard, topology = terminal.ask(asked)
     place = place_of(topology, shard)
-    terminal_of(ctx).print(
+    terminal.print(
         [
             {
                 "shard": shard,
@@ -155,9 +153,9 @@ def _value(value: object) -> object:
     "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
 )
 @click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
-@click.pass_context
+@click.pass_obj
 def recover(
-    ctx: click.Context, shard: str, node: str | None, drop: bool, confirm: str | None
+    terminal: Terminal, shard: str, node: str | None, drop: bool, confirm: str | None
 ) -> None:
     """Bring back SHARD, such as mqtt/0, which has lost its majority.
 
@@ -171,12 +169,11 @@ def recover(
             "name a node with --from NODE, or discard the shard's data with --drop",
             ExitCode.USAGE,
         )
-    terminal = terminal_of(ctx)
     if confirm not in (None, shard):
         raise failure(
             f"--confirm names {confirm}, not {shard}", "name the same shard twice", ExitCode.USAGE
         )
-    topology, statuses = ask(ctx, look)
+    topology, statuses = terminal.ask(look)
     replicas = replicas_of(place_of(topology, shard), statuses)
     source = _source(replicas, node)
     terminal.warn(_lost(shard, source, replicas, drop=drop))
@@ -191,7 +188,7 @@ def recover(
         index=max((each.applied or 0 for each in replicas), default=0),
         generation=max(map(_generation, statuses.values()), default=0),
     )
-    leader, epoch = ask(ctx, lambda client: _recover(client, request))
+    leader, epoch = terminal.ask(lambda client: _recover(client, request))
     terminal.report(
         f"{shard} is back, led by {leader}; `quorate status` shows when the others have caught up",
         {"shard": shard, "leader": leader, "epoch": epoch},

@@ -13,8 +13,6 @@ import click
 from rich.console import Group
 from rich.live import Live
 
-from quorate.cli.asking import ask, follow
-from quorate.cli.deferred import terminal_of
 from quorate.cli.statuses import (
     Silent,
     Status,
@@ -24,7 +22,7 @@ from quorate.cli.statuses import (
     name_of,
     report_of,
 )
-from quorate.cli.terminal import show, table_of
+from quorate.cli.terminal import Terminal, show, table_of
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -37,14 +35,13 @@ _EVERY_S: Final = 1.0
 
 @click.command("status")
 @click.option("--watch", is_flag=True, help="Refresh every second, with rates, until Ctrl-C.")
-@click.pass_context
-def command(ctx: click.Context, watch: bool) -> None:
+@click.pass_obj
+def command(terminal: Terminal, watch: bool) -> None:
     """Show the nodes of the cluster, its shards with leaders and lag, controllers and alarms.
 
     Every node is asked for itself; one that does not answer is shown as such. In JSON the answer is
     one object, and with --watch one on each line.
     """
-    terminal = terminal_of(ctx)
     live = Live(auto_refresh=False) if watch and not terminal.json else None
 
     async def look(client: AsyncClient) -> None:
@@ -62,7 +59,7 @@ def command(ctx: click.Context, watch: bool) -> None:
                     return
 
     with live or nullcontext():
-        (follow if watch else ask)(ctx, look)
+        (terminal.follow if watch else terminal.ask)(look)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from quorate.cli.asking import ADMIN
 from quorate.cli.failures import failure
+from quorate.cli.terminal import ADMIN
 from quorate.client.connections import Connections
 from quorate.client.errors import UnansweredError
 from quorate.client.failures import AttemptError
