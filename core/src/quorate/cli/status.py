@@ -64,31 +64,24 @@ def command(terminal: Terminal, watch: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """A cluster as its operator sees it at one moment, in rows of the same keys."""
+    """A cluster as its operator sees it at one moment."""
 
     cluster: str
-    nodes: Sequence[Row]
-    shards: Sequence[Row]
-    controllers: Sequence[Row]
-    alarms: Sequence[Row]
+    #: Of nodes, shards, controllers and alarms; those of one kind have the same keys.
+    rows: Mapping[str, Sequence[Row]]
     at_s: float
     #: How many commands each node had applied to each shard.
     applied: Mapping[tuple[str, str], int]
 
     def parts(self) -> Mapping[str, object]:
         """Return the view for programs."""
-        rows = {name: getattr(self, name) for name in _TABLES}
-        return {"cluster": self.cluster, **rows}
+        return {"cluster": self.cluster, **self.rows}
 
     def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
         """Return a title and its rows for people, for all that there is to show."""
-        for title in _TABLES:
-            rows = getattr(self, title)
+        for title, rows in self.rows.items():
             if rows:
                 yield title, list(map(_for_people, rows)) if title == "shards" else rows
-
-
-_TABLES: Final = ("nodes", "shards", "controllers", "alarms")
 
 
 def view_of(
@@ -113,19 +106,19 @@ def view_of(
         for row in shards
         if row["leader"] is None
     ]
+    alarms: list[Row] = [{"node": None, "alarm": alarm} for alarm in leaderless]
+    alarms += [
+        {"node": name, "alarm": alarm} for name, status in said.items() for alarm in status.alarms
+    ]
+    nodes = [_node_row(each.node, each.address, statuses[each.node]) for each in topology.nodes]
     return ClusterView(
         cluster=topology.cluster_id.hex(),
-        nodes=[_node_row(node.node, node.address, statuses[node.node]) for node in topology.nodes],
-        shards=shards,
-        controllers=list(controller_rows(said)),
-        alarms=[
-            *({"node": None, "alarm": alarm} for alarm in leaderless),
-            *(
-                {"node": name, "alarm": alarm}
-                for name, status in said.items()
-                for alarm in status.alarms
-            ),
-        ],
+        rows={
+            "nodes": nodes,
+            "shards": shards,
+            "controllers": list(controller_rows(said)),
+            "alarms": alarms,
+        },
         at_s=at_s,
         applied=applied,
     )
