@@ -199,6 +199,8 @@ def test_a_damaged_row_is_no_outcome_even_when_the_handler_goes_on(
     machine: Machine,
 ) -> None:
     machine.do(PUT)
+    # A row that this leader wrote last is in memory.
+    machine.evaluator.begin()
     machine.home.disks["data.1"].damage_row("tested.rows", b"k")
     with pytest.raises(DamagedError):
         machine.do(["get", "tested.rows", "k"])
@@ -301,6 +303,23 @@ def test_what_was_in_flight_is_forgotten_with_leadership(machine: Machine) -> No
     assert machine.answers(outcome) == ["", 3 << 48 | 2, 0]
     [refused] = machine.apply(machine.script(PUT, slots=[5]))
     assert refused.refusal is not None
+
+
+def test_a_row_that_was_written_last_is_not_read_again(machine: Machine) -> None:
+    machine.do(PUT)
+    machine.home.disks["data.1"].damage_row("tested.rows", b"k")
+    assert machine.read(["get", "tested.rows", "k"]) == ["v"]
+
+
+def test_rows_that_another_leader_wrote_are_read(machine: Machine) -> None:
+    machine.do(PUT)
+    other = type(machine)(machine.catalog)
+    entry = other.entry(other.script(["put", "tested.rows", "k", "w"]))
+    machine.evaluator.begin()
+    machine.applier.apply([entry._replace(index=2)])
+    machine.evaluator.begin()
+    machine.logged = 2
+    assert machine.read(["get", "tested.rows", "k"]) == ["w"]
 
 
 def test_an_operation_is_known_while_its_entry_is_in_flight(machine: Machine) -> None:

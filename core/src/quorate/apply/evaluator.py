@@ -31,6 +31,7 @@ from quorate.apply.outcomes import (
     Refusal,
 )
 from quorate.apply.program import Handler, Program
+from quorate.apply.recent_rows import RecentRows
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ROW_BYTES, ShardTxn
@@ -57,6 +58,8 @@ class EvaluationLimits:
     #: An entry ends between two writes after effects of this size, or after this time.
     entry_bytes: int = 256 << 10
     entry_s: float = 0.005
+    #: Twice this much of what was stored last is kept in memory, so that it is not read again.
+    recent_bytes: int = 4 << 20
     #: A write that takes longer is logged as a warning, because it blocks the node.
     slow_s: float = 0.25
 
@@ -97,8 +100,8 @@ class Evaluator:
         self._clock: Final = clock
         self._limits: Final = EvaluationLimits() if limits is None else limits
         self._on_failure: Final = self._log_failure if on_failure is None else on_failure
-        #: The effects of the entries in flight, in order.
-        self._flying: Final[deque[tuple[int, Layer]]] = deque()
+        #: The index, the effects and the size of the entries in flight, in order.
+        self._flying: Final[deque[tuple[int, Layer, int]]] = deque()
         self.begin()
         #: The number of commands that failed by a bug.
         self.failures = 0
@@ -140,7 +143,7 @@ class Evaluator:
 
     def logged(self, evaluation: Evaluation) -> None:
         """Show the effects of a logged entry to later commands."""
-        self._flying.append((evaluation.index, evaluation.layer))
+        self._flying.append((evaluation.index, evaluation.layer, len(evaluation.payload)))
         self._state = evaluation.state
         self._now_ms = evaluation.now_ms
 
@@ -149,9 +152,10 @@ class Evaluator:
         flying = self._flying
         if flying and flying[0][0] <= index:
             while flying and flying[0][0] <= index:
-                flying.popleft()
+                _, layer, size = flying.popleft()
+                self._recent.keep(layer, size)
             if flying:
-                flying[0][1].rebase(self._data)
+                flying[0][1].rebase(self._recent)
 
     def begin(self) -> None:
         """Drop all effects that are not stored, and continue from the stored rows.
@@ -159,6 +163,7 @@ class Evaluator:
         Call it when leadership was gained or lost, and when the rows were replaced.
         """
         self._flying.clear()
+        self._recent = RecentRows(self._data, self._limits.recent_bytes)
         self._now_ms = self._data.record.now_ms
         self._state = ShardState(
             shard=self._shard,
@@ -172,7 +177,7 @@ class Evaluator:
 
     @property
     def _top(self) -> Rows:
-        return self._flying[-1][1] if self._flying else self._data
+        return self._flying[-1][1] if self._flying else self._recent
 
     def _log_failure(self, command: str, index: int, error: Exception) -> None:
         _log.error(

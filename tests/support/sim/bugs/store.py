@@ -263,6 +263,15 @@ def overlay_kept_after_leadership_was_lost(self: Evaluator) -> None:
     self._flying.extend(flying)
 
 
+@bug(Evaluator, "begin", "evaluation", _HANDOVERS)
+def recent_rows_kept_after_leadership_was_lost(self: Evaluator) -> None:
+    """What was written last is read anew once another leader may have written it."""
+    recent = vars(self).get("_recent")
+    _begin(self)
+    if recent is not None:
+        self._recent = recent
+
+
 @bug(Evaluator, "logged", "evaluation", _FLYING)
 def overlay_forgotten_in_flight(self: Evaluator, evaluation: Evaluation) -> None:
     """Later commands see the effects of the entries in flight."""

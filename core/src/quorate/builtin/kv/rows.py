@@ -10,10 +10,11 @@ from typing import Final
 from quorate.v1 import kv_pb2 as pb
 
 _CREATED_TAG: Final = b"\x09"
-_TTL_TAG: Final = b"\x10"
 _REVISION: Final = Struct("<Q")
-_CREATED_BYTES: Final = len(_CREATED_TAG) + _REVISION.size
-_TTL_TAG_END: Final = _CREATED_BYTES + len(_TTL_TAG)
+#: Where a row says what it keeps, and whether it has a time to live.
+CREATED_AT: Final = slice(0, len(_CREATED_TAG) + _REVISION.size)
+TTL_TAG_AT: Final = slice(CREATED_AT.stop, CREATED_AT.stop + 1)
+TTL_TAG: Final = b"\x10"
 
 
 def created_in(revision: int) -> bytes:
@@ -23,16 +24,17 @@ def created_in(revision: int) -> bytes:
 
 def kept_of(row: bytes) -> tuple[bytes, bool]:
     """Return how the row begins that replaces this one, and whether this one has a time to live."""
-    return row[:_CREATED_BYTES], row[_CREATED_BYTES:_TTL_TAG_END] == _TTL_TAG
+    return row[CREATED_AT], row[TTL_TAG_AT] == TTL_TAG
 
 
 def row_of(created: bytes, value: bytes, ttl_ms: int) -> bytes:
     """Return a row that begins with `created`."""
     if ttl_ms:
         created += pb.Pair(ttl_ms=ttl_ms).SerializeToString()
-    return b"".join((created, _value_head(len(value)), value)) if value else created
+    return b"".join((created, value_head(len(value)), value)) if value else created
 
 
 @lru_cache(maxsize=4_096)
-def _value_head(size: int) -> bytes:
+def value_head(size: int) -> bytes:
+    """Return what precedes a value of so many bytes in its row."""
     return pb.Pair(value=bytes(size)).SerializeToString()[:-size]
