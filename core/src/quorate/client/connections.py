@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from quorate.client import failures
 from quorate.client.errors import ClosedError
+from quorate.client.tls import Tls
 
 R = TypeVar("R", bound=Message)
 
@@ -40,9 +41,13 @@ _FAILED: Final = frozenset(
 class Connection:
     """The way to one node."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: Tls | None = None) -> None:
         self.address: Final = address
-        self._channel: Final = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channel: Final = (
+            grpc.aio.insecure_channel(address, options=_OPTIONS)
+            if tls is None
+            else grpc.aio.secure_channel(address, tls.credentials(), options=_OPTIONS)
+        )
         self._closed = False
 
     async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
@@ -126,7 +131,8 @@ class Connection:
 class Connections:
     """Every connection of a client."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls | None = None) -> None:
+        self._tls: Final = tls
         self._known: Final[dict[str, Connection]] = {}
         self._closed = False
 
@@ -136,7 +142,7 @@ class Connections:
         if known is None:
             if self._closed:
                 raise ClosedError
-            known = self._known[address] = Connection(address)
+            known = self._known[address] = Connection(address, self._tls)
         return known
 
     async def close(self) -> None:
