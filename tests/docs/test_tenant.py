@@ -12,12 +12,12 @@ from typing import Any
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.builtin.tenant import plugin
-from quorate.builtin.tenant.api import TenantCascade
 from quorate.builtin.tenant.plugin import MOST_DELETIONS, MOST_LIMITS
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import build
 from quorate.plugin.checking import LARGEST_PAGE, LONGEST_DESCRIPTION, LONGEST_NAME, PAGE
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.resource import TenantCascade
 from quorate.plugin.resource.tenants import TENANTS
 from quorate.testing import MemoryNode
 from quorate.v1 import tenant_pb2

@@ -197,7 +197,7 @@ def test_a_replica_that_is_not_there_or_broken_is_told(run: Run, node: FakeNode)
     node.status = NodeStatusResponse(broken=[{"shard": "metadata/0", "error": "damaged"}])
 
     [row] = json.loads(run("shard", "debug", "metadata/0", "--output", "json").out)
-    assert row == {"node": "node1", "problem": "damaged"}
+    assert row == {"node": "node1", "problem": "cannot be opened: damaged"}
 
 
 def test_an_unknown_shard_is_told_with_those_that_there_are(run: Run, node: FakeNode) -> None:

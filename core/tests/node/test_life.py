@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from quorate.node.life import STOPPING, Life
+from quorate.node.readiness import STOPPING, Life
 
 
 async def test_what_is_missing_is_told_in_every_phase() -> None:

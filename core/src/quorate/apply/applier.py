@@ -13,7 +13,6 @@ from zlib import crc32
 
 from quorate.apply import deadlines, effects, retention, slot_set
 from quorate.apply.control import MirrorPosition, mirror_position
-from quorate.apply.counters import ApplyCounters
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Layer
@@ -23,6 +22,7 @@ from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardReader, number_of
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
+from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.record import AppliedRecord
@@ -46,6 +46,24 @@ class ApplyLimits:
     #: Events are kept for this many entries and this long; both are the same on every replica.
     retained_entries: int = 100_000
     retained_ms: int = 300_000
+
+
+class ApplyCounters:
+    """Counts what was applied on this node since it was opened, and how long that took."""
+
+    __slots__ = ("commands", "entries", "turns")
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self.commands = 0
+        #: The duration of each turn, including the write at its end.
+        self.turns: Final = Histogram(SECONDS)
+
+    def turn(self, entries: int, commands: int, took_s: float) -> None:
+        """Count the entries and commands of a turn."""
+        self.entries += entries
+        self.commands += commands
+        self.turns.observe(took_s)
 
 
 class Applier:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from quorate.cli.asking import ADMIN, ask
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import Failure, failure
-from quorate.cli.terminal import progress
+from quorate.cli.terminal import ADMIN, Terminal, progress
 from quorate.storage import durably
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
 
@@ -26,8 +24,8 @@ _MANIFEST: Final = "backup.json"
 @click.command("backup")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--node", help="Node to copy shards from; default: any node.")
-@click.pass_context
-def command(ctx: click.Context, directory: Path, node: str | None) -> None:
+@click.pass_obj
+def command(terminal: Terminal, directory: Path, node: str | None) -> None:
     """Copy every shard of a node into DIR, which must be empty, while the cluster goes on.
 
     Each shard is copied as it is at one moment. backup.json is written last: a directory without it
@@ -42,8 +40,8 @@ def command(ctx: click.Context, directory: Path, node: str | None) -> None:
         with progress(str(directory)) as copied:
             return await write(parts, directory, copied)
 
-    files, size = ask(ctx, copy)
-    terminal_of(ctx).report(
+    files, size = terminal.ask(copy)
+    terminal.report(
         f"{files} files, {size} bytes in {directory}",
         {"dir": str(directory), "files": files, "bytes": size},
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ask
 from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import failure
 from quorate.cli.terminal import progress
@@ -124,7 +123,7 @@ def watch() -> Load:
 
 
 def _measure(name: str, bounds: Bounds, size: int, prefix: str, load: Load) -> None:
-    ctx = click.get_current_context()
+    terminal = terminal_of(click.get_current_context())
 
     async def measured(client: AsyncClient) -> Measured:
         pairs = BenchPairs(client, prefix, size)
@@ -134,7 +133,7 @@ def _measure(name: str, bounds: Bounds, size: int, prefix: str, load: Load) -> N
         finally:
             await pairs.remove()
 
-    terminal_of(ctx).print([ask(ctx, measured).row(name)])
+    terminal.print([terminal.ask(measured).row(name)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import tomllib
 
 import click
 
-from quorate.cli.deferred import terminal_of
+from quorate.cli.terminal import Terminal
 
 
 @click.group("config")
@@ -14,12 +14,11 @@ def command() -> None:
 
 
 @command.command("show")
-@click.pass_context
-def show(ctx: click.Context) -> None:
+@click.pass_obj
+def show(terminal: Terminal) -> None:
     """Print the effective configuration with every default, as TOML or as JSON."""
     from quorate.config import render
 
-    terminal = terminal_of(ctx)
     document = render(terminal.settings())
     if terminal.json:
         terminal.print_json(tomllib.loads(document))
@@ -28,10 +27,9 @@ def show(ctx: click.Context) -> None:
 
 
 @command.command("check")
-@click.pass_context
-def check(ctx: click.Context) -> None:
+@click.pass_obj
+def check(terminal: Terminal) -> None:
     """Check the configuration as a node would, and list everything that is wrong."""
-    terminal = terminal_of(ctx)
     settings = terminal.settings()
     file = terminal.chosen_config()
     caution = settings.timing.caution
@@ -49,10 +47,9 @@ def check(ctx: click.Context) -> None:
 
 
 @command.command("schema")
-@click.pass_context
-def schema(ctx: click.Context) -> None:
+@click.pass_obj
+def schema(terminal: Terminal) -> None:
     """Print the JSON schema of the file, the sections of all installed plugins included."""
     from quorate.config import schema as schema_of
 
-    terminal = terminal_of(ctx)
     click.echo(json.dumps(schema_of(terminal.plugins.section_models()), indent=2))

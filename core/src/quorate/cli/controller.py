@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ADMIN, ask
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, Failure, Problem, problem
 from quorate.cli.statuses import Silent, controller_rows, look
+from quorate.cli.terminal import ADMIN, Terminal
 from quorate.client.errors import UnavailableError
 from quorate.v1 import admin_pb2 as pb
 
@@ -28,30 +27,30 @@ def command() -> None:
 
 
 @command.command("list")
-@click.pass_context
-def list_controllers(ctx: click.Context) -> None:
+@click.pass_obj
+def list_controllers(terminal: Terminal) -> None:
     """List the controllers that run on leaders, and those that are paused, node by node."""
-    terminal_of(ctx).print(ask(ctx, _rows))
+    terminal.print(terminal.ask(_rows))
 
 
 @command.command("pause")
 @click.argument("name")
-@click.pass_context
-def pause(ctx: click.Context, name: str) -> None:
+@click.pass_obj
+def pause(terminal: Terminal, name: str) -> None:
     """Keep the controller NAME from running, on every node until it is started anew."""
     request = pb.PauseControllerRequest(name=name)
-    _on_every_node(ctx, "PauseController", request, pb.PauseControllerResponse)
-    terminal_of(ctx).report(f"{name} is paused", {"controller": name, "paused": True})
+    _on_every_node(terminal, "PauseController", request, pb.PauseControllerResponse)
+    terminal.report(f"{name} is paused", {"controller": name, "paused": True})
 
 
 @command.command("resume")
 @click.argument("name")
-@click.pass_context
-def resume(ctx: click.Context, name: str) -> None:
+@click.pass_obj
+def resume(terminal: Terminal, name: str) -> None:
     """Let the controller NAME run again, on every node."""
     request = pb.ResumeControllerRequest(name=name)
-    _on_every_node(ctx, "ResumeController", request, pb.ResumeControllerResponse)
-    terminal_of(ctx).report(f"{name} may run", {"controller": name, "paused": False})
+    _on_every_node(terminal, "ResumeController", request, pb.ResumeControllerResponse)
+    terminal.report(f"{name} may run", {"controller": name, "paused": False})
 
 
 async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
@@ -72,7 +71,7 @@ async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
 
 
 def _on_every_node(
-    ctx: click.Context, method: str, request: Message, response: type[Message]
+    terminal: Terminal, method: str, request: Message, response: type[Message]
 ) -> None:
     """Ask every node; fail with those that cannot be reached, after all others were asked."""
     missed: list[Problem] = []
@@ -90,6 +89,6 @@ def _on_every_node(
         topology = await client.topology()
         await asyncio.gather(*(send(client, each.node) for each in topology.nodes))
 
-    ask(ctx, send_all)
+    terminal.ask(send_all)
     if missed:
         raise Failure(ExitCode.UNAVAILABLE, missed)

@@ -11,8 +11,8 @@ import click
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, Failure, failure, problem
+from quorate.cli.terminal import Terminal
 from quorate.v1 import admin_pb2, command_pb2, view_pb2, watch_pb2
 
 if TYPE_CHECKING:
@@ -32,14 +32,13 @@ def command() -> None:
 @command.command("export")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite files that differ.")
-@click.pass_context
-def export(ctx: click.Context, folder: Path, force: bool) -> None:
+@click.pass_obj
+def export(terminal: Terminal, folder: Path, force: bool) -> None:
     """Copy the .proto files of core and of every sound plugin into DIR, with all they import.
 
     DIR is then an import path for the protobuf compiler of any language. What compilers bring
     themselves, google/protobuf/*.proto, is left out.
     """
-    terminal = terminal_of(ctx)
     terminal.warn_of_broken()
     plugins = terminal.plugins
     sources = sources_of(

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ask
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.terminal import bytes_of
+from quorate.cli.terminal import Terminal, bytes_of
 from quorate.v1 import kv_pb2 as pb
 
 if TYPE_CHECKING:
@@ -67,10 +65,10 @@ def command() -> None:
 @click.argument("key")
 @_value_options
 @_hex
-@click.pass_context
-def put(ctx: click.Context, /, **given: Any) -> None:
+@click.pass_obj
+def put(terminal: Terminal, /, **given: Any) -> None:
     """Write VALUE under KEY, whatever is there."""
-    _put(ctx, **given)
+    _put(terminal, **given)
 
 
 @command.command("cas")
@@ -78,17 +76,17 @@ def put(ctx: click.Context, /, **given: Any) -> None:
 @click.argument("revision", type=click.IntRange(0))
 @_value_options
 @_hex
-@click.pass_context
-def cas(ctx: click.Context, /, **given: Any) -> None:
+@click.pass_obj
+def cas(terminal: Terminal, /, **given: Any) -> None:
     """Write VALUE under KEY if the pair has REVISION; 0: if there is none.
 
     `quorate kv get --output json` shows the revision of a pair.
     """
-    _put(ctx, **given)
+    _put(terminal, **given)
 
 
 def _put(
-    ctx: click.Context,
+    terminal: Terminal,
     key: str,
     value: str | None,
     file: BinaryIO | None,
@@ -101,9 +99,9 @@ def _put(
         raise click.UsageError("Give either VALUE or --file.")
     pair.value = file.read() if file is not None else bytes_of(value or "", "VALUE", in_hex)
     pair.ttl_ms = round((ttl or 0) * 1_000)
-    reply = _ask(ctx, "Put", pair, pb.PutPairReply)
+    reply = _ask(terminal, "Put", pair, pb.PutPairReply)
     how = "created" if reply.created and revision is None else "written"
-    terminal_of(ctx).report(
+    terminal.report(
         f"{how} at revision {reply.revision}",
         {"key": _shown(pair.key, in_hex), "revision": reply.revision, "created": reply.created},
     )
@@ -113,17 +111,16 @@ def _put(
 @click.argument("key")
 @_stale
 @_hex
-@click.pass_context
-def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
+@click.pass_obj
+def get(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
     """Print the value of KEY alone, byte for byte; a line end follows on a terminal only."""
     wanted = bytes_of(key, "KEY", in_hex)
-    pair = ask(ctx, lambda client: client.kv.get(wanted, stale=stale))
+    pair = terminal.ask(lambda client: client.kv.get(wanted, stale=stale))
     if pair is None:
         raise failure(
             f"there is no pair with the key {key}",
             "put one with `quorate kv put`, or see `quorate kv list` for the keys that there are",
         )
-    terminal = terminal_of(ctx)
     if terminal.json:
         terminal.print_json(_row(pair, in_hex))
     elif in_hex:
@@ -136,28 +133,26 @@ def get(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
 @click.argument("key")
 @_stale
 @_hex
-@click.pass_context
-def exists(ctx: click.Context, key: str, stale: bool, in_hex: bool) -> None:
+@click.pass_obj
+def exists(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
     """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
     wanted = bytes_of(key, "KEY", in_hex)
-    found = ask(ctx, lambda client: client.kv.exists(wanted, stale=stale))
-    terminal_of(ctx).report(
-        "yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found}
-    )
+    found = terminal.ask(lambda client: client.kv.exists(wanted, stale=stale))
+    terminal.report("yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found})
     if not found:
-        ctx.exit(ExitCode.FAILED)
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 @command.command("delete")
 @click.argument("key")
 @_revision
 @_hex
-@click.pass_context
-def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> None:
+@click.pass_obj
+def delete(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> None:
     """Delete the pair with KEY; that there is none is no failure."""
     pair = pb.DeletePair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
-    deleted = _ask(ctx, "Delete", pair, pb.DeletePairReply).deleted
-    terminal_of(ctx).report(
+    deleted = _ask(terminal, "Delete", pair, pb.DeletePairReply).deleted
+    terminal.report(
         "deleted" if deleted else "there was none",
         {"key": _shown(pair.key, in_hex), "deleted": deleted},
     )
@@ -167,12 +162,12 @@ def delete(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> 
 @click.argument("key")
 @_revision
 @_hex
-@click.pass_context
-def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> None:
+@click.pass_obj
+def touch(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> None:
     """Start the time to live of the pair with KEY anew."""
     pair = pb.TouchPair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
-    expires_at_ms = _ask(ctx, "Touch", pair, pb.TouchPairReply).expires_at_ms
-    terminal_of(ctx).report(
+    expires_at_ms = _ask(terminal, "Touch", pair, pb.TouchPairReply).expires_at_ms
+    terminal.report(
         f"expires at {expires_at_ms} ms of the shard's time",
         {"key": _shown(pair.key, in_hex), "expires_at_ms": expires_at_ms},
     )
@@ -191,9 +186,9 @@ def touch(ctx: click.Context, key: str, revision: int | None, in_hex: bool) -> N
 @click.option("--keys-only", is_flag=True, help="Print keys only.")
 @_stale
 @_hex
-@click.pass_context
+@click.pass_obj
 def list_pairs(
-    ctx: click.Context,
+    terminal: Terminal,
     prefix: str,
     after: str | None,
     limit: int,
@@ -218,8 +213,7 @@ def list_pairs(
                 return found[:limit], len(found) > limit or bool(page.next_page_token)
         return found, False
 
-    pairs, more = ask(ctx, listed)
-    terminal = terminal_of(ctx)
+    pairs, more = terminal.ask(listed)
     terminal.print(_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
     if more:
         last = pairs[-1].key
@@ -227,8 +221,8 @@ def list_pairs(
         terminal.warn(f"there are more than {limit}; continue with --after {last_key}")
 
 
-def _ask(ctx: click.Context, method: str, request: Message, response: type[M]) -> M:
-    return ask(ctx, lambda client: client.call(f"{_SERVICE}/{method}", request, response))
+def _ask(terminal: Terminal, method: str, request: Message, response: type[M]) -> M:
+    return terminal.ask(lambda client: client.call(f"{_SERVICE}/{method}", request, response))
 
 
 def _row(pair: KeyValue, in_hex: bool, *, with_value: bool = True) -> Mapping[str, object]:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ADMIN, ask
-from quorate.cli.deferred import terminal_of
 from quorate.cli.statuses import name_of
+from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
-    from quorate.cli.terminal import Terminal
     from quorate.client import AsyncClient
 
 
@@ -23,11 +21,11 @@ def command() -> None:
 
 
 @command.command("list")
-@click.pass_context
-def list_members(ctx: click.Context) -> None:
+@click.pass_obj
+def list_members(terminal: Terminal) -> None:
     """List the nodes of the cluster with the shards that they hold and lead."""
-    topology = ask(ctx, lambda client: client.topology())
-    terminal_of(ctx).print(
+    topology = terminal.ask(lambda client: client.topology())
+    terminal.print(
         {
             "node": node.node,
             "address": node.address,
@@ -41,14 +39,14 @@ def list_members(ctx: click.Context) -> None:
 @command.command("add")
 @click.argument("name")
 @click.argument("address")
-@click.pass_context
-def add(ctx: click.Context, name: str, address: str) -> None:
+@click.pass_obj
+def add(terminal: Terminal, name: str, address: str) -> None:
     """Add the running node NAME at ADDRESS, host:port of its gRPC, to every shard.
 
     Start it first, with an empty directory and with [cluster] join in its file. Called again after
     an interruption, it goes on where it was.
     """
-    ask(ctx, lambda client: _add(client, terminal_of(ctx), name, address))
+    terminal.ask(lambda client: _add(client, terminal, name, address))
 
 
 FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than two nodes remain.")
@@ -57,43 +55,43 @@ FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than
 @command.command("remove")
 @click.argument("name")
 @FORCE
-@click.pass_context
-def remove(ctx: click.Context, name: str, force: bool) -> None:
+@click.pass_obj
+def remove(terminal: Terminal, name: str, force: bool) -> None:
     """Take the node NAME out of every shard, whether it runs or not.
 
     Called again after an interruption, it goes on where it was.
     """
-    ask(ctx, lambda client: _remove(client, terminal_of(ctx), name, force))
+    terminal.ask(lambda client: _remove(client, terminal, name, force))
 
 
 @command.command("replace")
 @click.argument("name")
 @click.argument("address")
 @FORCE
-@click.pass_context
-def replace(ctx: click.Context, name: str, address: str, force: bool) -> None:
+@click.pass_obj
+def replace(terminal: Terminal, name: str, address: str, force: bool) -> None:
     """Remove the node NAME, whose data is lost, and add the one at ADDRESS under its name.
 
     Start the new one first, with an empty directory and with [cluster] join in its file.
     """
 
     async def replaced(client: AsyncClient) -> None:
-        await _remove(client, terminal_of(ctx), name, force)
-        await _add(client, terminal_of(ctx), name, address)
+        await _remove(client, terminal, name, force)
+        await _add(client, terminal, name, address)
 
-    ask(ctx, replaced)
+    terminal.ask(replaced)
 
 
 @command.command("transfer")
 @click.argument("shard")
 @click.argument("node")
-@click.pass_context
-def transfer(ctx: click.Context, shard: str, node: str) -> None:
+@click.pass_obj
+def transfer(terminal: Terminal, shard: str, node: str) -> None:
     """Let NODE lead SHARD, such as metadata/0; the answer comes once it does."""
     request = pb.TransferLeaderRequest(shard=shard, node=node)
     method, answer = f"{ADMIN}/TransferLeader", pb.TransferLeaderResponse
-    ask(ctx, lambda client: client.call(method, request, answer))
-    terminal_of(ctx).report(f"{node} leads {shard}", {"shard": shard, "leader": node})
+    terminal.ask(lambda client: client.call(method, request, answer))
+    terminal.report(f"{node} leads {shard}", {"shard": shard, "leader": node})
 
 
 async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str) -> None:

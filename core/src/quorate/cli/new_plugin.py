@@ -13,7 +13,7 @@ from packaging.version import Version
 from quorate.cli import protos
 from quorate.cli.failures import ExitCode, failure
 from quorate.plugin.checks import HOST_CLI_COMMANDS
-from quorate.plugin.discovery import RESERVED_NAMES
+from quorate.plugin.discovery import RESERVED_NAMES, installed
 from quorate.plugin.markers import PROJECT
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -58,7 +58,8 @@ def _check_name(name: str) -> None:
             "use small letters, digits and single underscores, as in storage_engine",
             ExitCode.USAGE,
         )
-    taken = RESERVED_NAMES | HOST_CLI_COMMANDS
+    built_in = (each.name for each in installed() if each.built_in)
+    taken = RESERVED_NAMES.union(HOST_CLI_COMMANDS, built_in)
     if name in taken:
         raise failure(
             f"the name {name!r} is taken by {PROJECT} itself",

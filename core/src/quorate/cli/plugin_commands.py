@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quorate.cli.deferred import AskingCommand, terminal_of
+from quorate.cli.deferred import AskingCommand
 from quorate.cli.failures import ExitCode, Failure, failure, of_plugins, problem
+from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1.admin_pb2 import PurgedRows, PurgePluginRequest
 
 if TYPE_CHECKING:
@@ -29,14 +30,13 @@ def command() -> None:
 
 
 @command.command("list")
-@click.pass_context
-def list_plugins(ctx: click.Context) -> None:
+@click.pass_obj
+def list_plugins(terminal: Terminal) -> None:
     """List the installed plugins and what they declare.
 
     A plugin is enabled when the configuration says so, built in when it comes with the core, broken
     when something is wrong with it, and available otherwise.
     """
-    terminal = terminal_of(ctx)
     enabled = terminal.settings().plugins.enabled
     rows = [_row(plugin, terminal.plugins, enabled) for plugin in terminal.plugins.declared]
     if terminal.json:
@@ -87,8 +87,8 @@ def _for_people(row: dict[str, object]) -> dict[str, object]:
 
 @command.command("check")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.pass_context
-def check(ctx: click.Context, names: tuple[str, ...]) -> None:
+@click.pass_obj
+def check(terminal: Terminal, names: tuple[str, ...]) -> None:
     """Check plugins, all of them if none is named, and list everything that is wrong.
 
     Generated code is held against its .proto files where a plugin is installed from its sources,
@@ -97,7 +97,6 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
     from quorate.cli.protos import check_plugin
     from quorate.plugin.checks import placeless
 
-    terminal = terminal_of(ctx)
     plugins = terminal.plugins
     checked = _named(plugins, names) if names else plugins.declared
     wanted = {declared.plugin.name for declared in checked}
@@ -144,15 +143,15 @@ def _named(plugins: InstalledPlugins, names: Sequence[str]) -> Sequence[Declared
 
 @command.command("reference")
 @click.argument("name")
-@click.pass_context
-def reference(ctx: click.Context, name: str) -> None:
+@click.pass_obj
+def reference(terminal: Terminal, name: str) -> None:
     """Print the reference of the resources of the plugin NAME, as Markdown.
 
     What rows, fields and methods mean is what the comments above them in the .proto files say.
     """
     from quorate.cli.reference import reference_of
 
-    plugins = terminal_of(ctx).plugins
+    plugins = terminal.plugins
     [declared] = _named(plugins, [name])
     if problems := plugins.problems_of(name):
         raise of_plugins(problems)
@@ -167,16 +166,13 @@ def reference(ctx: click.Context, name: str) -> None:
 @command.command("purge", cls=AskingCommand)
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
-def purge(ctx: click.Context, name: str, yes: bool) -> None:
+@click.pass_obj
+def purge(terminal: Terminal, name: str, yes: bool) -> None:
     """Delete all rows of the plugin NAME, which no node serves any more, on every node.
 
     It shows what there is, and asks. On a node that is down they go when it is back. Called again
     after an interruption, it goes on where it was.
     """
-    from quorate.cli.asking import ADMIN, ask
-
-    terminal = terminal_of(ctx)
 
     async def rows_of(client: AsyncClient, *, count_only: bool) -> Counter[tuple[str, str]]:
         """Return the number of rows by shard and family."""
@@ -186,7 +182,7 @@ def purge(ctx: click.Context, name: str, yes: bool) -> None:
             found[rows.shard, rows.family] += rows.rows
         return found
 
-    found = ask(ctx, lambda client: rows_of(client, count_only=True))
+    found = terminal.ask(lambda client: rows_of(client, count_only=True))
     if not terminal.json:
         terminal.print(
             {"shard": shard, "family": family, "rows": rows}
@@ -197,7 +193,7 @@ def purge(ctx: click.Context, name: str, yes: bool) -> None:
         if not sys.stdin.isatty() or not click.confirm(asked, err=True):
             raise failure("nothing was deleted", "confirm it with --yes")
     # Without rows, too: an interrupted purge may have left deadlines.
-    deleted = ask(ctx, lambda client: rows_of(client, count_only=False))
+    deleted = terminal.ask(lambda client: rows_of(client, count_only=False))
     families = sorted({family for _, family in deleted})
     terminal.report(
         f"deleted {deleted.total()} rows of {name} in {len(families)} families; nothing is left",
@@ -208,15 +204,15 @@ def purge(ctx: click.Context, name: str, yes: bool) -> None:
 @command.command("new")
 @click.argument("name")
 @click.argument("folder", type=FOLDER, default=Path(), metavar="[DIR]")
-@click.pass_context
-def new(ctx: click.Context, name: str, folder: Path) -> None:
+@click.pass_obj
+def new(terminal: Terminal, name: str, folder: Path) -> None:
     """Write a small plugin that works into DIR/NAME, as a start for one of your own.
 
     Needs the extra `dev` of quorate, for the protobuf compiler.
     """
     from quorate.cli.new_plugin import write_plugin
 
-    terminal_of(ctx).print({"written": str(path)} for path in write_plugin(name, folder))
+    terminal.print({"written": str(path)} for path in write_plugin(name, folder))
 
 
 @command.command("protos")
@@ -225,8 +221,8 @@ def new(ctx: click.Context, name: str, folder: Path) -> None:
     "--check", is_flag=True, help="Write nothing; fail if anything would change or break."
 )
 @click.option("--accept", is_flag=True, help="Accept the current files as the golden set.")
-@click.pass_context
-def protos(ctx: click.Context, folder: Path, check: bool, accept: bool) -> None:
+@click.pass_obj
+def protos(terminal: Terminal, folder: Path, check: bool, accept: bool) -> None:
     """Generate the protobuf code of the distribution in DIR, beside its .proto files.
 
     The golden descriptor set of the last release is DIR/tests/golden/<name>.binpb, named after the
@@ -235,7 +231,7 @@ def protos(ctx: click.Context, folder: Path, check: bool, accept: bool) -> None:
     from quorate.cli import protos as pipeline
 
     if check and accept:
-        raise click.UsageError("--check writes nothing and --accept writes: choose one.", ctx)
+        raise click.UsageError("--check writes nothing and --accept writes: choose one.")
     source = pipeline.source_of(folder)
     generated = pipeline.generate(source)
     if check:
@@ -246,4 +242,4 @@ def protos(ctx: click.Context, folder: Path, check: bool, accept: bool) -> None:
     written = pipeline.write(source, generated)
     if accept:
         written += pipeline.accept(source, generated)
-    terminal_of(ctx).print({"written": str(path)} for path in written)
+    terminal.print({"written": str(path)} for path in written)

@@ -131,12 +131,12 @@ def accept(source: Source, generated: Generated) -> list[Path]:
 def differences(source: Source, generated: Generated) -> list[Problem]:
     """Return what the committed code lacks, and what breaks the golden descriptors."""
     again = f"run `quorate plugin protos {source.folder}`"
-    whats = [
+    faults = [
         f"{path} is missing" if not path.is_file() else _outdated(path)
         for path in _outdated_files(source, generated)
     ]
-    whats += [f"{path} has no source that generates it" for path in _stale(source, generated)]
-    problems = [problem(what, again) for what in whats]
+    faults += [f"{path} has no source that generates it" for path in _stale(source, generated)]
+    problems = [problem(what, again) for what in faults]
     if not source.golden.is_file():
         what = f"{source.golden} is missing, so that breaking changes cannot be seen"
         return [*problems, problem(what, f"{again[:-1]} --accept`")]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from contextlib import suppress
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -34,7 +35,7 @@ _RANGES: Final = {
     FieldDescriptor.CPPTYPE_INT32: (-(1 << 31), (1 << 31) - 1),
     FieldDescriptor.CPPTYPE_UINT32: (0, (1 << 32) - 1),
     FieldDescriptor.CPPTYPE_INT64: (-(1 << 63), (1 << 63) - 1),
-    FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 63) - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 64) - 1),
 }
 #: Fields of requests that options of their own stand for, or that nobody sets.
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
@@ -56,7 +57,8 @@ def group_of(
         group = into
     for resource in resources:
         noun = resource.family.partition(".")[2].replace("_", "-")
-        own = group.commands.get(noun) or click.Group(noun, help=_help(resource))
+        help = f"See and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
+        own = group.commands.get(noun) or click.Group(noun, help=help)
         if not isinstance(own, click.Group):
             continue
         named_alike = noun in (plugin, f"{plugin}s")
@@ -67,10 +69,6 @@ def group_of(
                 group.add_command(command)
         group.add_command(own)
     return group
-
-
-def _help(resource: Resource[Any]) -> str:
-    return f"See and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
 
 
 def _commands(binding: Binding) -> Iterator[click.Command]:
@@ -123,11 +121,10 @@ def _list(binding: Binding) -> click.Command:
                 f"there are more than {limit}; ask for more with --limit"
             )
 
-    arguments = [click.Argument([name], default="") for name in leading]
     return click.Command(
         "list",
         callback=run,
-        params=[*arguments, *(each.option() for each in conditions), most],
+        params=[*_optional(leading), *(each.option() for each in conditions), most],
         help=f"List {binding.noun}s in the order of their keys.",
     )
 
@@ -159,22 +156,16 @@ def _watch(binding: Binding) -> click.Command:
 
     def run(changes_only: bool, **given: Any) -> None:
         terminal = terminal_of(click.get_current_context())
-        names = []
-        for name in leading:
-            if not given.get(name):
-                break
-            names.append(given[name])
-        try:
+        names = takewhile(bool, (given[name] for name in leading))
+        with suppress(KeyboardInterrupt):
             for change in _records(binding).watch(*names, changes_only=changes_only):
                 terminal.report(*_seen(change))
-        except KeyboardInterrupt:
-            return
 
     only = click.Option(["--changes-only"], is_flag=True, help="Skip the current rows.")
     return click.Command(
         "watch",
         callback=run,
-        params=[*(click.Argument([name], default="") for name in leading), only],
+        params=[*_optional(leading), only],
         help=f"Show {binding.noun}s and every change to them, one per line, until Ctrl-C.",
     )
 
@@ -222,7 +213,7 @@ def _change(binding: Binding, write: Write) -> click.Command:
         paths = list(clear)
         for each in given:
             value = values[each.name]
-            if value is not None and value != ():
+            if value not in (None, ()):
                 each.write(item, value)
                 paths.append(each.path)
         records = _records(binding)
@@ -297,12 +288,10 @@ class _Given:
         return given
 
     def _check(self, ctx: click.Context, parameter: click.Parameter, given: Any) -> Any:
-        if given is None or given == ():
+        if given in (None, ()) or not (self._map or self._json):
             return given
         if self._map:
             return self._pairs(ctx, parameter, given)
-        if not self._json:
-            return given
         try:
             value = json.loads(given)
             owner: Any = self.field.containing_type._concrete_class
@@ -362,6 +351,10 @@ def _given(options: Sequence[_Given], values: Mapping[str, Any]) -> dict[str, An
     """Return what was given of these options, by the names of the fields."""
     found = ((each, values[each.name]) for each in options)
     return {each.name: each.value(value) for each, value in found if value not in (None, ())}
+
+
+def _optional(names: Sequence[str]) -> list[click.Parameter]:
+    return [click.Argument([name], default="") for name in names]
 
 
 def _key_arguments(binding: Binding) -> list[click.Parameter]:

@@ -49,13 +49,12 @@ _config_option = click.option(
     show_default=True,
     help="Lowest level to log.",
 )
-@click.pass_context
-def command(ctx: click.Context, log_format: Form, log_level: Level) -> None:
+@click.pass_obj
+def command(terminal: Terminal, log_format: Form, log_level: Level) -> None:
     """Run a node until SIGTERM or Ctrl-C.
 
     It logs each step to standard error, the last one when it is ready.
     """
-    terminal = terminal_of(ctx)
     settings = terminal.settings()
     if settings.timing.caution is not None:
         terminal.warn(settings.timing.caution)
@@ -93,14 +92,13 @@ def _catalog(terminal: Terminal, enabled: frozenset[str]) -> "Catalog":
 @click.command("restore")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @_config_option
-@click.pass_context
-def restore(ctx: click.Context, directory: Path) -> None:
+@click.pass_obj
+def restore(terminal: Terminal, directory: Path) -> None:
     """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
 
     The node is then a cluster of its own, which begins with `quorate serve`; other nodes are added
     to it.
     """
-    terminal = terminal_of(ctx)
     settings = terminal.settings()
     try:
         from quorate.groups.snapshots.parts import BackupError

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 from google.protobuf.message import Message
 
-from quorate.cli.asking import ADMIN, ask
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.statuses import (
-    UNKNOWN,
     Replica,
     Silent,
     Status,
@@ -24,12 +21,11 @@ from quorate.cli.statuses import (
     name_of,
     place_of,
     replicas_of,
-    report_of,
 )
+from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
-    from quorate.cli.terminal import Terminal
     from quorate.client import AsyncClient
 
 #: How long it is waited for a recovered shard to be led again.
@@ -43,14 +39,14 @@ def command() -> None:
 
 
 @command.command("list")
-@click.pass_context
-def list_shards(ctx: click.Context) -> None:
+@click.pass_obj
+def list_shards(terminal: Terminal) -> None:
     """List the shards with their slots, nodes and leaders, as one node knows them.
 
     Every node is asked why its replicas do not go on, if they do not.
     """
-    topology, statuses = ask(ctx, look)
-    terminal_of(ctx).print(
+    topology, statuses = terminal.ask(look)
+    terminal.print(
         {
             "shard": name_of(place),
             "slots": sum(each.bit_count() for each in place.slots),
@@ -69,16 +65,22 @@ def list_shards(ctx: click.Context) -> None:
 
 @command.command("debug")
 @click.argument("shard")
-@click.pass_context
-def debug(ctx: click.Context, shard: str) -> None:
+@click.pass_obj
+def debug(terminal: Terminal, shard: str) -> None:
     """Show what every node says of its replica of SHARD, such as metadata/0."""
-    topology, statuses = ask(ctx, look)
-    rows = _rows(place_of(topology, shard), statuses)
-    terminal = terminal_of(ctx)
-    if terminal.json:
-        terminal.print(rows)
-    else:
-        terminal.print(_turned(rows))
+    topology, statuses = terminal.ask(look)
+    rows: list[Mapping[str, object]] = [
+        {"node": each.node, **(_shown(each.report) if each.report else {"problem": each.problem})}
+        for each in replicas_of(place_of(topology, shard), statuses)
+    ]
+    if not terminal.json:
+        # A row for each field with a column for each node fits a terminal better.
+        fields = dict.fromkeys(field for row in rows for field in row if field != "node")
+        rows = [
+            {"field": field, **{str(row["node"]): row.get(field) for row in rows}}
+            for field in fields
+        ]
+    terminal.print(rows)
 
 
 @command.command("of")
@@ -86,8 +88,8 @@ def debug(ctx: click.Context, shard: str) -> None:
 @click.argument("parts", nargs=-1, metavar="[PART]...")
 @click.option("--raw", is_flag=True, help="The one PART is the shard key itself, as UTF-8.")
 @click.option("--hex", "in_hex", is_flag=True, help="The one PART is the shard key in hex digits.")
-@click.pass_context
-def of(ctx: click.Context, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
+@click.pass_obj
+def of(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
     """Show which shard of GROUP holds a key.
 
     The PARTs are what the plugin packs into its shard key, such as a tenant and a name; none stand
@@ -100,9 +102,9 @@ def of(ctx: click.Context, group: str, parts: tuple[str, ...], raw: bool, in_hex
     async def asked(client: AsyncClient) -> tuple[str, pb.TopologyResponse]:
         return await client.shard_of(group, shard_key), await client.topology()
 
-    shard, topology = ask(ctx, asked)
+    shard, topology = terminal.ask(asked)
     place = place_of(topology, shard)
-    terminal_of(ctx).print(
+    terminal.print(
         [
             {
                 "shard": shard,
@@ -129,21 +131,6 @@ def _shard_key(parts: Sequence[str], *, raw: bool, in_hex: bool) -> bytes:
         raise click.UsageError(f"{parts[0]!r} is not in hex digits.") from None
 
 
-def _rows(place: pb.ShardPlace, statuses: Mapping[str, Status]) -> list[Mapping[str, object]]:
-    """Return a row for each replica that the shard should have."""
-    rows: list[Mapping[str, object]] = []
-    for node in place.nodes:
-        status = statuses.get(node, UNKNOWN)
-        if isinstance(status, Silent):
-            rows.append({"node": node, "problem": str(status)})
-        elif report := report_of(status, name_of(place)):
-            rows.append({"node": node, **_shown(report)})
-        else:
-            broken = (each.error for each in status.broken if each.shard == name_of(place))
-            rows.append({"node": node, "problem": next(broken, "has no replica yet")})
-    return rows
-
-
 def _shown(message: Message) -> Mapping[str, object]:
     """Return every field of a message but the shard's name, which is the same for all."""
     return {
@@ -159,14 +146,6 @@ def _value(value: object) -> object:
     return [_shown(each) for each in value] if isinstance(value, Sequence) else str(value)
 
 
-def _turned(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Return a row for each field with a column for each node, which fits a terminal better."""
-    fields = dict.fromkeys(field for row in rows for field in row if field != "node")
-    return [
-        {"field": field, **{str(row["node"]): row.get(field) for row in rows}} for field in fields
-    ]
-
-
 @command.command("recover")
 @click.argument("shard")
 @click.option("--from", "node", metavar="NODE", help="Recover the shard from NODE's replica.")
@@ -174,9 +153,9 @@ def _turned(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
 )
 @click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
-@click.pass_context
+@click.pass_obj
 def recover(
-    ctx: click.Context, shard: str, node: str | None, drop: bool, confirm: str | None
+    terminal: Terminal, shard: str, node: str | None, drop: bool, confirm: str | None
 ) -> None:
     """Bring back SHARD, such as mqtt/0, which has lost its majority.
 
@@ -190,17 +169,18 @@ def recover(
             "name a node with --from NODE, or discard the shard's data with --drop",
             ExitCode.USAGE,
         )
-    terminal = terminal_of(ctx)
     if confirm not in (None, shard):
         raise failure(
             f"--confirm names {confirm}, not {shard}", "name the same shard twice", ExitCode.USAGE
         )
-    topology, statuses = ask(ctx, look)
+    topology, statuses = terminal.ask(look)
     replicas = replicas_of(place_of(topology, shard), statuses)
     source = _source(replicas, node)
     terminal.warn(_lost(shard, source, replicas, drop=drop))
     if confirm is None:
-        _confirmed(shard)
+        asked = sys.stdin.isatty()
+        if not asked or click.prompt(f"Type {shard} to continue", err=True) != shard:
+            raise failure("nothing was changed", f"repeat it with --confirm {shard}")
     request = pb.RecoverShardRequest(
         shard=shard,
         node=source.node,
@@ -208,7 +188,11 @@ def recover(
         index=max((each.applied or 0 for each in replicas), default=0),
         generation=max(map(_generation, statuses.values()), default=0),
     )
-    ask(ctx, lambda client: _recover(client, terminal, request))
+    leader, epoch = terminal.ask(lambda client: _recover(client, request))
+    terminal.report(
+        f"{shard} is back, led by {leader}; `quorate status` shows when the others have caught up",
+        {"shard": shard, "leader": leader, "epoch": epoch},
+    )
 
 
 def _source(replicas: Sequence[Replica], node: str | None) -> Replica:
@@ -224,9 +208,8 @@ def _source(replicas: Sequence[Replica], node: str | None) -> Replica:
 
 def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: bool) -> str:
     if drop:
-        return (
-            f"every row of {shard} is discarded on all nodes; everything ever written to it is lost"
-        )
+        everything = "everything ever written to it is lost"
+        return f"every row of {shard} is discarded on all nodes; {everything}"
     ahead = [
         f"{each.node} goes up to {each.applied}"
         for each in replicas
@@ -244,12 +227,6 @@ def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: boo
     return "; ".join(sentences)
 
 
-def _confirmed(shard: str) -> None:
-    asked = sys.stdin.isatty()
-    if not asked or click.prompt(f"Type {shard} to continue", err=True) != shard:
-        raise failure("nothing was changed", f"repeat it with --confirm {shard}")
-
-
 def _generation(status: Status) -> int:
     """Return the latest history that a node knows of any replica."""
     if isinstance(status, Silent):
@@ -258,26 +235,9 @@ def _generation(status: Status) -> int:
     return max((*known, *(each.generation for each in status.broken)), default=0)
 
 
-async def _recover(
-    client: AsyncClient, terminal: Terminal, request: pb.RecoverShardRequest
-) -> None:
+async def _recover(client: AsyncClient, request: pb.RecoverShardRequest) -> tuple[str, int]:
+    """Return who leads the shard in its new history, and the history."""
     answer = await client.call(f"{ADMIN}/RecoverShard", request, pb.RecoverShardResponse)
-    leader = await _led(client, request.shard, answer.epoch)
-    if leader is None:
-        raise failure(
-            f"{request.shard} has not come back within {_LED_S:g} s",
-            f"see that {request.node} runs, and what `quorate status` says of it; if its data"
-            " cannot be read, recover from another node",
-        )
-    terminal.report(
-        f"{request.shard} is back, led by {leader}; `quorate status` shows when the others have"
-        " caught up",
-        {"shard": request.shard, "leader": leader, "epoch": answer.epoch},
-    )
-
-
-async def _led(client: AsyncClient, shard: str, epoch: int) -> str | None:
-    """Return who leads a shard in its new history; None: nobody does in time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _LED_S
     topology = await client.topology()
@@ -285,9 +245,13 @@ async def _led(client: AsyncClient, shard: str, epoch: int) -> str | None:
         while loop.time() < deadline:
             for node, status in (await statuses.of_members(topology)).items():
                 if not isinstance(status, Silent) and any(
-                    each.shard == shard and each.epoch >= epoch and leads(each)
+                    each.shard == request.shard and each.epoch >= answer.epoch and leads(each)
                     for each in status.shards
                 ):
-                    return node
+                    return node, answer.epoch
             await asyncio.sleep(_LOOK_S)
-    return None
+    raise failure(
+        f"{request.shard} has not come back within {_LED_S:g} s",
+        f"see that {request.node} runs, and what `quorate status` says of it; if its data cannot "
+        "be read, recover from another node",
+    )

@@ -13,8 +13,6 @@ import click
 from rich.console import Group
 from rich.live import Live
 
-from quorate.cli.asking import ask, follow
-from quorate.cli.deferred import terminal_of
 from quorate.cli.statuses import (
     Silent,
     Status,
@@ -24,7 +22,7 @@ from quorate.cli.statuses import (
     name_of,
     report_of,
 )
-from quorate.cli.terminal import show, table_of
+from quorate.cli.terminal import Terminal, show, table_of
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -37,14 +35,13 @@ _EVERY_S: Final = 1.0
 
 @click.command("status")
 @click.option("--watch", is_flag=True, help="Refresh every second, with rates, until Ctrl-C.")
-@click.pass_context
-def command(ctx: click.Context, watch: bool) -> None:
+@click.pass_obj
+def command(terminal: Terminal, watch: bool) -> None:
     """Show the nodes of the cluster, its shards with leaders and lag, controllers and alarms.
 
     Every node is asked for itself; one that does not answer is shown as such. In JSON the answer is
     one object, and with --watch one on each line.
     """
-    terminal = terminal_of(ctx)
     live = Live(auto_refresh=False) if watch and not terminal.json else None
 
     async def look(client: AsyncClient) -> None:
@@ -62,36 +59,29 @@ def command(ctx: click.Context, watch: bool) -> None:
                     return
 
     with live or nullcontext():
-        (follow if watch else ask)(ctx, look)
+        (terminal.follow if watch else terminal.ask)(look)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """A cluster as its operator sees it at one moment, in rows of the same keys."""
+    """A cluster as its operator sees it at one moment."""
 
     cluster: str
-    nodes: Sequence[Row]
-    shards: Sequence[Row]
-    controllers: Sequence[Row]
-    alarms: Sequence[Row]
+    #: Of nodes, shards, controllers and alarms; those of one kind have the same keys.
+    rows: Mapping[str, Sequence[Row]]
     at_s: float
     #: How many commands each node had applied to each shard.
     applied: Mapping[tuple[str, str], int]
 
     def parts(self) -> Mapping[str, object]:
         """Return the view for programs."""
-        rows = {name: getattr(self, name) for name in _TABLES}
-        return {"cluster": self.cluster, **rows}
+        return {"cluster": self.cluster, **self.rows}
 
     def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
         """Return a title and its rows for people, for all that there is to show."""
-        for title in _TABLES:
-            rows = getattr(self, title)
+        for title, rows in self.rows.items():
             if rows:
                 yield title, list(map(_for_people, rows)) if title == "shards" else rows
-
-
-_TABLES: Final = ("nodes", "shards", "controllers", "alarms")
 
 
 def view_of(
@@ -116,19 +106,19 @@ def view_of(
         for row in shards
         if row["leader"] is None
     ]
+    alarms: list[Row] = [{"node": None, "alarm": alarm} for alarm in leaderless]
+    alarms += [
+        {"node": name, "alarm": alarm} for name, status in said.items() for alarm in status.alarms
+    ]
+    nodes = [_node_row(each.node, each.address, statuses[each.node]) for each in topology.nodes]
     return ClusterView(
         cluster=topology.cluster_id.hex(),
-        nodes=[_node_row(node.node, node.address, statuses[node.node]) for node in topology.nodes],
-        shards=shards,
-        controllers=list(controller_rows(said)),
-        alarms=[
-            *({"node": None, "alarm": alarm} for alarm in leaderless),
-            *(
-                {"node": name, "alarm": alarm}
-                for name, status in said.items()
-                for alarm in status.alarms
-            ),
-        ],
+        rows={
+            "nodes": nodes,
+            "shards": shards,
+            "controllers": list(controller_rows(said)),
+            "alarms": alarms,
+        },
         at_s=at_s,
         applied=applied,
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from quorate.cli.asking import ADMIN
 from quorate.cli.failures import failure
+from quorate.cli.terminal import ADMIN
 from quorate.client.connections import Connections
 from quorate.client.errors import UnansweredError
 from quorate.client.failures import AttemptError
@@ -32,10 +32,6 @@ class Silent:
 
 
 Status = pb.NodeStatusResponse | Silent
-
-
-#: Stands for a node that the topology does not have any more.
-UNKNOWN: Final = Silent("its address is not known")
 
 
 class Statuses:
@@ -122,6 +118,8 @@ class Replica:
     """What is known of one replica."""
 
     node: str
+    #: What its node says of it, if it runs there.
+    report: pb.ReplicaReport | None = None
     #: The index up to which its data goes; None: nobody says.
     applied: int | None = None
     #: Why it does not go on; empty: it does.
@@ -135,10 +133,10 @@ def replicas_of(place: pb.ShardPlace, statuses: Mapping[str, Status]) -> list[Re
 
 def _replica(shard: str, node: str, status: Status | None) -> Replica:
     if not isinstance(status, pb.NodeStatusResponse):
-        return Replica(node=node, problem=str(status or UNKNOWN.reason))
+        return Replica(node=node, problem=str(status or "its address is not known"))
     if report := report_of(status, shard):
         problem = f"has stopped: {report.stopped}" if report.stopped else ""
-        return Replica(node=node, applied=report.applied_index, problem=problem)
+        return Replica(node=node, report=report, applied=report.applied_index, problem=problem)
     for broken in status.broken:
         if broken.shard == shard:
             problem = f"cannot be opened: {broken.error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import functools
 import json
@@ -9,10 +10,10 @@ import os
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -23,15 +24,20 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from quorate.cli.installed import InstalledPlugins
-    from quorate.client import Client
+    from quorate.client import AsyncClient, Client
     from quorate.config import Settings
 
+T = TypeVar("T")
+
+ADMIN: Final = "/quorate.v1.AdminService"
 #: Read in the working directory when neither option nor environment names a file.
 DEFAULT_CONFIG = Path("quorate.toml")
 #: How wide a table is where there is no terminal: a program reads JSON.
 _PIPED_WIDTH: Final = 120
 #: How long a node may take to accept a connection.
 _LISTEN_S: Final = 1.0
+#: How long a call may take for which somebody waits; an election is over long before.
+_PATIENCE_S: Final = 10.0
 
 
 class Terminal:
@@ -79,6 +85,27 @@ class Terminal:
                 ExitCode.UNAVAILABLE,
             )
         return ",".join(endpoints)
+
+    def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        """Return what `work` makes of a client of the cluster, which is closed afterwards."""
+        from quorate.client import connect
+
+        endpoints = self.reached()
+
+        async def asked() -> T:
+            async with connect(endpoints, timeout_s=_PATIENCE_S) as client:
+                return await work(client)
+
+        try:
+            return asyncio.run(asked())
+        except asyncio.CancelledError:
+            # After a group of tasks that has failed `asyncio.run` does not know Ctrl-C any more.
+            raise KeyboardInterrupt from None
+
+    def follow(self, work: Callable[[AsyncClient], Awaitable[None]]) -> None:
+        """Do what goes on until Ctrl-C, which is how it ends and no failure."""
+        with suppress(KeyboardInterrupt):
+            self.ask(work)
 
     def settings(self) -> Settings:
         """Return the effective configuration, or fail with all that is wrong with it."""

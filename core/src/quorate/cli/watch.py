@@ -13,10 +13,8 @@ import click
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
 
-from quorate.cli.asking import follow
-from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.terminal import bytes_of, line_of
+from quorate.cli.terminal import Terminal, bytes_of, line_of
 from quorate.client import ChangeKind
 from quorate.client.watching import ALIASES
 from quorate.plugin import keys
@@ -34,16 +32,15 @@ Kinds = Mapping[str, type[Message]]
 @click.option("--hex", "in_hex", is_flag=True, help="Read the prefix as hex digits.")
 @click.option("--token", default="", help="Resume after an event that was printed as JSON.")
 @click.option("--changes-only", is_flag=True, help="Skip the current rows.")
-@click.pass_context
+@click.pass_obj
 def command(
-    ctx: click.Context, family: str, prefix: str, in_hex: bool, token: str, changes_only: bool
+    terminal: Terminal, family: str, prefix: str, in_hex: bool, token: str, changes_only: bool
 ) -> None:
     """Show the rows of FAMILY and every change to them, one per line, until Ctrl-C.
 
     kv stands for the pairs. Rows are shown as the installed plugins declare them. In JSON each
     line is an object, with a token from which a later watch goes on.
     """
-    terminal = terminal_of(ctx)
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
     # The target of an alias is shown by the client as what its users put there.
     kinds = {} if family in ALIASES else _kinds(terminal.plugins)
@@ -56,7 +53,7 @@ def command(
         ):
             terminal.report(*_shown(change, kinds))
 
-    follow(ctx, watch)
+    terminal.follow(watch)
 
 
 def _kinds(plugins: InstalledPlugins) -> Kinds:

@@ -134,13 +134,13 @@ class Commands:
             return BatchReply(items=count, forgotten=range(count)).SerializeToString()
         return answer.payload
 
-    async def _carry(
+    def _carry(
         self, group: str, shard_key: bytes, message: Message, deadline: float
-    ) -> CommandReply:
+    ) -> Awaitable[CommandReply]:
         name, payload = message.DESCRIPTOR.full_name, message.SerializeToString()
         if self._sessions is not None:
-            return await self._carry_once(self._sessions, group, shard_key, name, payload, deadline)
-        return await self._send(group, shard_key, name, payload, None, deadline)
+            return self._carry_once(self._sessions, group, shard_key, name, payload, deadline)
+        return self._send(group, shard_key, name, payload, None, deadline)
 
     async def _send(
         self,

@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.client.connections import Connections
@@ -14,7 +15,7 @@ from quorate.client.errors import ClosedError, InvalidError, UnavailableError
 from quorate.client.failures import AttemptError
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import SLOTS, slots_in
-from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
+from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
 
 #: What is older is asked for again beside the next call.
 _FRESH_S: Final = 2.0
@@ -31,20 +32,18 @@ DEFAULT: Final = "127.0.0.1:7401,127.0.0.1:7402,127.0.0.1:7403"
 _METHOD: Final = "/quorate.v1.AdminService/Topology"
 
 
+@dataclass(slots=True)
 class Place:
     """One shard, and which node leads it."""
 
-    __slots__ = ("address", "hinted", "leader", "shard", "term", "version")
-
-    def __init__(self, place: ShardPlace) -> None:
-        self.shard: Final = ShardId(place.group, place.number)
-        self.version: Final = place.version
-        self.leader = place.leader
-        self.term = place.term
-        #: Of the leader; empty while none is known.
-        self.address = ""
-        #: The leader is what a node said that does not lead: newer than what is being asked.
-        self.hinted = False
+    shard: ShardId
+    version: int
+    leader: str
+    term: int
+    #: Of the leader; empty while none is known.
+    address: str = ""
+    #: The leader is what a node said that does not lead: newer than what is being asked.
+    hinted: bool = False
 
 
 class Topology:
@@ -100,7 +99,7 @@ class Topology:
             async with asyncio.timeout(timeout_s):
                 return await asyncio.shield(asking)
         except TimeoutError:
-            raise AttemptError("safe", _silent(self._endpoints)) from None
+            raise AttemptError("safe", self._silent()) from None
         except asyncio.CancelledError:
             if asking.cancelled() and self._closed:
                 raise ClosedError from None
@@ -137,6 +136,12 @@ class Topology:
 
     # How it is found out.
 
+    def _silent(self) -> UnavailableError:
+        known = ", ".join(self._endpoints)
+        return UnavailableError(
+            f"no node answers at {known}; start the cluster, or name other endpoints"
+        )
+
     def _ask(self) -> asyncio.Task[TopologyResponse]:
         if self._closed:
             raise ClosedError
@@ -172,7 +177,7 @@ class Topology:
         if leaderless is not None:
             self._learn(leaderless)
             return leaderless
-        raise failed or AttemptError("safe", _silent(self._endpoints))
+        raise failed or AttemptError("safe", self._silent())
 
     def _learn(self, answer: TopologyResponse) -> None:
         earlier = self._places if answer.cluster_id == self._cluster_id else {}
@@ -181,7 +186,8 @@ class Topology:
         self._places = {}
         self._owners = {}
         for each in answer.shards:
-            place = Place(each)
+            shard = ShardId(each.group, each.number)
+            place = Place(shard, each.version, each.leader, each.term)
             known = earlier.get(place.shard)
             # A node that lags does not know the leader of a later term.
             if known is not None and (
@@ -204,12 +210,6 @@ class Topology:
         return sorted(
             known[turn:] + known[:turn], key=lambda address: self._avoided.get(address, 0.0) > now
         )
-
-
-def _silent(endpoints: Iterable[str]) -> UnavailableError:
-    return UnavailableError(
-        f"no node answers at {', '.join(endpoints)}; start the cluster, or name other endpoints"
-    )
 
 
 def _look_at(asking: asyncio.Task[TopologyResponse]) -> None:

@@ -60,13 +60,11 @@ class WatchedChange:
 
 
 _KINDS: Final = {
-    WatchEvent.ROW: ChangeKind.ROW,
-    WatchEvent.PUT: ChangeKind.PUT,
-    WatchEvent.CREATED: ChangeKind.CREATED,
-    WatchEvent.UPDATED: ChangeKind.UPDATED,
-    WatchEvent.DELETED: ChangeKind.DELETED,
-    WatchEvent.EMITTED: ChangeKind.EMITTED,
+    number: ChangeKind[name]
+    for name, number in WatchEvent.Kind.items()
+    if name in ChangeKind.__members__
 }
+_MARKS: Final = frozenset({ChangeKind.LISTED, ChangeKind.BOOKMARK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Watching:
             for name in names
         ]
         course = _Course(token, changes_only)
-        attempts = self._attempts()
+        attempts = Attempts(self._topology, float("inf"), "read")
         while True:
             address = self._topology.any_address()
             request = WatchRequest(
@@ -121,26 +119,21 @@ class Watching:
                 )
                 async with aclosing(responses):
                     async for response in responses:
-                        attempts = self._attempts()
+                        attempts = Attempts(self._topology, float("inf"), "read")
                         for change in course.changes(response):
                             if marks or change.kind not in _MARKS:
                                 show = shown.get(change.family)
                                 yield show(change) if show is not None else change
                         if response.HasField("resync"):
                             break
-                failure = _ended(address)
+                ended = UnavailableError(f"{address} has ended the watch")
+                failure = AttemptError("safe", ended)
             except AttemptError as error:
                 failure = error
             missed = course.interrupted()
             if missed is not None:
                 yield missed
             await attempts.after(failure, address)
-
-    def _attempts(self) -> Attempts:
-        return Attempts(self._topology, float("inf"), "read")
-
-
-_MARKS: Final = frozenset({ChangeKind.LISTED, ChangeKind.BOOKMARK})
 
 
 class _Course:
@@ -156,7 +149,19 @@ class _Course:
 
     def changes(self, response: WatchResponse) -> list[WatchedChange]:
         """Return what a response says, and advance the token."""
-        changes = [_change(event, self.token) for event in response.events]
+        changes = [
+            WatchedChange(
+                kind=_KINDS.get(event.kind, ChangeKind.PUT),
+                family=event.name,
+                key=event.key,
+                value=event.value,
+                previous=event.previous,
+                revision=event.revision,
+                shard=event.shard,
+                token=self.token,
+            )
+            for event in response.events
+        ]
         if changes and not self.token:
             self._listing = True
         if response.token:
@@ -181,20 +186,3 @@ class _Course:
     def _restart(self, reason: str) -> WatchedChange:
         self.token, self._listing, self._listed = b"", False, False
         return WatchedChange(kind=ChangeKind.RESYNC, reason=reason)
-
-
-def _ended(address: str) -> AttemptError:
-    return AttemptError("safe", UnavailableError(f"{address} has ended the watch"))
-
-
-def _change(event: WatchEvent, token: bytes) -> WatchedChange:
-    return WatchedChange(
-        kind=_KINDS.get(event.kind, ChangeKind.PUT),
-        family=event.name,
-        key=event.key,
-        value=event.value,
-        previous=event.previous,
-        revision=event.revision,
-        shard=event.shard,
-        token=token,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast
@@ -145,7 +145,7 @@ class Runner:
             if name not in led or led[name].term != post.ref.term:
                 post.cancel()
         for key in [key for key, post in self._posts.items() if post.task.done()]:
-            for metric, labels in self._posts.pop(key).observed:
+            for metric, labels in self._posts.pop(key).node.observed:
                 self._withdraw(metric, dict(labels))
         for shard in led.values():
             for controller in self._controllers.values():
@@ -250,7 +250,7 @@ class _Post:
         self.controller: Final = controller
         self.ref: Final = ref
         self.woken: Final = asyncio.Event()
-        self._node: Final = FencedNode(node, ref)
+        self.node: Final = FencedNode(node, ref)
         self._allowed: Final = allowed
         self._counters: Final = counters
         self._loop: Final = loop
@@ -260,11 +260,6 @@ class _Post:
         self._runs = 0
         self._error: str | None = None
         self.task: Final = loop.create_task(self._work())
-
-    @property
-    def observed(self) -> Set[tuple[str, frozenset[tuple[str, str]]]]:
-        """The metrics that were observed, each with its labels."""
-        return self._node.observed
 
     def cancel(self) -> asyncio.Task[None]:
         """End the run; it is cancelled only once, so that it can clean up."""
@@ -320,9 +315,9 @@ class _Post:
         """Run it, and return the delay before the next run."""
         self._running = True
         try:
-            await self.controller.run_once(self._node.api, self.ref)
+            await self.controller.run_once(self.node.api, self.ref)
             interval_s = self.controller.interval_s
-            return interval_s(self._node.api) if callable(interval_s) else interval_s
+            return interval_s(self.node.api) if callable(interval_s) else interval_s
         finally:
             self._running = False
 

@@ -13,7 +13,6 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import NotLeaderError, RefusedError
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
-from quorate.consensus.timing import Timing
 from quorate.groups.refusals import NoLeaderError, NotProposedError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
@@ -81,11 +80,6 @@ class Step:
     configuration: Configuration | None = None
     #: The node to transfer leadership to, if any.
     heir: str | None = None
-
-
-def patience_s(timing: Timing) -> float:
-    """Return how long a voter counts as living after a contact."""
-    return _ELECTIONS * timing.election_max_s
 
 
 class StepPort(Protocol):
@@ -217,9 +211,7 @@ class MemberSteps:
         if asked.number:
             await self._check_goes_on(asked)
             local = self._led(shard)
-        step = next_step(
-            shard, goal, local.replica.status(), patience_s=patience_s(local.settings.timing)
-        )
+        step = next_step(shard, goal, local.replica.status(), patience_s=_patience_s(local))
         if not asked.number:
             return StepTaken(step.status, step.done and step.configuration is None)
         try:
@@ -251,6 +243,10 @@ class MemberSteps:
         stored = metadata.data.get(MEMBERS, asked.goal.node.encode())
         row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
         check_goes_on(row, asked.goal.node, asked.number)
+
+
+def _patience_s(shard: Shard) -> float:
+    return _ELECTIONS * shard.settings.timing.election_max_s
 
 
 class Promotion:
@@ -292,7 +288,7 @@ class Promotion:
                     shard.id,
                     Goal(learner.node, learner.replica),
                     shard.replica.status(),
-                    patience_s=patience_s(shard.settings.timing),
+                    patience_s=_patience_s(shard),
                 )
                 if step.configuration is not None:
                     changed = shard.change_membership(step.configuration)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.groups.snapshots.parts import BackupError
-from quorate.node.backups import Backups
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
 from quorate.node.status import NodeReports
+from quorate.node.upkeep import Backups
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline

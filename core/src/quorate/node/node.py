@@ -17,22 +17,19 @@ from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
-from quorate.node.backups import Backups
 from quorate.node.certificates import Certificates
 from quorate.node.directory import directory_of
 from quorate.node.forming import Forming, initial_members
 from quorate.node.leader_tasks import LeaderTasks, hand_over
-from quorate.node.life import STOPPING, Life
 from quorate.node.members import Members
 from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
-from quorate.node.purging import purge
-from quorate.node.readiness import Readiness
-from quorate.node.recovery import recover
+from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.status import NodeReports
+from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.watching import Watching
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms

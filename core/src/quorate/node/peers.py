@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -18,19 +19,85 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.node import tuning
-from quorate.node.addresses import Addresses, addresses_of
 from quorate.node.certificates import Certificates
 from quorate.node.forming import Forming
 from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.server import RpcServer
+from quorate.storage.families import MEMBERS, NODES
+from quorate.storage.rows import value_of
 from quorate.v1.admin_pb2 import NodeAddress
+from quorate.v1.control_pb2 import MemberRow, NodeDeclaration
 from quorate.v1.node_pb2 import NodeIntroduction
 
 _log = logging.getLogger(__name__)
 
 #: How often the others are asked where all of them are: who leads must be let in.
 _ASK_S: Final = 0.5
+
+
+def addresses_of(settings: Settings) -> Mapping[str, str]:
+    """Return where a node's file says that nodes are, itself among them."""
+    node, cluster = settings.node, settings.cluster
+    return {node.name: node.address, **(cluster.join or cluster.initial_members)}
+
+
+class Addresses:
+    """The addresses of all nodes, this one's too.
+
+    What an operator gave when a node was added counts first, then what this node's own file says,
+    then what each node reports of itself, then what others reported before metadata/0 came.
+    """
+
+    def __init__(self, own: Mapping[str, str]) -> None:
+        self._own: Final = dict(own)
+        self._know: Callable[[Mapping[str, str]], None] = lambda _: None
+        self._heard: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
+        self._given: dict[str, str] = {}
+        self._known: dict[str, str] = dict(own)
+        self._changes_read = -1
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """Where each node is found."""
+        return self._known
+
+    def share(self, know: Callable[[Mapping[str, str]], None]) -> None:
+        """Pass them on, now and whenever they change."""
+        self._know = know
+        know(self._known)
+
+    def hear(self, nodes: Mapping[str, str]) -> None:
+        """Take what another node of the cluster knows."""
+        self._heard.update(nodes)
+        self._settle()
+
+    def follow(self, metadata: Shard) -> None:
+        """Go by what metadata/0 says, from now on."""
+        metadata.subscribe(lambda _: self._read(metadata))
+        self._read(metadata)
+
+    def _read(self, metadata: Shard) -> None:
+        changes = metadata.applier.cluster_changes
+        if changes == self._changes_read:
+            return
+        self._changes_read = changes
+        nodes = map(NodeDeclaration.FromString, _values(metadata, NODES))
+        members = map(MemberRow.FromString, _values(metadata, MEMBERS))
+        self._reported = {row.node: row.address for row in nodes}
+        self._given = {row.node: row.address for row in members if row.address}
+        self._settle()
+
+    def _settle(self) -> None:
+        known = self._heard | self._reported | self._own | self._given
+        if known != self._known:
+            self._known = known
+            self._know(known)
+
+
+def _values(metadata: Shard, family: str) -> Iterable[bytes]:
+    return (value_of(row) for _, row in metadata.data.iterate(family, b"", None))
 
 
 class Peers:

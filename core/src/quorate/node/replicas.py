@@ -18,9 +18,8 @@ from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
-from quorate.node.addresses import addresses_of
 from quorate.node.directory import NodeDirectory
-from quorate.node.peers import Peers
+from quorate.node.peers import Peers, addresses_of
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import wall_ms

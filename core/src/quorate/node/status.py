@@ -10,9 +10,8 @@ from quorate.control.runner import Runner
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
-from quorate.node.addresses import Addresses
-from quorate.node.life import Life
-from quorate.node.readiness import ended
+from quorate.node.peers import Addresses
+from quorate.node.readiness import Life, ended
 from quorate.node.replicas import Replicas
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId

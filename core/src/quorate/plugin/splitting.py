@@ -126,14 +126,14 @@ def join(answers: Sequence[ShardReply]) -> BatchReply:
 
     Raises `ValueError` for a part without a reply per item.
     """
-    if len(answers) == 1 and not (answers[0].command.repeated or answers[0].reply.refusals):
-        # Nearly every batch: all of its items are on one shard, and none was refused.
+    if len(answers) == 1 and answers[0].revision:
         [answer] = answers
-        _check_answer(answer)
-        if answer.revision:
-            revision = ShardRevision(shard=answer.command.shard.number, revision=answer.revision)
-            answer.reply.revisions.append(revision)
-        return answer.reply
+        if not (answer.command.repeated or answer.reply.refusals):
+            # Nearly every batch: all of its items are on one shard, and none was refused.
+            _check_answer(answer)
+            del answer.reply.revisions[:]
+            answer.reply.revisions.add(shard=answer.command.shard.number, revision=answer.revision)
+            return answer.reply
     refusals: dict[int, ItemRefusal] = {}
     replies: dict[int, bytes] = {}
     for answer in answers:

@@ -28,15 +28,18 @@ def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[E
     that read it take over in their logs at the same index.
     """
     entries: dict[str, list[Entry]] = {}
-    copies = Copies(catalog)
+    groups = {command.group for command in catalog.commands.values()}
+    copies = Copies(catalog, {group: group for group in sorted(groups)})
+    source = MemoryShard(catalog, METADATA_GROUP.name)
     for index, command in enumerate(log, start=1):
         group = catalog.commands[command.type].group
         entry = Entry(index=index, commands=(command,), at_ms=index * STEP_MS)
         entries.setdefault(group, []).append(entry)
         if group == METADATA_GROUP.name:
-            for reader, adopted in copies.of(entry):
-                copied = replace(entry, commands=(command_of(adopted),))
-                entries.setdefault(reader, []).append(copied)
+            for outcome in source.apply([entry]):
+                for reader, adopted in copies.of(outcome.revision, outcome.events):
+                    copied = replace(entry, commands=(command_of(adopted),))
+                    entries.setdefault(reader, []).append(copied)
     return entries
 
 

@@ -44,12 +44,12 @@ from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.plugin.slots import even_cut
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
-from quorate.testing.mirrors import Mirrors
+from quorate.testing.mirrors import Copies
 from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
 from quorate.testing.watches import History
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.control_pb2 import OpenSession, OpenSessionReply
+from quorate.v1.control_pb2 import AdoptMirror, OpenSession, OpenSessionReply
 
 M = TypeVar("M", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
@@ -98,7 +98,11 @@ class MemoryNode:
         self._slot_map: Final = SlotMap.initial(
             {group: len(found) for group, found in self._shards.items()}
         )
-        self._mirrors: Final = Mirrors(self.catalog, tuple(self._all_shards()))
+        self._copies: Final = Copies(
+            self.catalog, {shard: shard.group for shard in self._all_shards()}
+        )
+        #: What the copies have not taken over yet.
+        self._adopted: Final[list[tuple[MemoryShard, AdoptMirror]]] = []
         self._histories: Final = {group: History(found) for group, found in self._shards.items()}
         #: By group and shard: the term, and since when it lasts.
         self._terms: Final[dict[tuple[str, int], tuple[int, int]]] = {
@@ -323,7 +327,14 @@ class MemoryNode:
 
     def mirror(self) -> None:
         """Bring the copies of mirrored families up to date, where `mirrors_lag` has kept them."""
-        self._mirrors.catch_up(self.now_ms)
+        for shard, adopted in self._adopted:
+            entry = Entry(
+                index=shard.applied + 1, commands=(command_of(adopted),), at_ms=self.now_ms
+            )
+            [outcome] = shard.apply([entry])
+            if outcome.failure is not None:
+                raise outcome.failure
+        self._adopted.clear()
 
     def open_session(self, name: str = "", *, ttl_ms: int = SESSION_TTL_MS) -> int:
         """Open an exactly-once session on every shard, and return its number.
@@ -456,7 +467,7 @@ class MemoryNode:
         for event in outcome.events:
             if isinstance(event, RowEvent):
                 self._feed(event)
-        self._mirrors.note(outcome.revision, outcome.events)
+        self._adopted.extend(self._copies.of(outcome.revision, outcome.events))
         if not self.mirrors_lag:
             self.mirror()
         return outcome

@@ -99,16 +99,6 @@ class CoordinatorMove(_message.Message):
     assignment: bytes
     def __init__(self, assignment: _Optional[bytes] = ...) -> None: ...
 
-class ListCoordinators(_message.Message):
-    __slots__ = ("start", "end", "limit")
-    START_FIELD_NUMBER: _ClassVar[int]
-    END_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    start: bytes
-    end: bytes
-    limit: int
-    def __init__(self, start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., limit: _Optional[int] = ...) -> None: ...
-
 class ListCoordinatorsRequest(_message.Message):
     __slots__ = ("role", "broker", "page_size", "page_token")
     ROLE_FIELD_NUMBER: _ClassVar[int]

@@ -10,7 +10,6 @@ from quorate.v1.coordinator_pb2 import (
     AssignCoordinator,
     FindCoordinatorMoves,
     FindCoordinators,
-    ListCoordinators,
 )
 
 
@@ -30,5 +29,4 @@ class TestCluster(PluginConformance):
             ListBrokers(role="mqtt", limit=1),
             FindCoordinators(coordinators=[AssignCoordinator(role="mqtt", key="jobs")]),
             FindCoordinatorMoves(),
-            ListCoordinators(end=b"\xff"),
         ]

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 from quorate.builtin.tenant import plugin
-from quorate.builtin.tenant.api import TenantCascade
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.resource import TenantCascade
 from quorate.testing import MemoryNode
 
 OWN = build([Plugin(name="tenant", distribution="quorate", version="1", module=plugin)])

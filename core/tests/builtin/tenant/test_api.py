@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
-from quorate.builtin.tenant.api import waiting_tenants
-from quorate.plugin.resource import tenants
+from quorate.plugin.resource import tenants, waiting_tenants
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import (

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 import click
 
-from quorate.cli.deferred import terminal_of
 from quorate.cli.dev.nodes import (
     DEFAULT_NODES,
     DEFAULT_PORT,
@@ -60,13 +59,12 @@ _TELL_S: Final = 10.0
     help=f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
     "next node has the next port, and HTTP is 100 above.",
 )
-@click.pass_context
-def command(ctx: click.Context, nodes: int | None, directory: Path, port: int | None) -> None:
+@click.pass_obj
+def command(terminal: Terminal, nodes: int | None, directory: Path, port: int | None) -> None:
     """Run a whole cluster on this machine, with every sound plugin, until Ctrl-C.
 
     Its data stays in the directory, and the next call goes on with it.
     """
-    terminal = terminal_of(ctx)
     terminal.warn_of_broken()
     plugins = terminal.plugins
     enabled = [

@@ -107,7 +107,9 @@ class Delivery:
                 pause.count += 1
                 parts = [part for part, _ in refused]
                 continue
-            leaderless_from = self._leaderless_from(shard)
+            local = self._shards.get(shard)
+            # Without a replica here nobody knows.
+            leaderless_from = float("inf") if local is None else local.leaderless_from
             if hint is None and self._loop.time() >= leaderless_from:
                 for part, why in refused:
                     part.end(why)
@@ -161,11 +163,6 @@ class Delivery:
         if self._shards.get(shard) is None and others:
             return others[attempt % len(others)]
         raise NoLeaderError(shard)
-
-    def _leaderless_from(self, shard: ShardId) -> float:
-        """When to give up a write without a leader; infinite if there is no replica here."""
-        local = self._shards.get(shard)
-        return float("inf") if local is None else local.leaderless_from
 
     async def _wait(
         self, pause: Pause, refused: Sequence[_Refused], leaderless_from: float

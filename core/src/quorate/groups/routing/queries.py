@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import methodcaller
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -197,7 +198,7 @@ def joined(
 
 def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> list[Any]:
     """Return the answers of a shard; raises `Rejected` if there are too many."""
-    weigh: Callable[[Any], int] = len if encoded else _weigh
+    weigh: Callable[[Any], int] = len if encoded else methodcaller("ByteSize")
     found: list[Message | bytes] = []
     room, add = MAX_BYTES, found.append
     for row in islice(rows, MAX_ROWS + 1):
@@ -212,10 +213,6 @@ def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> lis
             "once; ask for less, page by page",
         )
     return found
-
-
-def _weigh(row: Message) -> int:
-    return row.ByteSize()
 
 
 def _check_row(query: Query[Any], row: str) -> None:

@@ -100,15 +100,11 @@ class LogKeeper:
         self._bytes = 0
         self._holds: Final[set[LogHold]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._running: asyncio.Future[None] | None = None
+        #: The task off the loop, if any.
+        self.flushing: asyncio.Future[None] | None = None
         #: A sync found the disk full: its writes are in doubt until they are flushed to files.
         self._in_doubt = False
         self._stopped = False
-
-    @property
-    def flushing(self) -> asyncio.Future[None] | None:
-        """The task off the loop, if any."""
-        return self._running
 
     def applied(self, entries: int, size: int) -> None:
         """Record applied entries; flush if there are many."""
@@ -128,7 +124,7 @@ class LogKeeper:
 
     def flush(self) -> None:
         """Make applied entries durable, then compact; one at a time."""
-        if self._running is not None or self._stopped:
+        if self.flushing is not None or self._stopped:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -136,8 +132,8 @@ class LogKeeper:
         self._entries = self._bytes = 0
         index = self._data.begin_sync()
         work = self._write_files if self._in_doubt else self._data.sync
-        self._running = self._loop.run_in_executor(None, work)
-        self._running.add_done_callback(lambda done: self._flushed(index, done))
+        self.flushing = self._loop.run_in_executor(None, work)
+        self.flushing.add_done_callback(lambda done: self._flushed(index, done))
 
     def stop(self) -> None:
         """Stop."""
@@ -154,7 +150,7 @@ class LogKeeper:
         self._data.sync()
 
     def _flushed(self, index: int, done: asyncio.Future[None]) -> None:
-        self._running = None
+        self.flushing = None
         error = None if done.cancelled() else done.exception()
         if done.cancelled() or self._stopped:
             return

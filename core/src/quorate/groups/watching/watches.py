@@ -83,12 +83,14 @@ class Watch:
         self._feeds: Final[dict[ShardId, Feed]] = {}
         #: The shards whose rows were not listed to their end, the one that is being listed first.
         self._unlisted: Final = deque[ShardId]()
-        self._revisions: Final[dict[ShardId, int]] = {}
-        #: The generation that the token names.
-        self._generation = 0
+        #: The revision in each shard.
+        self.revisions: Final[dict[ShardId, int]] = {}
+        #: The generation of the shards that it has seen.
+        self.generation = 0
         self._ready: Final = deque[WatchedEvent]()
         self._woken = False
-        self._closed = False
+        #: Whether it was closed or lost.
+        self.closed = False
         self._waiter: asyncio.Future[None] | None = None
         #: Whether the reader's token is out of date.
         self._moved = False
@@ -107,11 +109,6 @@ class Watch:
             self._open_next_list()
 
     @property
-    def closed(self) -> bool:
-        """Whether it was closed or lost."""
-        return self._closed
-
-    @property
     def listed(self) -> bool:
         """Whether every current row was returned."""
         return not self._unlisted
@@ -126,23 +123,13 @@ class Watch:
         return self._token({shard: revision})
 
     @property
-    def revisions(self) -> Mapping[ShardId, int]:
-        """The revision in each shard."""
-        return self._revisions
-
-    @property
-    def generation(self) -> int:
-        """The generation of the shards that it has seen."""
-        return self._generation
-
-    @property
     def ready(self) -> int:
         """The number of events available without waiting; they end with a whole command."""
         return len(self._ready)
 
     def age_ms(self) -> int | None:
         """Return the staleness of what was returned, or None if unknown."""
-        if not self.listed or self.lost is not None or self._closed:
+        if not self.listed or self.lost is not None or self.closed:
             return None
         ages = [feed.age_ms() for feed in self._feeds.values()]
         known = [age for age in ages if age is not None]
@@ -161,7 +148,7 @@ class Watch:
 
     async def portion(self) -> Portion | None:
         """Return the next portion; None at the end."""
-        while not self._closed:
+        while not self.closed:
             self._woken = False
             portion, moved = self._take()
             if portion is not None:
@@ -181,7 +168,7 @@ class Watch:
 
     def close(self) -> None:
         """Stop, and end a wait for an event."""
-        self._closed = True
+        self.closed = True
         self._ended = None
         self._ready.clear()
         self._close_feeds()
@@ -195,10 +182,10 @@ class Watch:
         elif set(token.revisions) != set(self._shards):
             self._lose("the token is of other shards")
         else:
-            self._generation = token.generation
+            self.generation = token.generation
             for shard in self._shards:
                 revision = token.revisions[shard]
-                self._revisions[shard] = revision
+                self.revisions[shard] = revision
                 start = Start(token.generation, revision)
                 self._feeds[shard] = self._open_feed(shard, start, self._wake)
 
@@ -228,7 +215,7 @@ class Watch:
     def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
             return Portion(token=b"", events=page.events, shard=shard)
-        self._revisions[shard] = page.revision
+        self.revisions[shard] = page.revision
         self._unlisted.popleft()
         if not self._unlisted:
             return self._bookmark()
@@ -236,8 +223,8 @@ class Watch:
         return None
 
     def _take_changes(self, shard: ShardId, page: Page) -> Portion | None:
-        behind = self._revisions[shard]
-        self._revisions[shard] = page.revision
+        behind = self.revisions[shard]
+        self.revisions[shard] = page.revision
         self._moved = not page.events
         if not page.events:
             return None
@@ -250,7 +237,7 @@ class Watch:
         if shard is None:
             yield WatchedEvent(
                 event=None,
-                revision=0 if portion.lost else max(self._revisions.values()),
+                revision=0 if portion.lost else max(self.revisions.values()),
                 token=portion.token,
                 resync=portion.lost,
             )
@@ -274,15 +261,15 @@ class Watch:
     def _token(self, at: Mapping[ShardId, int] | None = None) -> bytes:
         # A shard that is younger than a restore has a lower generation than the others.
         generations = (feed.generation for feed in self._feeds.values())
-        self._generation = max(self._generation, *generations)
-        revisions = {**self._revisions, **at} if at else self._revisions
-        return WatchToken(self._cluster, self._generation, revisions).encode()
+        self.generation = max(self.generation, *generations)
+        revisions = {**self.revisions, **at} if at else self.revisions
+        return WatchToken(self._cluster, self.generation, revisions).encode()
 
     def _lose(self, reason: str) -> None:
         _log.info("a watch must list again: %s", reason)
         self.lost = reason
         self._ended = Portion(token=b"", lost=True)
-        self._closed = True
+        self.closed = True
         self._close_feeds()
 
     def _close_feeds(self) -> None:

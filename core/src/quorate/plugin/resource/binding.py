@@ -66,18 +66,11 @@ class Write:
 
     def of(self, items: Sequence[Any], like: Message | None = None) -> Message:
         """Return the command with these items, and whatever else `like` holds."""
-        if like is None or len(self.command.DESCRIPTOR.fields) == 1:
-            found: Message = self.command(**{self.field: items})
-            return found
-        command: Message = self.command()
-        if type(like) is self.command:
-            command.CopyFrom(like)
-            command.ClearField(self.field)
-        else:
-            for each, value in like.ListFields():
-                if each.name in command.DESCRIPTOR.fields_by_name and each.name != self.field:
-                    set_field(command, each.name, value)
-        getattr(command, self.field).extend(items)
+        held: dict[str, Any] = {}
+        if like is not None:
+            known = self.command.DESCRIPTOR.fields_by_name
+            held = {each.name: value for each, value in like.ListFields() if each.name in known}
+        command: Message = self.command(**{**held, self.field: items})
         return command
 
     def has(self, name: str) -> bool:
@@ -450,18 +443,9 @@ class _Binder:
 
 def set_field(message: Message, name: str, value: Any) -> None:
     """Write a field of any kind from the same one of another message."""
-    held = getattr(message, name)
-    declared = message.DESCRIPTOR.fields_by_name[name]
-    if is_repeated(declared):
-        message.ClearField(name)
-        if declared.message_type is not None and declared.message_type.GetOptions().map_entry:
-            getattr(message, name).MergeFrom(value)
-        else:
-            getattr(message, name).extend(value)
-    elif declared.message_type is not None:
-        held.CopyFrom(value)
-    else:
-        setattr(message, name, value)
+    kind: Any = type(message)
+    message.ClearField(name)
+    message.MergeFrom(kind(**{name: value}))
 
 
 def inner_field(field: Any, kind: Any) -> FieldDescriptor:

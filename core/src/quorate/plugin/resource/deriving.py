@@ -27,7 +27,6 @@ from quorate.plugin.resource.binding import (
     Binding,
     Write,
     bind,
-    set_field,
 )
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.handlers import counts_family, handler_of
@@ -254,14 +253,13 @@ def _examples(binding: Binding, write: Write) -> Iterator[Message]:
         for each in write.item.DESCRIPTOR.fields
         if each.name not in (EXPECTED, MISSING_OK)
     ]
-    items = []
-    for row in resource.examples:
-        item = write.item()
-        for each, value in row.ListFields():
-            if each.name in names:
-                set_field(item, each.name, value)
-        items.append(item)
-    yield write.of(items)
+    item: Any = write.item
+    yield write.of(
+        [
+            item(**{each.name: value for each, value in row.ListFields() if each.name in names})
+            for row in resource.examples
+        ]
+    )
 
 
 def _by_service(bindings: Sequence[Binding]) -> Mapping[str, list[Binding]]:

@@ -19,7 +19,6 @@ from quorate.plugin.resource.binding import (
     Binding,
     Write,
     bind,
-    set_field,
 )
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.tenants import TENANTS, limit_of, tenant_there
@@ -215,9 +214,10 @@ def _put(binding: Binding, write: Write) -> Handler:
         if resource.tenant:
             tenants.accept(getattr(item, resource.tenant))
         before, row = resource.row.FromString(stored), make(item)
-        for each, value in before.ListFields():
-            if each.name in kept:
-                set_field(row, each.name, value)
+        fields = before.ListFields()
+        row.MergeFrom(
+            resource.row(**{each.name: value for each, value in fields if each.name in kept})
+        )
         return finish(txn, before, row)
 
     return _loop(binding, write, put)
@@ -279,13 +279,11 @@ def _maker(binding: Binding, write: Write) -> Callable[[Any], Any]:
 
         return copy
 
+    given = frozenset(known) - frozenset(cleared)
+
     def pick(item: Any) -> Any:
-        row = resource.row()
-        for each, value in item.ListFields():
-            name = each.name
-            if name in known and name not in cleared:
-                set_field(row, name, value)
-        return row
+        fields = item.ListFields()
+        return resource.row(**{each.name: value for each, value in fields if each.name in given})
 
     return pick
 

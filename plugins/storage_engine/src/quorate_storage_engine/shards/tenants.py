@@ -3,8 +3,8 @@
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.builtin.tenant.api import TenantCascade, waiting_tenants
 from quorate.plugin import Controller, Extension, NodeApi, ShardRef
+from quorate.plugin.resource import TenantCascade, waiting_tenants
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import FinishTenantCascade
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer

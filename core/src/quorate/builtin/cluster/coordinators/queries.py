@@ -16,8 +16,6 @@ from quorate.v1 import coordinator_pb2 as pb
 
 #: Assignments that are found, and moved, at a time: each is weighed against every live broker.
 MOST_MOVES: Final = 200
-#: Rows that a list yields at most.
-LONGEST_LIST: Final = 1_000
 
 
 def find_coordinators(reader: Reader, query: pb.FindCoordinators) -> Iterator[pb.Coordinator]:
@@ -30,13 +28,6 @@ def find_coordinators(reader: Reader, query: pb.FindCoordinators) -> Iterator[pb
         row = pb.Coordinator.FromString(value)
         if live.include(row.broker_epoch) and Candidates.of(row) == Candidates.of(wanted):
             yield row
-
-
-def list_coordinators(reader: Reader, query: pb.ListCoordinators) -> Iterator[pb.Coordinator]:
-    """Yield the rows of a range, as many as are wanted."""
-    limit = min(query.limit or LONGEST_LIST, LONGEST_LIST)
-    for row in reader.scan(COORDINATORS, query.start, query.end, limit=limit):
-        yield pb.Coordinator.FromString(row.value)
 
 
 def find_moves(reader: Reader, query: pb.FindCoordinatorMoves) -> Iterator[pb.CoordinatorMove]:

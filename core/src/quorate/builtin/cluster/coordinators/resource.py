@@ -6,9 +6,8 @@ from typing import Any, Final
 from quorate.builtin.cluster.coordinators import apply, queries, validation
 from quorate.builtin.cluster.coordinators.rows import COORDINATORS, Assignment, row_key
 from quorate.builtin.cluster.families import GROUP
-from quorate.builtin.cluster.validation import check_text
-from quorate.plugin import NodeApi, Query, Resource, Verb, constant_key, keys, split_invalid
-from quorate.plugin.checking import LARGEST_PAGE, PAGE
+from quorate.builtin.cluster.validation import check_text, check_wanted
+from quorate.plugin import NodeApi, Query, Resource, Verb, constant_key, split_invalid
 from quorate.plugin.singles import only_reply
 from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
@@ -33,23 +32,6 @@ class CoordinatorReads:
         checked = split_invalid("coordinators", request.coordinators, validation.check_assignment)
         return await checked.execute(self._get)
 
-    async def List(
-        self, request: pb.ListCoordinatorsRequest, context: object
-    ) -> pb.ListCoordinatorsResponse:
-        """List a page of the coordinators that fit."""
-        validation.check_list(request)
-        start, end = keys.prefix(request.role) if request.role else keys.prefix()
-        size = min(request.page_size or PAGE, LARGEST_PAGE)
-        if request.page_token:
-            # A token of another role begins after every row of this one.
-            start = min(max(start, keys.successor(request.page_token)), end)
-        query = pb.ListCoordinators(start=start, end=end, limit=size)
-        found = [row async for row in self._node.query(query, pb.Coordinator)]
-        return pb.ListCoordinatorsResponse(
-            coordinators=[row for row in found if request.broker in ("", row.broker)],
-            next_page_token=row_key(found[-1]) if len(found) == size else b"",
-        )
-
     async def _get(self, wanted: Sequence[pb.AssignCoordinator]) -> BatchReply:
         query = pb.FindCoordinators(coordinators=wanted)
         found = {row_key(row): row async for row in self._node.query(query, pb.Coordinator)}
@@ -66,10 +48,15 @@ QUERIES: Final[tuple[Query[Any], ...]] = tuple(
     Query(message=message, group=GROUP, run=run, shard_key=constant_key)
     for message, run in (
         (pb.FindCoordinators, queries.find_coordinators),
-        (pb.ListCoordinators, queries.list_coordinators),
         (pb.FindCoordinatorMoves, queries.find_moves),
     )
 )
+
+
+def check_broker(request: pb.ListCoordinatorsRequest) -> None:
+    """Refuse to look for what no broker can be called."""
+    check_wanted("broker", request.broker)
+
 
 #: They lie with the brokers, and are assigned to none that is not there.
 COORDINATOR: Final = Resource(
@@ -79,6 +66,7 @@ COORDINATOR: Final = Resource(
     servicer=CoordinatorReads,
     key=("role", "key"),
     check_key={"role": check_text, "key": validation.check_key},
+    keep=check_broker,
     table=False,
     verbs={
         "Assign": Verb(

@@ -13,7 +13,6 @@ MOST_ASSIGNMENTS: Final = 1_000
 LONGEST_KEY: Final = 1_024
 #: Role, cluster name and labels together, as they are packed.
 LARGEST_CANDIDATES: Final = 1_024
-LONGEST_TOKEN: Final = 4_096
 
 
 def check_assignment(wanted: pb.AssignCoordinator, path: str = "") -> None:
@@ -41,14 +40,6 @@ def check_count(command: pb.AssignCoordinators) -> None:
     count = len(command.coordinators)
     if count > MOST_ASSIGNMENTS:
         raise Invalid("coordinators", f"must be at most {MOST_ASSIGNMENTS}, not {count}")
-
-
-def check_list(request: pb.ListCoordinatorsRequest) -> None:
-    """Refuse a list of what cannot be there."""
-    check_wanted("role", request.role)
-    check_wanted("broker", request.broker)
-    if len(request.page_token) > LONGEST_TOKEN:
-        raise Invalid("page_token", "is none that a page was answered with")
 
 
 def check_key(field: str, key: str) -> None:

@@ -47,9 +47,13 @@ def test_a_silent_node_is_shown_and_its_lag_is_what_the_leader_knows() -> None:
 
     seen = view(status(leader), status(replica("follower", 4, 18)), Silent("refused"))
 
-    assert [row["state"] for row in seen.nodes] == ["ready", "ready", "does not answer: refused"]
-    assert [row["leads"] for row in seen.nodes] == [1, 0, None]
-    [shard] = seen.shards
+    assert [row["state"] for row in seen.rows["nodes"]] == [
+        "ready",
+        "ready",
+        "does not answer: refused",
+    ]
+    assert [row["leads"] for row in seen.rows["nodes"]] == [1, 0, None]
+    [shard] = seen.rows["shards"]
     assert (shard["leader"], shard["term"], shard["commit"]) == ("n1", 4, 20)
     assert shard["lag"] == {"n2": 2, "n3": 15}
 
@@ -61,23 +65,23 @@ def test_of_two_that_say_they_lead_the_later_term_counts() -> None:
         status(replica("follower", 5, 19)),
     )
 
-    assert seen.shards[0]["leader"] == "n2"
-    assert seen.shards[0]["lag"] == {"n1": 0, "n3": 0}
+    assert seen.rows["shards"][0]["leader"] == "n2"
+    assert seen.rows["shards"][0]["lag"] == {"n1": 0, "n3": 0}
 
 
 def test_without_a_leader_nothing_is_guessed() -> None:
     seen = view(Silent("a"), Silent("b"), status(replica("candidate", 8, 19)))
 
-    [shard] = seen.shards
+    [shard] = seen.rows["shards"]
     assert (shard["leader"], shard["commit"], shard["lag"], shard["term"]) == (None, None, {}, 8)
-    [alarm] = seen.alarms
+    [alarm] = seen.rows["alarms"]
     assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0: it takes no")
 
 
 def test_a_lag_that_nobody_knows_is_unknown() -> None:
     seen = view(status(replica("leader", 4, 20)), status(), Silent("gone"))
 
-    assert seen.shards[0]["lag"] == {"n2": None, "n3": None}
+    assert seen.rows["shards"][0]["lag"] == {"n2": None, "n3": None}
     [_, (_, [shard])] = seen.tables()
     assert shard["lag"] == ["n2 ?", "n3 ?"]
 
@@ -86,15 +90,15 @@ def test_rates_are_those_of_the_leader_since_the_view_before() -> None:
     first = view(status(replica("leader", 4, 20)), status(), status())
     second = view(status(replica("leader", 4, 50)), status(), status(), at_s=12.0, before=first)
 
-    assert first.shards[0]["commands_per_s"] is None
-    assert second.shards[0]["commands_per_s"] == 15.0
+    assert first.rows["shards"][0]["commands_per_s"] is None
+    assert second.rows["shards"][0]["commands_per_s"] == 15.0
 
 
 def test_a_node_that_began_anew_has_no_rate_yet() -> None:
     first = view(status(replica("leader", 4, 20)), status(), status())
     second = view(status(replica("leader", 4, 3)), status(), status(), at_s=12.0, before=first)
 
-    assert second.shards[0]["commands_per_s"] is None
+    assert second.rows["shards"][0]["commands_per_s"] is None
 
 
 def test_alarms_are_what_nodes_say() -> None:
@@ -104,7 +108,7 @@ def test_alarms_are_what_nodes_say() -> None:
         Silent("gone"),
     )
 
-    assert seen.alarms == [
+    assert seen.rows["alarms"] == [
         {"node": "n1", "alarm": "clocks differ"},
         {"node": "n2", "alarm": "shard toy/0 has stopped"},
     ]
@@ -113,7 +117,7 @@ def test_alarms_are_what_nodes_say() -> None:
 def test_a_replica_that_has_stopped_leads_nothing() -> None:
     seen = view(status(replica("leader", 4, 20, stopped="the disk is full")), status(), status())
 
-    assert seen.shards[0]["leader"] is None
+    assert seen.rows["shards"][0]["leader"] is None
 
 
 def test_what_is_empty_has_no_table() -> None:
@@ -124,4 +128,4 @@ def test_what_is_empty_has_no_table() -> None:
     )
 
     assert [title for title, _ in seen.tables()] == ["nodes", "shards", "controllers"]
-    assert seen.controllers[0]["node"] == "n1"
+    assert seen.rows["controllers"][0]["node"] == "n1"

@@ -8,10 +8,7 @@ import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
 import pytest
-from quorate.cli.asking import ask
-from quorate.cli.main import root
 from quorate.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -43,4 +40,4 @@ def test_ctrl_c_is_known_also_behind_tasks_that_have_failed(
         await asyncio.Event().wait()
 
     with pytest.raises(KeyboardInterrupt):
-        ask(click.Context(root, obj=Terminal()), work)
+        Terminal().ask(work)

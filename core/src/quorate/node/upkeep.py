@@ -1,0 +1,206 @@
+"""What operators have a node do: back up its shards, recover one, purge a plugin's rows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from quorate.apply.control import METADATA
+from quorate.groups.groups import Groups
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.snapshots.backup import parts
+from quorate.groups.snapshots.parts import BackupError, FilePart
+from quorate.node.replicas import Replicas
+from quorate.observe.failpoints import failpoint
+from quorate.plugin import Invalid, Rejected, Stub
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import BITMAP_BYTES
+from quorate.rpc.channels import NodeChannels, UnreachableError
+from quorate.v1 import admin_pb2, control_pb2
+from quorate.v1.admin_pb2 import RecoverShardRequest
+from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
+
+
+class Backups:
+    """One at a time: each holds copies of shards on the disk."""
+
+    def __init__(self, replicas: Replicas, loop: asyncio.AbstractEventLoop) -> None:
+        self._replicas: Final = replicas
+        self._loop: Final = loop
+        self._under_way = False
+        self._stopped = False
+
+    async def back_up(self) -> AsyncGenerator[FilePart, None]:
+        """Yield a backup; a caller that does not read all of it has to close it.
+
+        Raises `BackupError`, `EngineError` and `OSError`, and `UnreadableError` at the node's end.
+        """
+        if self._under_way:
+            raise BackupError(
+                f"a backup of {self._replicas.shards.me.node} is under way: try again when it has"
+                " ended, or ask another node."
+            )
+        self._under_way = True
+        cluster, shards = self._replicas.cluster, self._replicas.shards.all()
+        data = {shard.id: shard.data for shard in shards if shard.stopped is None}
+        try:
+            async with aclosing(parts(data, cluster=cluster, loop=self._loop)) as coming:
+                async for part in coming:
+                    if self._stopped:
+                        raise UnreadableError("this node is stopping; back up another node")
+                    yield part
+        finally:
+            self._under_way = False
+
+    def stop(self) -> None:
+        """End the backup that is under way, with its next part."""
+        self._stopped = True
+
+
+#: A shard that carries out a command within this time has lost nothing.
+_SERVES_WITHIN_S: Final = 3.0
+_RECORD_S: Final = 15.0
+#: No replica has applied so much, nor was any cluster restored so often.
+_MOST_INDEX: Final = 1 << 39
+_MOST_GENERATION: Final = 1 << 31
+
+
+async def recover(
+    shards: NodeShards, groups: Groups, shard: ShardId, request: RecoverShardRequest
+) -> int:
+    """Have every node begin the shard anew; return how often it was recovered.
+
+    Raises `Invalid`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
+    """
+    if shard == METADATA:
+        raise Invalid(
+            "shard",
+            f"{METADATA} says where all others are and cannot be recovered: while a majority"
+            " of its nodes runs, `quorate member replace` replaces one; otherwise restore a"
+            " backup with `quorate backup restore`",
+        )
+    row = next((each for each in shards.rows() if ShardId(each.group, each.number) == shard), None)
+    if row is None:
+        raise Invalid("shard", f"there is no shard {shard}")
+    for field, value, most in (
+        ("index", request.index, _MOST_INDEX),
+        ("generation", request.generation, _MOST_GENERATION),
+    ):
+        if value > most:
+            raise Invalid(field, f"must be at most {most}, not {value}")
+    await _demand_lost(groups, shard)
+    here = [each.status() for each in shards.all()]
+    left = shards.left
+    origin = ShardOrigin(
+        epoch=row.origin.epoch + 1,
+        node=request.node,
+        empty=request.empty,
+        index=max(
+            [
+                request.index,
+                *(each.replica.applied for each in here if each.shard == shard),
+                *(record.position.index for name, record in left.items() if name == shard),
+            ]
+        ),
+        generation=max(
+            [
+                request.generation,
+                *(each.generation for each in here),
+                *(record.generation for record in left.values()),
+            ]
+        ),
+    )
+    command = RecoverShard(group=shard.group, number=shard.number, origin=origin)
+    # A second time does no harm.
+    await groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+    return origin.epoch
+
+
+async def _demand_lost(groups: Groups, shard: ShardId) -> None:
+    """Raise `Rejected` for a shard that serves: nothing of it is to be given up."""
+    # Old slots are passed over: it shows no more than that commands are carried out.
+    probe = AdoptSlots(version=0, slots=bytes(BITMAP_BYTES))
+    try:
+        async with asyncio.timeout(_SERVES_WITHIN_S):
+            await groups.propose_control(shard, probe, timeout_s=_SERVES_WITHIN_S)
+    except (NotProposedError, OutcomeUnknownError, TimeoutError):
+        return
+    raise Rejected(
+        "SERVES",
+        f"shard {shard} has a majority and serves; a single replica that stopped is replaced"
+        " with its node: `quorate member replace NODE ADDRESS`",
+    )
+
+
+#: A node that does not answer within this time is not running.
+_ANSWER_S: Final = 2.0
+_SERVICE: Final = admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
+
+
+async def purge(
+    catalog: Catalog,
+    shards: NodeShards,
+    groups: Groups,
+    channels: NodeChannels,
+    plugin: str,
+    count_only: bool,
+) -> AsyncIterator[admin_pb2.PurgedRows]:
+    """Yield what was deleted, or counted, step by step.
+
+    A purge that was interrupted is finished by another one: each deletes what is there. Raises
+    `Rejected` while a node that runs serves the plugin, `NotProposedError`, `UnreadableError` and
+    `OutcomeUnknownError`.
+    """
+    served = catalog.declared.get(plugin)
+    if served is not None and served.plugin.built_in:
+        raise Rejected("PLUGIN_SERVED", f"{plugin} is built in: every node serves it")
+    metadata = shards.get(METADATA)
+    if metadata is None or metadata.configuration is None:
+        raise UnreadableError("this node does not belong to its cluster; ask another node")
+    members = {member.peer.node for member in metadata.configuration.members}
+    others = sorted(members - {shards.me.node})
+    asked = await asyncio.gather(*(_serves(channels, plugin, node) for node in others))
+    serving = [node for node, serves in zip(others, asked, strict=True) if serves]
+    if served is not None:
+        serving.append(shards.me.node)
+    if serving:
+        raise Rejected(
+            "PLUGIN_SERVED",
+            f"plugin {plugin} is served by {', '.join(sorted(serving))}; take it out of"
+            " [plugins] enabled, name it in [plugins] retired on every node, and restart them;"
+            " nothing was deleted",
+        )
+    for shard in shards.slot_map.all():
+        async for rows in _purge(groups, shard, plugin, count_only):
+            yield rows
+
+
+async def _serves(channels: NodeChannels, plugin: str, node: str) -> bool:
+    try:
+        route = await channels.route(node, _ANSWER_S)
+        status = await Stub(route.channel, _SERVICE).Status(
+            admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S
+        )
+    except (UnreachableError, grpc.aio.AioRpcError):
+        return False
+    return any(each.name == plugin for each in status.plugins)
+
+
+async def _purge(
+    groups: Groups, shard: ShardId, plugin: str, count_only: bool
+) -> AsyncIterator[admin_pb2.PurgedRows]:
+    step = control_pb2.PurgePlugin(plugin=plugin, count_only=count_only)
+    while True:
+        answer = await groups.propose_control(shard, step)
+        found = control_pb2.PurgePluginReply.FromString(answer.reply)
+        if not found.family:
+            return
+        if not count_only:
+            failpoint("purge.step")
+        yield admin_pb2.PurgedRows(shard=str(shard), family=found.family, rows=found.rows)
+        step.after_family, step.after_key = found.family, found.last_key
