@@ -37,6 +37,11 @@ _FAILED: Final = frozenset(
     {grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN}
 )
 
+_REFUSED: Final = "the connection was refused"
+_NOT_ENCRYPTED: Final = (
+    "the connection was refused, or one end does not accept the certificate of the other"
+)
+
 
 class Connection:
     """The way to one node."""
@@ -48,6 +53,7 @@ class Connection:
             if tls is None
             else grpc.aio.secure_channel(address, tls.credentials(), options=_OPTIONS)
         )
+        self._refused: Final = _REFUSED if tls is None else _NOT_ENCRYPTED
         self._closed = False
 
     async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
@@ -104,7 +110,7 @@ class Connection:
             return timeout_s
         if state in _FAILED:
             # It is tried again by itself, after a while that need not be waited for here.
-            raise failures.unreachable(self.address, "the connection was refused")
+            raise failures.unreachable(self.address, self._refused)
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
@@ -113,7 +119,7 @@ class Connection:
                     await self._channel.wait_for_state_change(state)
                     state = self._channel.get_state(try_to_connect=True)
                     if state in _FAILED:
-                        raise failures.unreachable(self.address, "the connection was refused")
+                        raise failures.unreachable(self.address, self._refused)
         except TimeoutError:
             raise failures.unreachable(self.address, "no connection in time") from None
         except grpc.aio.UsageError:

@@ -40,7 +40,9 @@ class Tls:
         if ca is not None:
             return cls(ca=ca, cert=cert, key=key)
         if cert is not None or key is not None:
-            raise InvalidError("tls", f"{_CERT} and {_KEY} need {_CA}: set it to the file of the CA")
+            raise InvalidError(
+                "tls", f"{_CERT} and {_KEY} need {_CA}: set it to the file of the CA"
+            )
         return None
 
     def credentials(self) -> grpc.ChannelCredentials:

@@ -74,7 +74,7 @@ class Certificates:
         """Return what the gRPC server is encrypted with, as the files are at each connection."""
         return grpc.dynamic_ssl_server_credentials(
             self._configuration(self._files),
-            self._newer_configuration,
+            self._newer_configuration,  # type: ignore[arg-type]  # None: the same as before
             require_client_authentication=self._requires_client,
         )
 
@@ -136,7 +136,7 @@ class Certificates:
     # What gRPC is given.
 
     def _newer_configuration(self) -> grpc.ServerCertificateConfiguration | None:
-        """Return the files if they were replaced; called in threads of gRPC, for each connection."""
+        """Return the files if they were replaced; threads of gRPC ask for each connection."""
         files = self._files
         if files is self._served:
             return None
