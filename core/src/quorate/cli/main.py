@@ -50,6 +50,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 HOST_COMMANDS: Final = (
     DeferredCommand("backup", "Copy a node's shards.", _own("backup"), asks=True),
     DeferredCommand("bench", "Measure a cluster.", _own("bench"), asks=True),
+    DeferredCommand("cert", "Make certificates for trials.", _own("cert")),
     DeferredCommand("completion", "Print the completion script of a shell.", lambda: completion),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
@@ -145,10 +146,21 @@ def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Co
     help=f"The configuration file; the default is {DEFAULT_CONFIG} in the working directory, if "
     "there is one. Environment: QUORATE_CONFIG.",
 )
+@click.option("--tls-ca", metavar="FILE", help="Encrypt; the CA of the nodes' certificates.")
+@click.option("--tls-cert", metavar="FILE", help="The certificate of the caller.")
+@click.option("--tls-key", metavar="FILE", help="The key of that certificate.")
 @click.pass_context
-def root(ctx: click.Context, debug: bool, config_file: Path | None) -> None:
+def root(
+    ctx: click.Context,
+    debug: bool,
+    config_file: Path | None,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+) -> None:
     """Run and ask Quorate, a metadata service for message brokers."""
     terminal = terminal_of(ctx)
+    terminal.tls_files = (tls_ca, tls_cert, tls_key)
     terminal.debug = debug
     terminal.config_file = config_file
 

@@ -12,6 +12,7 @@ from quorate.cli.terminal import ADMIN
 from quorate.client.connections import Connections
 from quorate.client.errors import UnansweredError
 from quorate.client.failures import AttemptError
+from quorate.client.tls import Tls
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ Status = pb.NodeStatusResponse | Silent
 class Statuses:
     """Asks nodes for their status; used as an asynchronous context manager."""
 
-    def __init__(self) -> None:
-        self._connections: Final = Connections()
+    def __init__(self, tls: Tls | None) -> None:
+        self._connections: Final = Connections(tls)
 
     async def __aenter__(self) -> Self:
         return self
@@ -70,7 +71,7 @@ class Statuses:
 async def look(client: AsyncClient) -> tuple[pb.TopologyResponse, Mapping[str, Status]]:
     """Return where the shards of a cluster are, and what each of its nodes says."""
     topology = await client.topology()
-    async with Statuses() as statuses:
+    async with Statuses(client.tls) as statuses:
         return topology, await statuses.of_members(topology)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from quorate.cli.installed import InstalledPlugins
-    from quorate.client import AsyncClient, Client
+    from quorate.client import AsyncClient, Client, Tls
     from quorate.config import Settings
 
 T = TypeVar("T")
@@ -50,6 +50,8 @@ class Terminal:
         self.json = False
         self.debug = False
         self.config_file: Path | None = None
+        #: What `--tls-ca`, `--tls-cert` and `--tls-key` say.
+        self.tls_files: tuple[str | None, str | None, str | None] = (None, None, None)
         #: What `--endpoints` says; None: what the client takes without it.
         self.endpoints: str | None = None
         self._warned: Final[set[str]] = set()
@@ -67,9 +69,24 @@ class Terminal:
         if self._client is None:
             from quorate.client import Client
 
-            self._client = Client(self.reached())
+            self._client = Client(self.reached(), tls=self.tls())
             click.get_current_context().call_on_close(self._client.close)
         return self._client
+
+    def tls(self) -> Tls | None:
+        """Return how connections are encrypted, as options and environment say; None: not."""
+        from quorate.client import Tls
+
+        ca, cert, key = self.tls_files
+        if ca is not None:
+            return Tls(ca=ca, cert=cert, key=key)
+        if cert is not None or key is not None:
+            raise failure(
+                "--tls-cert and --tls-key are given without --tls-ca",
+                "name the file of the authority that has signed the nodes' certificates",
+                ExitCode.USAGE,
+            )
+        return Tls.of_environment(os.environ)
 
     def reached(self) -> str:
         """Return where the cluster is asked; fail when nothing listens there."""
@@ -93,7 +110,7 @@ class Terminal:
         endpoints = self.reached()
 
         async def asked() -> T:
-            async with connect(endpoints, timeout_s=_PATIENCE_S) as client:
+            async with connect(endpoints, timeout_s=_PATIENCE_S, tls=self.tls()) as client:
                 return await work(client)
 
         try:

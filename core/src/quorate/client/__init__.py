@@ -16,6 +16,7 @@ from quorate.client.kv import KeyValue, Page
 from quorate.client.records import RecordChange, Records, SyncRecords
 from quorate.client.sessions import NamedSession, NamedSessions
 from quorate.client.synchronous import Client
+from quorate.client.tls import Tls
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.watching import ChangeKind, WatchedChange
 
@@ -38,6 +39,7 @@ __all__ = [
     "Registration",
     "RejectedError",
     "SyncRecords",
+    "Tls",
     "UnansweredError",
     "UnavailableError",
     "WatchedChange",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, Self, TypeVar
 
@@ -18,6 +19,7 @@ from quorate.client.kv import Kv
 from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
 from quorate.client.sessions import NamedSessions, Sessions
+from quorate.client.tls import Tls
 from quorate.client.topology import Topology, endpoints_of
 from quorate.client.vocabulary import Vocabulary, installed_commands
 from quorate.client.watching import WatchedChange, Watching
@@ -44,12 +46,15 @@ class AsyncClient:
         *,
         timeout_s: float = TIMEOUT_S,
         exactly_once: bool = False,
+        tls: Tls | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         if timeout_s <= 0:
             raise InvalidError("timeout_s", f"must be more than 0, not {timeout_s}")
         self._timeout_s: Final = timeout_s
-        self._connections: Final = Connections()
+        #: How connections are encrypted; None: they are not.
+        self.tls: Final = Tls.of_environment(os.environ) if tls is None else tls
+        self._connections: Final = Connections(self.tls)
         self._topology: Final = Topology(endpoints_of(endpoints), self._connections)
         self._calls: Final = Calls(self._topology, self._connections)
         self._sessions: Final = Sessions(self._calls) if exactly_once else None
@@ -231,11 +236,16 @@ class AsyncClient:
 
 
 def connect(
-    endpoints: str | None = None, *, timeout_s: float = TIMEOUT_S, exactly_once: bool = False
+    endpoints: str | None = None,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    exactly_once: bool = False,
+    tls: Tls | None = None,
 ) -> AsyncClient:
     """Return a client of a cluster, for `async with`.
 
     `endpoints` is `host:port,host:port` of some nodes; without it, the variable QUORATE_ENDPOINTS
     and then the addresses of `quorate dev` count. Nothing is asked before the first call.
+    Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count.
     """
-    return AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once)
+    return AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls)

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from quorate.client import failures
 from quorate.client.errors import ClosedError
+from quorate.client.tls import Tls
 
 R = TypeVar("R", bound=Message)
 
@@ -36,13 +37,23 @@ _FAILED: Final = frozenset(
     {grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN}
 )
 
+_REFUSED: Final = "the connection was refused"
+_NOT_ENCRYPTED: Final = (
+    "the connection was refused, or one end does not accept the certificate of the other"
+)
+
 
 class Connection:
     """The way to one node."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: Tls | None = None) -> None:
         self.address: Final = address
-        self._channel: Final = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channel: Final = (
+            grpc.aio.insecure_channel(address, options=_OPTIONS)
+            if tls is None
+            else grpc.aio.secure_channel(address, tls.credentials(), options=_OPTIONS)
+        )
+        self._refused: Final = _REFUSED if tls is None else _NOT_ENCRYPTED
         self._closed = False
 
     async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
@@ -99,7 +110,7 @@ class Connection:
             return timeout_s
         if state in _FAILED:
             # It is tried again by itself, after a while that need not be waited for here.
-            raise failures.unreachable(self.address, "the connection was refused")
+            raise failures.unreachable(self.address, self._refused)
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
@@ -108,7 +119,7 @@ class Connection:
                     await self._channel.wait_for_state_change(state)
                     state = self._channel.get_state(try_to_connect=True)
                     if state in _FAILED:
-                        raise failures.unreachable(self.address, "the connection was refused")
+                        raise failures.unreachable(self.address, self._refused)
         except TimeoutError:
             raise failures.unreachable(self.address, "no connection in time") from None
         except grpc.aio.UsageError:
@@ -126,7 +137,8 @@ class Connection:
 class Connections:
     """Every connection of a client."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls | None = None) -> None:
+        self._tls: Final = tls
         self._known: Final[dict[str, Connection]] = {}
         self._closed = False
 
@@ -136,7 +148,7 @@ class Connections:
         if known is None:
             if self._closed:
                 raise ClosedError
-            known = self._known[address] = Connection(address)
+            known = self._known[address] = Connection(address, self._tls)
         return known
 
     async def close(self) -> None:

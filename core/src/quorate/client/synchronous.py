@@ -12,6 +12,7 @@ from quorate.client.calls import NodeCalls
 from quorate.client.kv import SyncKv
 from quorate.client.records import SyncRecords
 from quorate.client.sessions import SyncNamedSessions
+from quorate.client.tls import Tls
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.plugin.resource import Resource
 
@@ -38,8 +39,9 @@ class Client(Blocking[AsyncClient]):
         *,
         timeout_s: float = TIMEOUT_S,
         exactly_once: bool = False,
+        tls: Tls | None = None,
     ) -> None:
-        q = AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once)
+        q = AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls)
         super().__init__(LoopThread(), q)
         #: Pairs of keys and values.
         self.kv: Final = SyncKv(self.thread, q.kv)

@@ -441,7 +441,17 @@ class TlsSection(Section):
     )
     ca_file: Path | None = Field(
         default=None,
-        description="Certificates that peers and clients are checked against, a PEM file.",
+        validate_default=True,
+        description="Certificates that the other nodes' are checked against, a PEM file.",
+    )
+    client_ca_file: Path | None = Field(
+        default=None,
+        description="Certificates that clients' are checked against, a PEM file with those of "
+        "`ca_file` among them; not set: those of `ca_file`.",
+    )
+    require_client_cert: bool = Field(
+        default=False,
+        description="Refuse clients without a certificate, and check that of each node that calls.",
     )
     insecure: bool = Field(
         default=False, description="Listen on addresses beyond loopback although TLS is off."
@@ -456,6 +466,17 @@ class TlsSection(Section):
             )
             raise clash(f"{present} is set without {absent}", f"set {absent} too", (present,))
         return key_file
+
+    @field_validator("ca_file")
+    @classmethod
+    def _certificate_and_ca(cls, ca_file: Path | None, info: ValidationInfo) -> Path | None:
+        if ca_file is None and info.data.get("cert_file") and info.data.get("key_file"):
+            raise clash(
+                "cert_file is set without ca_file, which the other nodes are checked against",
+                "set ca_file too",
+                ("cert_file",),
+            )
+        return ca_file
 
     @property
     def enabled(self) -> bool:

@@ -17,6 +17,7 @@ from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
+from quorate.node.certificates import Certificates
 from quorate.node.directory import directory_of
 from quorate.node.forming import Forming, initial_members
 from quorate.node.leader_tasks import LeaderTasks, hand_over
@@ -64,7 +65,7 @@ class Node:
         """Open the node's directory.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
-        `FormationRefusedError` and `EngineError`.
+        `FormationRefusedError`, `EngineError` and `CertificateError`.
         """
         self._settings: Final = settings
         self._catalog: Final = catalog
@@ -81,7 +82,9 @@ class Node:
         )
         self.shards: Final = self._replicas.shards
         self.me: Final = self.shards.me
-        self.peers: Final = Peers(settings, self.shards, forming, self._loop)
+        tls = settings.tls
+        self._certificates: Final = Certificates(tls, self.me.node) if tls.enabled else None
+        self.peers: Final = Peers(settings, self.shards, forming, self._certificates, self._loop)
         self.network: Final = self.peers.network
         channels = self.peers.channels
         self._readiness: Final = Readiness(self.shards, self._loop)
@@ -166,6 +169,7 @@ class Node:
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
                 self.admin,
             ],
+            certificates=self._certificates,
             listen=self.network.listen,
             registry=self.metrics,
             missing=self._life.missing,
@@ -198,6 +202,8 @@ class Node:
         too.
         """
         node = self._settings.node
+        if self._certificates is not None:
+            self._certificates.follow(self._loop)
         await self._serving.start()
         _log.info(
             "2/5 listening on %s, for other nodes on port %d, metrics and probes on %s, data in %s",
@@ -257,6 +263,8 @@ class Node:
         await self._watching.stop()
         await self.peers.stop()
         await self._serving.stop()
+        if self._certificates is not None:
+            await self._certificates.stop()
         await self._replicas.close()
         _log.info("stopped")
 

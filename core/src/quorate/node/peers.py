@@ -19,6 +19,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.node import tuning
+from quorate.node.certificates import Certificates
 from quorate.node.forming import Forming
 from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
@@ -107,6 +108,7 @@ class Peers:
         settings: Settings,
         shards: NodeShards,
         forming: Forming,
+        certificates: Certificates | None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         own, limits = addresses_of(settings), tuning.stream_limits(settings)
@@ -124,6 +126,7 @@ class Peers:
             introduced=self._introduced,
             rng=random.Random(),
             limits=limits,
+            tls=None if certificates is None else certificates.peers(),
         )
         self.channels: Final = NodeChannels(self.network)
         self.membership: Final = NodeMembership(self.channels, loop)

@@ -1,6 +1,7 @@
 """What a node answers over HTTP: its metrics, whether it lives, and whether it is ready."""
 
 import asyncio
+import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from time import perf_counter
@@ -38,10 +39,10 @@ class Probes:
         self._missing: Final = missing
         self._server: HttpServer | None = None
 
-    def start(self, host: str, port: int) -> int:
+    def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listen, and return the port; raises `OSError` where that cannot be."""
         paths = {"/metrics": self._metrics, "/livez": self._livez, "/readyz": self._readyz}
-        self._server = HttpServer(host, port, paths)
+        self._server = HttpServer(host, port, paths, tls)
         return self._server.port
 
     async def stop(self) -> None:

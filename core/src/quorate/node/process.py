@@ -15,6 +15,7 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.node_shards import GroupsDifferError, StoppedBeforeError
 from quorate.groups.shard.removal import RemovedError
+from quorate.node.certificates import CertificateError
 from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
@@ -34,6 +35,7 @@ _ENDS: Final = (
     OSError,
     OtherClusterError,
     ReplicaStoppedError,
+    CertificateError,
     ServingRefusedError,
     StoppedBeforeError,
     UnclaimedDataError,

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from quorate.config import Settings
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
 from quorate.node import admin_service, tuning
+from quorate.node.certificates import Certificates
 from quorate.node.gate import Gate
 from quorate.node.probes import Probes
 from quorate.observe.loop_lag import LoopLag
@@ -58,6 +59,7 @@ class Serving:
         watch_service: WatchService,
         services: Sequence[Service],
         *,
+        certificates: Certificates | None,
         listen: Callable[[str, int], Awaitable[None]],
         registry: CollectorRegistry,
         missing: Callable[[], Sequence[str]],
@@ -68,6 +70,7 @@ class Serving:
         self._api: Final = api
         self._watch_service: Final = watch_service
         self._services: Final = services
+        self._certificates: Final = certificates
         self._listen: Final = listen
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
@@ -83,7 +86,9 @@ class Serving:
         for service in (*self._services, self._watch_service):
             service.add_to(self._server)
         self._server.add_plugins(self._catalog, lambda _: self._api)
-        self._server.bind(node.host, node.port, self._settings.tls)
+        certificates = self._certificates
+        credentials = None if certificates is None else certificates.server_credentials()
+        self._server.bind(node.host, node.port, self._settings.tls, credentials)
         try:
             # Before it answers over gRPC where that is.
             await self._listen(node.host, node.peer_port)
@@ -96,7 +101,8 @@ class Serving:
         self.lag.start()
         try:
             # The gRPC server comes first: it refuses a host that must not be listened on.
-            self._probes.start(node.host, node.http_port)
+            http_tls = None if certificates is None else certificates.http
+            self._probes.start(node.host, node.http_port, http_tls)
         except OSError as error:
             raise ServingRefusedError(
                 f"{node.http_address} cannot be listened on for metrics and probes; end what holds"

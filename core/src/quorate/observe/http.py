@@ -3,6 +3,7 @@
 import logging
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -33,8 +34,14 @@ class HttpServer:
     The constructor listens; it raises `OSError` if it cannot.
     """
 
-    def __init__(self, host: str, port: int, paths: Mapping[str, Callable[[], Answer]]) -> None:
-        self._server: Final = _Server(host, port, paths)
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        paths: Mapping[str, Callable[[], Answer]],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._server: Final = _Server(host, port, paths, tls)
         self._thread: Final = threading.Thread(
             target=self._server.serve_forever, args=(_LOOK_S,), name="http", daemon=True
         )
@@ -58,7 +65,14 @@ class _Server(socketserver.ThreadingTCPServer):
     # A slow caller must not delay others or the end of the node.
     block_on_close = False
 
-    def __init__(self, host: str, port: int, paths: Mapping[str, Callable[[], Answer]]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        paths: Mapping[str, Callable[[], Answer]],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self._tls: Final = tls
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.paths: Final = paths
         self._room: Final = threading.BoundedSemaphore(CALLERS)
@@ -72,6 +86,15 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
+            if self._tls is not None:
+                # In the connection's own thread: a caller that stalls delays nobody.
+                request.settimeout(SILENCE_S)
+                try:
+                    request = self._tls.wrap_socket(request, server_side=True)
+                except OSError:
+                    self.handle_error(request, client_address)
+                    self.shutdown_request(request)
+                    return
             super().process_request_thread(request, client_address)
         finally:
             self._room.release()

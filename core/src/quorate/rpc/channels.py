@@ -7,7 +7,6 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
-from quorate.consensus.peer.streams import StreamLimits, open_channel
 from quorate.consensus.peer.wire import encode_handshake
 from quorate.plugin import Stub
 from quorate.v1 import node_pb2
@@ -44,6 +43,8 @@ class Route(NamedTuple):
 
 class _Known(NamedTuple):
     address: str
+    #: The certificates that it was opened with.
+    certificates: int
     channel: grpc.aio.Channel
     stub: Stub
 
@@ -78,9 +79,13 @@ class NodeChannels:
 
     def _known_as(self, node: str) -> _Known:
         address = self._network.address(node)
+        certificates = self._network.certificates
         known = self._known.get(node)
         if known is not None and known.address == address:
-            return known
+            # A connection that stands goes on with the certificates that it began with.
+            ready = known.channel.get_state() is grpc.ChannelConnectivity.READY
+            if ready or known.certificates == certificates:
+                return known
         if known is not None:
             del self._known[node]
             closing = asyncio.create_task(known.channel.close(None))
@@ -89,8 +94,8 @@ class NodeChannels:
         if address is None:
             raise UnreachableError(f"no address of {node} is known")
         # What is too large was refused where it came from.
-        channel = open_channel(address, StreamLimits(), largest=-1)
-        made = self._known[node] = _Known(address, channel, Stub(channel, SERVICE))
+        channel = self._network.open_channel(node, address, largest=-1)
+        made = self._known[node] = _Known(address, certificates, channel, Stub(channel, SERVICE))
         return made
 
 

@@ -55,7 +55,7 @@ class NodeService:
 
         def refused() -> Exception | None:
             # A stream may outlast its node's membership.
-            reason = self._network.judge_asker(asker)
+            reason = self._network.judge_caller(asker, context)
             return None if reason is None else NotProposedError(f"this node refuses it: {reason}")
 
         await ForwardServing(self._groups, refused, self._under_way).serve(requests, context.write)
@@ -145,7 +145,7 @@ class NodeService:
             handshake = decode_handshake(shown)
         except MalformedMessageError as error:
             raise Invalid(PEER_KEY, str(error)) from None
-        reason = self._network.judge_asker(handshake, of_old=of_old)
+        reason = self._network.judge_caller(handshake, context, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
         return handshake

@@ -141,20 +141,23 @@ class RpcServer:
         self.server.add_generic_rpc_handlers([self._methods])
         self._health: Final = health.HealthServicer()
 
-    def bind(self, host: str, port: int, tls: TlsSection) -> int:
+    def bind(
+        self,
+        host: str,
+        port: int,
+        tls: TlsSection,
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> int:
         """Take an address, and return its port; raises `ServingRefusedError`."""
         address = join_address(host, port)
-        if tls.enabled:
-            raise ServingRefusedError(
-                "TLS is not served yet; leave out tls.cert_file and tls.key_file, and listen on a "
-                "loopback address"
-            )
-        if not is_loopback(host) and not tls.insecure:
+        if credentials is None and not is_loopback(host) and not tls.insecure:
             raise ServingRefusedError(
                 f"{host} can be reached from other machines, and TLS is off; listen on a loopback "
                 "address, or set tls.insecure = true if the network is trusted"
             )
         try:
+            if credentials is not None:
+                return self.server.add_secure_port(address, credentials)
             return self.server.add_insecure_port(address)
         except RuntimeError as error:
             raise ServingRefusedError(

@@ -26,6 +26,7 @@ from quorate.cli.dev.nodes import (
 from quorate.cli.failures import ExitCode, Failure, failure
 from quorate.cli.statuses import Silent, Status, Statuses, leads
 from quorate.cli.terminal import Terminal
+from quorate.client import Tls
 from quorate.config import split_address
 
 #: How often the nodes are asked, before all are ready and afterwards.
@@ -59,8 +60,11 @@ _TELL_S: Final = 10.0
     help=f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
     "next node has the next port, and HTTP is 100 above.",
 )
+@click.option("--tls", is_flag=True, help="Encrypt, with certificates that are made for it.")
 @click.pass_obj
-def command(terminal: Terminal, nodes: int | None, directory: Path, port: int | None) -> None:
+def command(
+    terminal: Terminal, nodes: int | None, directory: Path, port: int | None, tls: bool
+) -> None:
     """Run a whole cluster on this machine, with every sound plugin, until Ctrl-C.
 
     Its data stays in the directory, and the next call goes on with it.
@@ -74,7 +78,12 @@ def command(terminal: Terminal, nodes: int | None, directory: Path, port: int | 
     ]
     with claimed(directory):
         cluster = prepare(
-            directory, nodes=nodes, port=port, enabled=enabled, models=plugins.section_models()
+            directory,
+            nodes=nodes,
+            port=port,
+            enabled=enabled,
+            models=plugins.section_models(),
+            tls=tls,
         )
         demand_free_ports(cluster)
         counted = "1 node" if len(cluster) == 1 else f"{len(cluster)} nodes"
@@ -146,7 +155,8 @@ class _Development:
 
     async def _follow(self) -> None:
         """Report when the cluster is ready, and then what happens in it."""
-        async with Statuses() as statuses:
+        ca = self._nodes[0].ca
+        async with Statuses(None if ca is None else Tls(ca=ca)) as statuses:
             look = await self._first_look(statuses)
             while len(self._ended) < len(self._nodes):
                 await asyncio.sleep(_RUNNING_S)
@@ -214,10 +224,11 @@ class _Development:
 
     def _elsewhere(self) -> str:
         """Return what another terminal asks this cluster with."""
-        first = split_address(self._nodes[0].address)[1]
+        first, ca = split_address(self._nodes[0].address)[1], self._nodes[0].ca
+        quorate = "quorate" if ca is None else f"quorate --tls-ca {ca}"
         if first == DEFAULT_PORT:
-            return "quorate status"
-        return f"quorate status --endpoints {','.join(self._addresses.values())}"
+            return f"{quorate} status"
+        return f"{quorate} status --endpoints {','.join(self._addresses.values())}"
 
 
 class Leader(NamedTuple):

@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from quorate.cli.failures import ExitCode, Failure, Problem, failure, of_configuration, problem
+from quorate.cli.failures import (
+    ExitCode,
+    Failure,
+    Problem,
+    failure,
+    not_installed,
+    of_configuration,
+    problem,
+)
 from quorate.config import PREFIX, ConfigError, load, split_address
 from quorate.config.sections import HTTP_PORT_DISTANCE
 
@@ -52,6 +60,8 @@ class DevNode:
     http_address: str
     config: Path
     log: Path
+    #: The authority of its certificate; None: it serves without TLS.
+    ca: Path | None = None
 
 
 @contextmanager
@@ -78,6 +88,7 @@ def prepare(
     port: int | None,
     enabled: Sequence[str],
     models: PluginModels,
+    tls: bool = False,
 ) -> list[DevNode]:
     """Bring the files of the nodes up to date, and return the nodes in their order.
 
@@ -100,8 +111,11 @@ def prepare(
             ExitCode.USAGE,
         )
     members = {f"node{number + 1}": f"{_HOST}:{first + number}" for number in range(count)}
+    certificates = directory.absolute() / "certs"
+    if tls and not certificates.exists():
+        _certify(certificates, members)
     for name in members:
-        _write(directory, name, members, enabled)
+        _write(directory, name, members, enabled, certificates if tls else None)
     return [_loaded(directory, name, models) for name in members]
 
 
@@ -142,7 +156,25 @@ def _kept(directory: Path) -> tuple[int, int]:
         ) from None
 
 
-def _write(directory: Path, name: str, members: Mapping[str, str], enabled: Sequence[str]) -> None:
+def _certify(directory: Path, names: Iterable[str]) -> None:
+    """Make an authority, and a certificate for each node and for a client."""
+    try:
+        from quorate.cli.authority import make_authority, sign
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "TLS") from error
+    make_authority(directory)
+    for name in names:
+        sign(directory, name, [name, "localhost", _HOST])
+    sign(directory, "client", ["client"])
+
+
+def _write(
+    directory: Path,
+    name: str,
+    members: Mapping[str, str],
+    enabled: Sequence[str],
+    certificates: Path | None,
+) -> None:
     file = directory / f"{name}.toml"
     document = _parsed(file) if file.exists() else tomlkit.parse(_HEADER)
     node = document.setdefault("node", tomlkit.table())
@@ -151,6 +183,11 @@ def _write(directory: Path, name: str, members: Mapping[str, str], enabled: Sequ
     node["dir"] = str(directory.absolute() / name)
     cluster = document.setdefault("cluster", tomlkit.table())
     cluster["initial_members"] = dict(members)
+    if certificates is not None:
+        encrypted = document.setdefault("tls", tomlkit.table())
+        encrypted["cert_file"] = str(certificates / f"{name}.pem")
+        encrypted["key_file"] = str(certificates / f"{name}.key")
+        encrypted["ca_file"] = str(certificates / "ca.pem")
     plugins = document.setdefault("plugins", tomlkit.table())
     plugins["enabled"] = [each for each in enabled if each not in plugins.get("retired", ())]
     file.write_text(tomlkit.dumps(document), encoding="utf-8")
@@ -175,6 +212,7 @@ def _loaded(directory: Path, name: str, models: PluginModels) -> DevNode:
         http_address=settings.node.http_address,
         config=file,
         log=directory / f"{name}.log",
+        ca=settings.tls.ca_file if settings.tls.enabled else None,
     )
 
 

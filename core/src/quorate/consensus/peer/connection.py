@@ -57,6 +57,14 @@ class Connection(asyncio.BufferedProtocol):
         found = self._transport and self._transport.get_extra_info("peername")
         return f"{found[0]}:{found[1]}" if found else "an unknown address"
 
+    @property
+    def certified(self) -> frozenset[str] | None:
+        """The names in the certificate of the other end; None without TLS."""
+        found = self._transport and self._transport.get_extra_info("peercert")
+        if not found:
+            return None
+        return frozenset(name for kind, name in found.get("subjectAltName", ()) if kind == "DNS")
+
     def write(self, frame: bytes) -> None:
         """Send bytes; call it only while `writable`."""
         if self._transport is not None:

@@ -54,7 +54,8 @@ class Refused:
 class Incoming:
     """Listens for other nodes, and reads what they send.
 
-    `answer(handshake, lane, address)` admits or refuses; `deliver(peer, messages)` gets messages.
+    `answer(handshake, lane, address, certified)` admits or refuses, and `deliver(peer, messages)`
+    gets messages.
     A connection without a handshake after `answer_s`, or with one that is too large, is closed.
     """
 
@@ -63,7 +64,7 @@ class Incoming:
         me: Peer,
         limits: StreamLimits,
         *,
-        answer: Callable[[Handshake, Lane, str], Answer],
+        answer: Callable[[Handshake, Lane, str, frozenset[str] | None], Answer],
         deliver: Callable[[Peer, list[tuple[str, Message]]], None],
         refused: Refused,
     ) -> None:
@@ -167,7 +168,7 @@ class _Caller:
         assert connection is not None
         lane, shown = decode_opening(content)
         asker = decode_handshake(shown)
-        answer = self._in.answer(asker, lane, self._address)
+        answer = self._in.answer(asker, lane, self._address, connection.certified)
         self._known()
         if not answer.refusal:
             # Before the answer, after which the peer relies on older connections not being read.

@@ -39,6 +39,8 @@ class Link:
     queue, `remade` is called once new messages will arrive. Messages of one turn of the loop share
     a frame, up to its limit.
 
+    With `tls` the other end must have a certificate of `name`.
+
     `locate` returns the node's address, or None if it cannot be determined now.
     """
 
@@ -54,6 +56,7 @@ class Link:
         remade: Callable[[], None],
         rng: random.Random,
         tls: ssl.SSLContext | None = None,
+        name: str | None = None,
     ) -> None:
         self._lane: Final[Lane] = lane
         self._limits: Final = limits
@@ -64,6 +67,7 @@ class Link:
         self._remade: Final = remade
         self._rng: Final = rng
         self._tls: Final = tls
+        self._name: Final = name
         self._loop: Final = asyncio.get_running_loop()
         self._queue: Final[deque[tuple[str, Message, int]]] = deque()
         self._queued_bytes = 0
@@ -129,6 +133,7 @@ class Link:
                 host,
                 port,
                 ssl=self._tls,
+                server_hostname=None if self._tls is None else self._name,
             )
         try:
             async with asyncio.timeout(self._limits.answer_s):

@@ -5,7 +5,6 @@ import hashlib
 import hmac
 import logging
 import random
-import ssl
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,15 @@ from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import Lane, Message, Peer, lane
 from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
-from quorate.consensus.peer.streams import Context, StreamLimits, add_service, ask, open_channel
+from quorate.consensus.peer.streams import (
+    Context,
+    PeerTls,
+    StreamLimits,
+    add_service,
+    ask,
+    certified,
+    open_channel,
+)
 from quorate.consensus.peer.wire import (
     Answer,
     Handshake,
@@ -34,6 +41,7 @@ UNKNOWN_NODE: Final = "it is a node that is not known here"
 OTHER_TARGET: Final = "it looks for another node at this address"
 OTHER_NODE: Final = "another node answers at its address"
 OTHER_REPLICA: Final = "the cluster knows this node under another replica id"
+OTHER_CERTIFICATE: Final = "its certificate is not that of the node that it says it is"
 NO_PORT: Final = "it takes no connections of other nodes; run the same release on all of them"
 NOT_FORMED: Final = "it has no cluster yet"
 UNDELIVERABLE: Final = "a message for a shard that is not here"
@@ -70,7 +78,7 @@ class PeerNetwork:
     `admit(peer, config_index)` returns whether a peer with that configuration may be a member.
     `introduced(introduction)` returns the answer to an introduction.
 
-    `server_tls` is for incoming and `client_tls` for outgoing connections.
+    With `tls` all connections are encrypted, and each end shows the certificate of its node.
     """
 
     def __init__(
@@ -85,8 +93,7 @@ class PeerNetwork:
         introduced: Callable[[Introduction], Introduction],
         rng: random.Random,
         limits: StreamLimits | None = None,
-        server_tls: ssl.SSLContext | None = None,
-        client_tls: ssl.SSLContext | None = None,
+        tls: PeerTls | None = None,
     ) -> None:
         self._me: Final = me
         self._token_hash: Final = token_hash(token)
@@ -98,8 +105,7 @@ class PeerNetwork:
         self._introduced: Final = introduced
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
-        self._server_tls: Final = server_tls
-        self._client_tls: Final = client_tls
+        self._tls: Final = tls
         self._addresses: dict[str, str] = {}
         self._routes: Final[dict[str, _Route]] = {}
         self._ending: Final[set[asyncio.Task[None]]] = set()
@@ -138,7 +144,7 @@ class PeerNetwork:
 
     async def listen(self, host: str, port: int = 0) -> None:
         """Accept connections of other nodes, by default at a free port; raises `OSError`."""
-        await self._incoming.listen(host, port, self._server_tls)
+        await self._incoming.listen(host, port, None if self._tls is None else self._tls.incoming)
 
     def know(self, addresses: Mapping[str, str]) -> None:
         """Set the other nodes and their addresses."""
@@ -168,6 +174,16 @@ class PeerNetwork:
         await self._incoming.stop()
         await asyncio.gather(*self._ending)
 
+    @property
+    def certificates(self) -> int:
+        """How often the certificates were replaced."""
+        return 0 if self._tls is None else self._tls.replaced()
+
+    def open_channel(self, node: str, address: str, largest: int = 0) -> grpc.aio.Channel:
+        """Return a channel to a node, as `streams.open_channel` does."""
+        credentials = None if self._tls is None else self._tls.credentials()
+        return open_channel(address, self._limits, largest, credentials=credentials, node=node)
+
     # Sending.
 
     def send(self, shard: str, messages: Sequence[Message]) -> None:
@@ -192,7 +208,7 @@ class PeerNetwork:
         self, node: str, introduction: Introduction, address: str
     ) -> tuple[Introduction, int]:
         """Return the introduction of a node, and its port for connections."""
-        channel = open_channel(address, self._limits)
+        channel = self.open_channel(node, address)
         try:
             content = encode_introduction(introduction, self._token_hash, self.port)
             answered = await ask(channel, content, self._limits.answer_s)
@@ -242,7 +258,8 @@ class PeerNetwork:
             refused=lambda reason: self._record_refusal(node, reason, f"{each} to {address}"),
             remade=remade,
             rng=self._rng,
-            tls=self._client_tls,
+            tls=None if self._tls is None else self._tls.outgoing,
+            name=node,
         )
 
     async def _locate(self, node: str, address: str) -> tuple[str, int] | None:
@@ -268,9 +285,11 @@ class PeerNetwork:
         """Return this node's handshake for another."""
         return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
 
-    def _answer(self, asker: Handshake, lane: Lane, address: str) -> Answer:
+    def _answer(
+        self, asker: Handshake, lane: Lane, address: str, certified: frozenset[str] | None
+    ) -> Answer:
         """Return the answer to a handshake."""
-        reason = self.judge_asker(asker)
+        reason = _judge_certificate(asker, certified) or self.judge_asker(asker)
         mine = self.handshake("")
         if reason is None:
             return Answer(mine, "")
@@ -284,6 +303,13 @@ class PeerNetwork:
         if answer.handshake.peer.node != node:
             return OTHER_NODE
         return self._judge(answer.handshake)
+
+    def judge_caller(
+        self, asker: Handshake, context: Context[bytes, bytes], *, of_old: bool = False
+    ) -> str | None:
+        """Return why the caller that sends a handshake is refused, as `judge_asker` does."""
+        names = certified(context)
+        return _judge_certificate(asker, names) or self.judge_asker(asker, of_old=of_old)
 
     def judge_asker(self, asker: Handshake, *, of_old: bool = False) -> str | None:
         """Return why the sender of a handshake is refused, or None.
@@ -341,6 +367,12 @@ class PeerNetwork:
         except FormationRefusedError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return encode_introduction(answer, self._token_hash, self.port)
+
+
+def _judge_certificate(asker: Handshake, certified: frozenset[str] | None) -> str | None:
+    if certified is None or asker.peer.node in certified:
+        return None
+    return OTHER_CERTIFICATE
 
 
 def token_hash(token: str) -> bytes:

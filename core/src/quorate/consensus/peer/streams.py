@@ -1,5 +1,6 @@
-"""Limits and gRPC options of the connections between nodes."""
+"""Limits, TLS and gRPC options of the connections between nodes."""
 
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -50,6 +51,19 @@ class StreamLimits:
         return self.bulk_queue_bytes if lane == "bulk" else self.control_queue_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PeerTls:
+    """What connections between nodes are encrypted with; the certificates may be replaced."""
+
+    #: Asks for the certificate of whoever connects.
+    incoming: ssl.SSLContext
+    outgoing: ssl.SSLContext
+    #: Returns those of a new gRPC channel.
+    credentials: Callable[[], grpc.ChannelCredentials]
+    #: Returns how often certificates were replaced: a channel keeps those that it began with.
+    replaced: Callable[[], int]
+
+
 def server_options(limits: StreamLimits) -> Options:
     """Return the options of a server for other nodes."""
     return [
@@ -62,13 +76,21 @@ def server_options(limits: StreamLimits) -> Options:
     ]
 
 
-def open_channel(address: str, limits: StreamLimits, largest: int = 0) -> grpc.aio.Channel:
+def open_channel(
+    address: str,
+    limits: StreamLimits,
+    largest: int = 0,
+    *,
+    credentials: grpc.ChannelCredentials | None = None,
+    node: str = "",
+) -> grpc.aio.Channel:
     """Return a channel with a connection of its own: no vote and no entry queues after calls.
 
     Messages of up to `largest` bytes are received, by default of a frame's; -1: of any size.
+    With credentials the other end must have the certificate of `node`.
     """
     retry_ms = int(limits.retry_min_s * 1_000)
-    options = [
+    options: list[tuple[str, int | str]] = [
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_receive_message_length", largest or limits.received_bytes),
@@ -79,7 +101,16 @@ def open_channel(address: str, limits: StreamLimits, largest: int = 0) -> grpc.a
         ("grpc.keepalive_timeout_ms", 5_000),
         ("grpc.http2.max_pings_without_data", 0),
     ]
-    return grpc.aio.insecure_channel(address, options=options)
+    if credentials is None:
+        return grpc.aio.insecure_channel(address, options=options)
+    options.append(("grpc.ssl_target_name_override", node))
+    return grpc.aio.secure_channel(address, credentials, options=options)
+
+
+def certified(context: Context[bytes, bytes]) -> frozenset[str] | None:
+    """Return the names in the certificate of a caller; None if it was not asked for one."""
+    names = context.auth_context().get("x509_subject_alternative_name")
+    return None if names is None else frozenset(name.decode() for name in names)
 
 
 async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
-from quorate.consensus.peer.streams import Call, Context, StreamLimits, open_channel, read
+from quorate.consensus.peer.streams import Call, Context, StreamLimits, read
 from quorate.consensus.peer.wire import MalformedMessageError
 from quorate.groups.snapshots.transfer import (
     Chunk,
@@ -46,7 +46,7 @@ class NetworkSnapshots:
         address = self._network.address(node)
         if address is None:
             raise TransferError(f"no address of {node} is known")
-        channel = open_channel(address, self._limits)
+        channel = self._network.open_channel(node, address)
         install = channel.stream_stream(f"/{_SERVICE}/{_INSTALL}", None, None)
         transfer = NetworkTransfer(node, channel, install(None))
         try:
@@ -83,7 +83,7 @@ class NetworkSnapshots:
         if content is None:
             return
         offer, handshake = decode_offer(content)
-        reason = self._network.judge_asker(handshake)
+        reason = self._network.judge_caller(handshake, context)
         if reason is not None:
             raise SnapshotRefusedError(reason)
         reception = receive(offer)

@@ -1,0 +1,83 @@
+"""`quorate cert`: a small certificate authority, for trials and tests."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import click
+
+from quorate.cli.failures import not_installed
+from quorate.cli.terminal import Terminal
+
+_DAYS: Final = 365
+
+_directory = click.option(
+    "--dir",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("quorate-certs"),
+    show_default=True,
+    help="Directory of the authority and of all that it signs.",
+)
+_days = click.option(
+    "--days", type=click.IntRange(1, 3_650), default=_DAYS, show_default=True, help="Its life."
+)
+
+
+@click.group("cert")
+def command() -> None:
+    """Make certificates for trials; a company has an authority of its own."""
+
+
+@command.command("init")
+@_directory
+@_days
+@click.pass_obj
+def init(terminal: Terminal, directory: Path, days: int) -> None:
+    """Make an authority: ca.pem, which everybody gets, and ca.key, which stays where it is."""
+    _authority().make_authority(directory, days)
+    terminal.report(
+        f"made {directory / 'ca.pem'}; sign with `quorate cert node` and `quorate cert client`",
+        {"ca": str(directory / "ca.pem")},
+    )
+
+
+@command.command("node")
+@click.argument("name")
+@click.option("--host", "hosts", multiple=True, help="A name or IP by which clients reach it.")
+@_directory
+@_days
+@click.pass_obj
+def node(terminal: Terminal, name: str, hosts: tuple[str, ...], directory: Path, days: int) -> None:
+    """Sign the certificate of the node NAME, which is [node] name in its configuration."""
+    _authority().sign(directory, name, [name, *(hosts or ("localhost", "127.0.0.1"))], days)
+    _report(terminal, directory, name, "tls.cert_file", "tls.key_file", "tls.ca_file")
+
+
+@command.command("client")
+@click.argument("name")
+@_directory
+@_days
+@click.pass_obj
+def client(terminal: Terminal, name: str, directory: Path, days: int) -> None:
+    """Sign the certificate of a client."""
+    _authority().sign(directory, name, [name], days)
+    _report(terminal, directory, name, "QUORATE_TLS_CERT", "QUORATE_TLS_KEY", "QUORATE_TLS_CA")
+
+
+def _report(terminal: Terminal, directory: Path, name: str, *settings: str) -> None:
+    files = (f"{name}.pem", f"{name}.key", "ca.pem")
+    rows = dict(zip(settings, (str((directory / file).absolute()) for file in files), strict=True))
+    said = ", ".join(f"{setting} = {file}" for setting, file in rows.items())
+    terminal.report(f"made a certificate: {said}", rows)
+
+
+def _authority() -> ModuleType:
+    """Return what needs a library that clients do not have."""
+    try:
+        return importlib.import_module("quorate.cli.authority")
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "a certificate") from error
