@@ -115,6 +115,10 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
         '[tls]\ncert_file = "a.pem"\n',
         [(2, "tls.cert_file", "is set without key_file", "set key_file too")],
     ),
+    "certificate without authority": (
+        '[tls]\ncert_file = "a.pem"\nkey_file = "a.key"\n',
+        [(2, "tls.cert_file", "is set without ca_file", "set ca_file too")],
+    ),
     "key without certificate": (
         '[tls]\nkey_file = "a.pem"\n',
         [(2, "tls.key_file", "is set without cert_file", "set cert_file too")],
@@ -358,7 +362,9 @@ def test_retired_plugins_need_not_be_installed(loading: Loading) -> None:
     assert loading('[plugins]\nretired = ["gone"]\n').plugins.retired == ("gone",)
 
 
-@pytest.mark.parametrize("extra", ["insecure = true", "cert_file = 'c'\nkey_file = 'k'"])
+@pytest.mark.parametrize(
+    "extra", ["insecure = true", "cert_file = 'c'\nkey_file = 'k'\nca_file = 'a'"]
+)
 def test_an_open_address_needs_tls_or_a_word(extra: str, loading: Loading) -> None:
     settings = loading(f'[node]\nhost = "0.0.0.0"\n[tls]\n{extra}\n')
     assert settings.node.host == "0.0.0.0"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
@@ -14,14 +13,12 @@ from quorate.rpc.server import RpcServer, ServingRefusedError
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import Node
 
-CERTIFIED = TlsSection(cert_file=Path("a"), key_file=Path("b"))
 STATUS = health_pb2.HealthCheckResponse
 
 
 @pytest.mark.parametrize(
     ("host", "tls", "what"),
     [
-        ("127.0.0.1", CERTIFIED, "TLS is not served yet"),
         ("0.0.0.0", TlsSection(), "tls.insecure = true"),
         ("broker.example", TlsSection(), "tls.insecure = true"),
     ],

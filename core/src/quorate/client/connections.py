@@ -11,7 +11,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from quorate.client import failures
-from quorate.client.errors import ClosedError
+from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.tls import Tls
 
 R = TypeVar("R", bound=Message)
@@ -46,14 +46,14 @@ _NOT_ENCRYPTED: Final = (
 class Connection:
     """The way to one node."""
 
-    def __init__(self, address: str, tls: Tls | None = None) -> None:
+    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None) -> None:
         self.address: Final = address
         self._channel: Final = (
             grpc.aio.insecure_channel(address, options=_OPTIONS)
-            if tls is None
-            else grpc.aio.secure_channel(address, tls.credentials(), options=_OPTIONS)
+            if credentials is None
+            else grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
         )
-        self._refused: Final = _REFUSED if tls is None else _NOT_ENCRYPTED
+        self._refused: Final = _REFUSED if credentials is None else _NOT_ENCRYPTED
         self._closed = False
 
     async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
@@ -139,6 +139,8 @@ class Connections:
 
     def __init__(self, tls: Tls | None = None) -> None:
         self._tls: Final = tls
+        #: The last ones that could be used.
+        self._credentials: grpc.ChannelCredentials | None = None
         self._known: Final[dict[str, Connection]] = {}
         self._closed = False
 
@@ -148,8 +150,18 @@ class Connections:
         if known is None:
             if self._closed:
                 raise ClosedError
-            known = self._known[address] = Connection(address, self._tls)
+            known = self._known[address] = Connection(address, self._newest_credentials())
         return known
+
+    def _newest_credentials(self) -> grpc.ChannelCredentials | None:
+        """Return what the files say; while they are being replaced, what they said before."""
+        if self._tls is not None:
+            try:
+                self._credentials = self._tls.credentials()
+            except InvalidError:
+                if self._credentials is None:
+                    raise
+        return self._credentials
 
     async def close(self) -> None:
         """End all of them."""

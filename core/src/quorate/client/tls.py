@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +47,25 @@ class Tls:
         return None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Return what a gRPC channel needs, from the files as they are now."""
-        return grpc.ssl_channel_credentials(_read(self.ca), _read(self.key), _read(self.cert))
+        """Return what a gRPC channel needs, from the files as they are now.
+
+        Raises `InvalidError` for files that cannot be used, which would end the process in gRPC.
+        """
+        files = self._read()
+        checked = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            checked.load_verify_locations(cafile=str(self.ca))
+            if self.cert is not None and self.key is not None:
+                checked.load_cert_chain(self.cert, self.key)
+        except ssl.SSLError as error:
+            named = f"{self.ca}, {self.cert}, {self.key}" if self.cert else self.ca
+            raise InvalidError("tls", f"{named}: {error.reason or error}") from error
+        if self._read() != files:
+            raise InvalidError("tls", f"{self.cert} is being replaced; try again")
+        return grpc.ssl_channel_credentials(*files)
+
+    def _read(self) -> tuple[bytes | None, bytes | None, bytes | None]:
+        return _read(self.ca), _read(self.key), _read(self.cert)
 
 
 def _read(path: str | Path | None) -> bytes | None:

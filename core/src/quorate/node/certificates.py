@@ -112,15 +112,8 @@ class Certificates:
         _log.info("the certificates of %s were replaced", self._node)
 
     def _read(self) -> _Files:
-        found = []
-        for path in self._paths:
-            try:
-                found.append(path.read_bytes())
-            except OSError as error:
-                raise CertificateError(
-                    f"{path} cannot be read: {error.strerror}; correct [tls] in the configuration"
-                ) from error
-        # Whether chain and key belong together is found before either is used.
+        """Return the files, which belong together: gRPC would end the process over others."""
+        found = self._content()
         fitting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _load(fitting, self._paths)
         for path in self._paths[2:]:
@@ -130,6 +123,19 @@ class Certificates:
                 raise CertificateError(
                     f"{path} holds no certificate: {error.reason}; name a PEM file of the "
                     "authority that signs the nodes' certificates"
+                ) from error
+        if self._content() != found:
+            raise CertificateError(f"{self._paths[0]} is being replaced; it is read again soon")
+        return found
+
+    def _content(self) -> _Files:
+        found = []
+        for path in self._paths:
+            try:
+                found.append(path.read_bytes())
+            except OSError as error:
+                raise CertificateError(
+                    f"{path} cannot be read: {error.strerror}; correct [tls] in the configuration"
                 ) from error
         return _Files(*found)
 

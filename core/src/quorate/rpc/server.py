@@ -148,7 +148,10 @@ class RpcServer:
         tls: TlsSection,
         credentials: grpc.ServerCredentials | None = None,
     ) -> int:
-        """Take an address, and return its port; raises `ServingRefusedError`."""
+        """Take an address, and return its port; raises `ServingRefusedError`.
+
+        Without credentials connections are not encrypted.
+        """
         address = join_address(host, port)
         if credentials is None and not is_loopback(host) and not tls.insecure:
             raise ServingRefusedError(

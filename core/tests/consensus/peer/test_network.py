@@ -4,17 +4,16 @@ import asyncio
 import logging
 import pickle
 import random
-import shutil
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import grpc.aio
 import pytest
+from quorate.cli.authority import make_authority, sign
+from quorate.config.sections import TlsSection
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import (
     Append,
@@ -31,6 +30,7 @@ from quorate.consensus.peer.incoming import OVERSIZED, SILENT, STRANGER
 from quorate.consensus.peer.network import (
     NO_PORT,
     NOT_FORMED,
+    OTHER_CERTIFICATE,
     OTHER_CLUSTER,
     OTHER_NODE,
     OTHER_REPLICA,
@@ -59,6 +59,7 @@ from quorate.consensus.peer.wire import (
     encode_introduction,
     encode_opening,
 )
+from quorate.node.certificates import Certificates
 
 LIMITS = StreamLimits(entry_bytes=1 << 20, bulk_queue_bytes=4 << 20, retry_max_s=0.1)
 HURRIED = replace(LIMITS, answer_s=0.1)
@@ -66,11 +67,11 @@ CLUSTER = b"the cluster"
 REPLICAS = {"a": 1, "b": 2}
 
 
-class Tls(NamedTuple):
-    """Both sides of connections."""
-
-    server: ssl.SSLContext
-    client: ssl.SSLContext
+def certificates_of(directory: Path, node: str) -> Certificates:
+    """Return the certificates of a node in a directory."""
+    chain, key, ca = (directory / name for name in (f"{node}.pem", f"{node}.key", "ca.pem"))
+    files = TlsSection(cert_file=chain, key_file=key, ca_file=ca, require_client_cert=True)
+    return Certificates(files, node)
 
 
 class Station:
@@ -82,7 +83,7 @@ class Station:
         token: str = "token",
         replica: int = 0,
         limits: StreamLimits = LIMITS,
-        tls: Tls | None = None,
+        tls: Certificates | None = None,
     ) -> None:
         self.token = token
         self.me = Peer(node, replica or REPLICAS[node])
@@ -102,9 +103,9 @@ class Station:
             introduced=self._introduced,
             rng=random.Random(1),
             limits=limits,
-            server_tls=tls.server if tls else None,
-            client_tls=tls.client if tls else None,
+            tls=None if tls is None else tls.peers(),
         )
+        self.tls = tls
         self.address = ""
 
     def _deliver(self, shard: str, message: Message) -> bool:
@@ -135,7 +136,11 @@ class Station:
     @asynccontextmanager
     async def serving(self, address: str = "127.0.0.1:0") -> AsyncIterator[None]:
         server = grpc.aio.server(options=server_options(LIMITS))
-        self.address = f"127.0.0.1:{server.add_insecure_port(address)}"
+        if self.tls is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, self.tls.server_credentials())
+        self.address = f"127.0.0.1:{port}"
         self.network.add_to_server(server)
         await self.network.listen("127.0.0.1")
         await server.start()
@@ -204,8 +209,13 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def connected(station: Station) -> AsyncIterator[Dialer]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", station.network.port)
+async def connected(station: Station, tls: ssl.SSLContext | None = None) -> AsyncIterator[Dialer]:
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1",
+        station.network.port,
+        ssl=tls,
+        server_hostname=None if tls is None else station.me.node,
+    )
     try:
         yield Dialer(reader, writer)
     finally:
@@ -696,26 +706,13 @@ async def test_frames_may_come_in_any_pieces() -> None:
             assert [(await b.next())[1] for _ in sent] == sent
 
 
-async def test_connections_are_encrypted_by_the_contexts_that_are_given(tmp_path: Path) -> None:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl to make a certificate")
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    await asyncio.to_thread(
-        subprocess.run,
-        [
-            *(openssl, "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=quorate"),
-            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-            *("-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    server.load_cert_chain(certificate, key)
-    tls = Tls(server, ssl.create_default_context(cafile=certificate))
-    a, b = Station("a", tls=tls), Station("b", tls=tls)
+async def test_connections_are_encrypted_with_the_certificates_of_both_nodes(
+    tmp_path: Path,
+) -> None:
+    make_authority(tmp_path)
+    for node in ("a", "b"):
+        sign(tmp_path, node, [node])
+    a, b = (Station(node, tls=certificates_of(tmp_path, node)) for node in ("a", "b"))
     async with joined(a, b):
         a.network.send("s", [message(a, b, 1), entries(a, b, 1, 200_000)])
         assert {(await b.next())[1] for _ in range(2)} == {
@@ -728,6 +725,25 @@ async def test_connections_are_encrypted_by_the_contexts_that_are_given(tmp_path
                 (asyncio.IncompleteReadError, ConnectionResetError, MalformedMessageError)
             ):
                 await plain.answer()
+
+
+async def test_a_node_with_the_certificate_of_another_one_is_refused(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    for node in ("a", "b"):
+        sign(tmp_path, node, [node, "127.0.0.1"])
+    certificates = certificates_of(tmp_path, "a")
+    a, b = Station("a", tls=certificates), Station("b", tls=certificates)
+    async with pair(a, b):
+        for station in (a, b):
+            station.network.join(CLUSTER)
+        with pytest.raises(IntroductionRefusedError, match="b: "):
+            await a.network.introduce("b", a.introduction)
+        with pytest.raises(IntroductionRefusedError, match=OTHER_CERTIFICATE):
+            await b.network.introduce("a", b.introduction)
+        async with connected(a, certificates.peers().outgoing) as dialer:
+            answer = await dialer.shake(b.handshake("a"))
+        assert answer.refusal == OTHER_CERTIFICATE
+        assert not any(link.stands for s in (a, b) for link in s.network.links.values())
 
 
 async def test_introductions_are_exchanged_before_there_is_a_cluster() -> None:

@@ -359,9 +359,13 @@ class PeerNetwork:
         except MalformedMessageError as error:
             self._refused.record(context.peer(), error.reason, error.detail)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        names = certified(context)
+        reason = OTHER_CERTIFICATE if names is not None and asker.peer.node not in names else None
         if not hmac.compare_digest(shown, self._token_hash):
-            self._refused.record(asker.peer.node, OTHER_TOKEN, context.peer())
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, OTHER_TOKEN)
+            reason = OTHER_TOKEN
+        if reason is not None:
+            self._refused.record(asker.peer.node, reason, context.peer())
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
         try:
             answer = self._introduced(asker)
         except FormationRefusedError as error:

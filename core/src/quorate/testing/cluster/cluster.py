@@ -8,7 +8,8 @@ from typing import Final, Self
 
 import tomlkit
 
-from quorate.client import Client
+from quorate.cli.authority import make_authority, sign
+from quorate.client import Client, Tls
 from quorate.testing.cluster.node_process import NodeProcess
 from quorate.testing.ports import HeldPort
 from quorate.testing.waiting import until
@@ -21,6 +22,8 @@ class Cluster:
     """Processes node1, node2, ...; entering the context starts them, leaving it ends them all.
 
     `plugins` are enabled beside those of core, and `settings` stand in the file of every node.
+    With `tls` everybody needs a certificate: `tls` has that of a client, `certificates` the
+    authority that signs more.
     """
 
     def __init__(
@@ -30,8 +33,12 @@ class Cluster:
         *,
         plugins: Collection[str] = (),
         settings: Settings | None = None,
+        tls: bool = False,
     ) -> None:
         self._directory: Final = directory
+        self.certificates: Final = directory / "certs"
+        #: What a client connects with; None: nothing is encrypted.
+        self.tls: Final = self._certified("client") if tls else None
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
         self._exit: Final = ExitStack()
@@ -39,6 +46,9 @@ class Cluster:
         #: By name, the first ones and those that were added.
         self.nodes: Final[dict[str, NodeProcess]] = {}
         directory.mkdir(parents=True, exist_ok=True)
+        if tls:
+            make_authority(self.certificates)
+            sign(self.certificates, "client", ["client"])
         for name in self._initial:
             self._place(name)
         for name in self._initial:
@@ -90,7 +100,7 @@ class Cluster:
 
     def shard_of(self, group: str, shard_key: bytes) -> str:
         """Return the shard that holds a shard key, as `leader` takes it."""
-        with Client(self.endpoints) as client:
+        with Client(self.endpoints, tls=self.tls) as client:
             return client.shard_of(group, shard_key)
 
     def followers(self, shard: str = "metadata/0") -> list[NodeProcess]:
@@ -117,7 +127,10 @@ class Cluster:
             address=self._front(name, port.address, peer_port.number),
             http_address=http_port.address,
             peer_port=peer_port.number,
+            tls=self.tls,
         )
+        if self.tls is not None:
+            sign(self.certificates, name, [name, "127.0.0.1"])
         self._exit.callback(node.close)
         self.nodes[name] = node
         return node
@@ -139,11 +152,24 @@ class Cluster:
             },
             "plugins": {"enabled": list(self._plugins)},
         }
+        if self.tls is not None:
+            files = self._certified(name)
+            own["tls"] = {
+                "cert_file": str(files.cert),
+                "key_file": str(files.key),
+                "ca_file": str(files.ca),
+                "require_client_cert": True,
+            }
         sections = {
             section: {**own.get(section, {}), **self._settings.get(section, {})}
             for section in {**own, **self._settings}
         }
         node.file.write_text(tomlkit.dumps(sections))
+
+    def _certified(self, name: str) -> Tls:
+        files = (self.certificates / each for each in ("ca.pem", f"{name}.pem", f"{name}.key"))
+        ca, cert, key = files
+        return Tls(ca=ca, cert=cert, key=key)
 
     def _front(self, name: str, address: str, peer_port: int) -> str:
         """Return where clients reach a node that listens at an address."""

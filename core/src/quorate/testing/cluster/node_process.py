@@ -11,6 +11,7 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health_pb2
 
+from quorate.client import Tls
 from quorate.observe.failpoints import VARIABLE
 from quorate.plugin import Stub
 from quorate.testing.program import Program
@@ -41,6 +42,7 @@ class NodeProcess:
         address: str,
         http_address: str,
         peer_port: int,
+        tls: Tls | None = None,
     ) -> None:
         self.name: Final = name
         #: The configuration file; what is changed in it counts from the next start on.
@@ -53,6 +55,7 @@ class NodeProcess:
         self.http_address: Final = http_address
         #: Where other nodes connect.
         self.peer_port: Final = peer_port
+        self._tls: Final = tls
         #: What it is killed at when it is started the next time, by the name of the failpoint.
         self.failpoint = ""
         self._program: Final = Program(name, directory.with_suffix(".log"))
@@ -161,7 +164,7 @@ class NodeProcess:
 
     def _connected(self) -> grpc.Channel:
         if self._channel is None:
-            self._channel = _channel(self.bound)
+            self._channel = _channel(self.bound, self._tls)
         return self._channel
 
     def _disconnect(self) -> None:
@@ -175,16 +178,16 @@ class NodeProcess:
         return code
 
 
-def _channel(address: str) -> grpc.Channel:
+def _channel(address: str, tls: Tls | None) -> grpc.Channel:
     """Return a channel of its own, that comes back at once when the process does."""
-    return grpc.insecure_channel(
-        address,
-        options=[
-            ("grpc.use_local_subchannel_pool", 1),
-            ("grpc.initial_reconnect_backoff_ms", 20),
-            ("grpc.min_reconnect_backoff_ms", 20),
-            ("grpc.max_reconnect_backoff_ms", 50),
-            ("grpc.max_receive_message_length", -1),
-            ("grpc.max_send_message_length", -1),
-        ],
-    )
+    options = [
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.initial_reconnect_backoff_ms", 20),
+        ("grpc.min_reconnect_backoff_ms", 20),
+        ("grpc.max_reconnect_backoff_ms", 50),
+        ("grpc.max_receive_message_length", -1),
+        ("grpc.max_send_message_length", -1),
+    ]
+    if tls is None:
+        return grpc.insecure_channel(address, options=options)
+    return grpc.secure_channel(address, tls.credentials(), options=options)
