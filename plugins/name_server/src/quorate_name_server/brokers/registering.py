@@ -1,0 +1,186 @@
+"""A member registers: it takes its place in its broker, and its topics follow."""
+
+from typing import Final
+
+from quorate.plugin import Rejected, Txn
+
+from quorate_name_server.brokers.rows import (
+    HEARTBEAT_TIMEOUT_MS,
+    MASTER,
+    broker_at,
+    find_broker,
+    forget,
+    member_of,
+    prolong,
+    put_broker,
+)
+from quorate_name_server.families import (
+    ADDRESSES,
+    DEPARTED,
+    LIVENESS,
+    REGISTRATIONS,
+    address_key,
+    broker_key,
+    member_key,
+)
+from quorate_name_server.topics.rows import drop_topics, put_mappings, put_queues, topics_of
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
+
+#: The data version does not stand: send the topics.
+TABLE_NEEDED: Final = "TABLE_NEEDED"
+#: A member of an id that is not there brings one topic alone, which cannot be all of them.
+TABLE_INCOMPLETE: Final = "TABLE_INCOMPLETE"
+#: Another process has the same id and a newer state.
+OLDER_STATE: Final = "OLDER_STATE"
+#: A member of another broker has the address.
+ADDRESS_TAKEN: Final = "ADDRESS_TAKEN"
+
+
+def register(txn: Txn, said: pb.Registration) -> pb.Registered:
+    """Register a member, and write of its topics what is new."""
+    broker = find_broker(txn, said.name)
+    before = None if broker is None else broker.SerializeToString(deterministic=True)
+    if broker is None:
+        broker = rows.Broker(name=said.name, cluster=said.cluster)
+    rival = member_of(broker, "id", said.id)
+    known = member_of(broker, "address", said.address)
+    if known is not None and _heard_since(txn, said, known):
+        return _answer(broker, known, changed=False)
+    if said.unchanged:
+        return _renew(txn, said, broker, known)
+    _check(txn, said, broker, rival)
+
+    first = rival is None
+    member = rows.Member(
+        id=said.id,
+        address=said.address,
+        ha_address=said.ha_address,
+        cluster=said.cluster,
+        heartbeat_timeout_ms=said.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS,
+        registration=known.registration if known is not None else txn.next_id(REGISTRATIONS),
+        registered_at_ms=known.registered_at_ms if known is not None else txn.proposed_at_ms,
+        doors=sorted({*(known.doors if known is not None else ()), *filter(None, [said.door])}),
+        filter_servers=_filter_servers(said, known),
+    )
+    stood = known is not None and known.data_version == said.data_version
+    if not said.partial:
+        member.data_version.CopyFrom(said.data_version)
+    elif known is not None:
+        member.data_version.CopyFrom(known.data_version)
+    if rival is not None and rival.address != said.address:
+        forget(txn, broker, rival)
+    if known is not None:
+        broker.members.remove(known)
+    else:
+        txn.put(ADDRESSES, address_key(said.address), said.name.encode())
+    broker.members.append(member)
+    broker.members.sort(key=lambda each: each.id)
+    broker.zone = said.zone
+    broker.enable_acting_master = said.enable_acting_master
+    written = _put_topics(txn, said, broker, before is None, first=first, stood=stood)
+    changed = put_broker(txn, broker, before) or written
+    prolong(txn, broker.name, member, said.heard_ms_ago)
+    return _answer(broker, member, changed=changed)
+
+
+def speaks_for_topics(said: pb.Registration, broker: rows.Broker) -> bool:
+    """Tell whether a member's topics are those of its broker: it is the master, or stands in."""
+    if said.id == MASTER:
+        return True
+    stands_in = said.HasField("enable_acting_master")
+    return stands_in and said.id == min(each.id for each in broker.members)
+
+
+def _renew(
+    txn: Txn, said: pb.Registration, broker: rows.Broker, known: rows.Member | None
+) -> pb.Registered:
+    if known is None or known.id != said.id or known.data_version != said.data_version:
+        raise Rejected(
+            TABLE_NEEDED,
+            f"member {said.id} of broker {said.name} is not registered with this data version; "
+            "send its topics",
+        )
+    prolong(txn, broker.name, known, said.heard_ms_ago)
+    return _answer(broker, known, changed=False)
+
+
+def _check(txn: Txn, said: pb.Registration, broker: rows.Broker, rival: rows.Member | None) -> None:
+    owner = broker_at(txn, said.address)
+    if owner not in ("", said.name):
+        raise Rejected(
+            ADDRESS_TAKEN,
+            f"address {said.address} is that of broker {owner}, which is alive; unregister it, or "
+            "wait until its heartbeat timeout has passed",
+        )
+    if rival is None:
+        if len(said.topics) == 1 and not said.partial:
+            raise Rejected(
+                TABLE_INCOMPLETE,
+                f"broker {said.name} has no member {said.id} yet; register all its topics first",
+            )
+        return
+    if rival.address == said.address:
+        return
+    newer = rival.data_version.state_version > said.data_version.state_version
+    if newer or rival.registered_at_ms > txn.proposed_at_ms - said.heard_ms_ago:
+        raise Rejected(
+            OLDER_STATE,
+            f"member {said.id} of broker {said.name} is {rival.address}, whose state is newer than "
+            f"that of {said.address}",
+        )
+
+
+def _heard_since(txn: Txn, said: pb.Registration, known: rows.Member) -> bool:
+    """Tell whether a registration that comes late is older than what is known."""
+    if not said.heard_ms_ago:
+        return False
+    until_ms = txn.deadline(LIVENESS, member_key(said.name, known.registration))
+    heard_ms = 0 if until_ms is None else until_ms - known.heartbeat_timeout_ms
+    return heard_ms > txn.proposed_at_ms - said.heard_ms_ago
+
+
+def _put_topics(
+    txn: Txn, said: pb.Registration, broker: rows.Broker, new: bool, *, first: bool, stood: bool
+) -> bool:
+    if new and txn.get(DEPARTED, broker_key(broker.name)) is not None:
+        # It has come again before what it left behind was swept.
+        drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
+        txn.delete(DEPARTED, broker_key(broker.name))
+    if not speaks_for_topics(said, broker):
+        return False
+    if said.drops_absent_topics and not said.mappings:
+        kept = {each.topic for each in said.topics}
+        gone = [each for each in topics_of(txn, broker.name) if each not in kept]
+        broker.topics -= drop_topics(txn, broker.name, gone)
+    queues = {each.topic: each.queues.SerializeToString(deterministic=True) for each in said.topics}
+    written = put_queues(txn, broker, queues, overwrite=first or not stood)
+    if first:
+        broker.write_wiped = False
+    if first or not stood:
+        put_mappings(
+            txn,
+            (
+                (each.topic, each.broker or said.name, _bytes(each.mapping))
+                for each in said.mappings
+            ),
+        )
+    return written
+
+
+def _bytes(mapping: rows.QueueMapping) -> bytes:
+    return mapping.SerializeToString(deterministic=True)
+
+
+def _filter_servers(said: pb.Registration, known: rows.Member | None) -> list[str]:
+    if said.HasField("filter_servers"):
+        return list(said.filter_servers.addresses)
+    return [] if known is None else list(known.filter_servers)
+
+
+def _answer(broker: rows.Broker, member: rows.Member, *, changed: bool) -> pb.Registered:
+    answer = pb.Registered(registration=member.registration, changed=changed)
+    master = member_of(broker, "id", MASTER)
+    if member.id != MASTER and master is not None:
+        answer.master_address = master.address
+        answer.master_ha_address = master.ha_address
+    return answer

@@ -1,0 +1,18 @@
+"""The section `[plugins.name_server]` of the configuration file."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class NameServerConfig(BaseModel):
+    """How this node answers for brokers and routes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reads: Literal["consistent", "available"] = Field(
+        "available",
+        description="How reads are answered that do not say it themselves: `consistent` with every "
+        "change that was answered before, `available` with what this node knows, also without a "
+        "majority.",
+    )

@@ -1,0 +1,48 @@
+"""What the plugin declares: every hook that it implements, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quorate.plugin import (
+    ColumnFamily,
+    ConfigSection,
+    Controller,
+    Query,
+    RaftGroup,
+    Resource,
+    Timer,
+    hookimpl,
+)
+
+from quorate_name_server import families, resources
+from quorate_name_server.config import NameServerConfig
+
+
+@hookimpl
+def quorate_config_sections() -> Sequence[ConfigSection]:
+    return [ConfigSection(model=NameServerConfig)]
+
+
+@hookimpl
+def quorate_raft_groups() -> Sequence[RaftGroup]:
+    return [RaftGroup(name=families.GROUP)]
+
+
+@hookimpl
+def quorate_column_families() -> Sequence[ColumnFamily]:
+    return families.FAMILIES
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return resources.RESOURCES
+
+
+@hookimpl
+def quorate_queries() -> Sequence[Query[Any]]:
+    return resources.QUERIES
+
+
+@hookimpl
+def quorate_controllers() -> Sequence[Controller | Timer]:
+    return [resources.LIFE]
