@@ -11,6 +11,7 @@ from quorate.config import Settings
 from quorate.groups.groups import Groups
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.watches import Watch
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
@@ -49,7 +50,7 @@ class PluginNode:
         settings: Settings,
         catalog: Catalog,
         groups: Groups,
-        caches: Sequence[CacheView],
+        caches: Sequence[CacheKeeper],
         metrics: PluginMetrics,
         open_watch: OpenWatch,
         replica: Callable[[ShardId], Shard | None],
@@ -68,9 +69,18 @@ class PluginNode:
 
     def cache(self, kind: type[CacheT]) -> CacheT:
         """Return the cache of that type; raises `LookupError`."""
-        for view in self._caches:
-            if isinstance(view, kind):
-                return view
+        view: CacheT = self._keeper(kind).view  # type: ignore[assignment]
+        return view
+
+    def cache_age_ms(self, kind: type[CacheView]) -> int:
+        """Return how old that cache may be, or -1; raises `LookupError`."""
+        age_ms = self._keeper(kind).age_ms()
+        return -1 if age_ms is None else age_ms
+
+    def _keeper(self, kind: type[CacheView]) -> CacheKeeper:
+        for keeper in self._caches:
+            if isinstance(keeper.view, kind):
+                return keeper
         raise LookupError(f"no plugin of this node declares a Cache whose factory gives {kind!r}")
 
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
