@@ -16,3 +16,15 @@ class NameServerConfig(BaseModel):
         "change that was answered before, `available` with what this node knows, also without a "
         "majority.",
     )
+    register_timeout_s: float = Field(
+        3.0,
+        gt=0,
+        description="Time after which a registration that no majority took is remembered by this "
+        "node alone, in seconds.",
+    )
+    unconfirmed_bytes: int = Field(
+        1 << 26,
+        ge=0,
+        description="Registrations that this node remembers without a majority, in bytes; 0 "
+        "remembers none.",
+    )

@@ -1,12 +1,15 @@
 """What the plugin declares: every hook that it implements, and nothing else."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from quorate.plugin import (
+    Cache,
     ColumnFamily,
     ConfigSection,
     Controller,
+    NodeApi,
     Query,
     RaftGroup,
     Resource,
@@ -15,7 +18,10 @@ from quorate.plugin import (
 )
 
 from quorate_name_server import families, resources
+from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.routes.known import CACHE
+from quorate_name_server.topics.sweeping import SWEEPING
 
 
 @hookimpl
@@ -45,4 +51,14 @@ def quorate_queries() -> Sequence[Query[Any]]:
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [resources.LIFE]
+    return [resources.LIFE, SWEEPING]
+
+
+@hookimpl
+def quorate_caches() -> Sequence[Cache]:
+    return [CACHE]
+
+
+@hookimpl
+def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
+    return confirming(node)

@@ -1,10 +1,8 @@
 """Brokers, the queues of topics and settings: what they are and how they change."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from quorate.plugin import Query, Resource, Timer, Verb, constant_key
-from quorate.plugin.checking import check_text
 
 from quorate_name_server import service
 from quorate_name_server.brokers import living
@@ -25,13 +23,15 @@ from quorate_name_server.v1 import (
     rows_pb2 as rows,
     service_pb2,
 )
+from quorate_name_server.validation import (
+    check_heartbeat,
+    check_registration,
+    check_unregistration,
+    text_of,
+)
 
 _NAMES: Final = service_pb2.DESCRIPTOR.services_by_name["NameService"]
 _SETTINGS: Final = service_pb2.DESCRIPTOR.services_by_name["KvConfigService"]
-#: In bytes.
-LONGEST_NAME: Final = 255
-LONGEST_ADDRESS: Final = 255
-
 _VERSION: Final = rows.DataVersion(state_version=1, timestamp=1_795_366_419_098, counter=1)
 _MEMBER: Final[dict[str, Any]] = {
     "cluster": "C1",
@@ -40,10 +40,6 @@ _MEMBER: Final[dict[str, Any]] = {
     "ha_address": "10.0.0.1:10912",
     "data_version": _VERSION,
 }
-
-
-def _text(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
-    return lambda field, value: check_text(field, value, longest)
 
 
 def _queues(topic: str, perm: int = 6) -> pb.TopicQueues:
@@ -67,11 +63,12 @@ BROKER: Final = Resource(
     ),
     servicer=service.NameService,
     key=("name",),
-    check_key={"name": _text()},
+    check_key={"name": text_of()},
     table=False,
     verbs={
         "Register": Verb(
             apply=register,
+            check=check_registration,
             by_hand=True,
             reply=pb.Registered,
             repeats=True,
@@ -82,12 +79,15 @@ BROKER: Final = Resource(
         ),
         "Heartbeat": Verb(
             apply=living.take_heartbeat,
+            check=check_heartbeat,
+            key=lambda item: item.name.encode(),
             by_hand=True,
             repeats=True,
             examples=(pb.Heartbeat(name="broker-a", address="10.0.0.1:10911"),),
         ),
         "Unregister": Verb(
             apply=living.unregister,
+            check=check_unregistration,
             by_hand=True,
             reply=pb.Unregistered,
             repeats=True,
@@ -119,7 +119,7 @@ QUEUES_OF_TOPIC: Final = Resource(
     service=_NAMES,
     serves=("PutQueues", "DeleteTopics", "ListQueues"),
     key=("topic", "broker"),
-    check_key={"topic": _text(), "broker": _text()},
+    check_key={"topic": text_of(), "broker": text_of()},
     noun="topic's queues",
     table=False,
     verbs={
@@ -155,7 +155,7 @@ KV_CONFIG: Final = Resource(
     row=rows.KvConfig,
     service=_SETTINGS,
     key=("namespace", "key"),
-    check_key={"namespace": _text(), "key": _text()},
+    check_key={"namespace": text_of(), "key": text_of()},
     examples=(
         rows.KvConfig(namespace="ORDER_TOPIC_CONFIG", key="orders", value="broker-a:4"),
         rows.KvConfig(namespace="limits", key="rate", value="100"),
@@ -177,4 +177,6 @@ def _query(message: Any, run: Any) -> Query[Any]:
 QUERIES: Final = (
     _query(asked.ReadRoutes, queries.read_routes),
     _query(asked.ReadBrokers, queries.read_brokers),
+    _query(asked.ReadTopics, queries.read_topics),
+    _query(asked.FindDeparted, queries.find_departed),
 )

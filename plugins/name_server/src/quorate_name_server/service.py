@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Answers, Consistency, NodeApi
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.plugin import Answers, Consistency, NodeApi, split_invalid
+from quorate.plugin.checking import LARGEST_PAGE, check_count
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
+from quorate_name_server import validation
+from quorate_name_server.brokers.confirming import may_be_retried
+from quorate_name_server.brokers.parts import parts_of
+from quorate_name_server.brokers.registering import TABLE_NEEDED
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,
@@ -18,55 +26,210 @@ from quorate_name_server.v1 import (
 
 M = TypeVar("M", bound=Message)
 
+#: What an item of a batch is answered with.
+Answer = bytes | ItemRefusal
+
 _CONSISTENT: Final = answers.READ_MODE_CONSISTENT
 _AVAILABLE: Final = answers.READ_MODE_AVAILABLE
+#: Topics of a page that comes from memory.
+LARGEST_KNOWN_PAGE: Final = 10_000
 
 
 class NameService:
     """Registers brokers and answers where topics are; any number of them share a node's state."""
 
     def __init__(self, node: NodeApi) -> None:
+        config = node.config(NameServerConfig)
         self._node: Final = node
-        reads = node.config(NameServerConfig).reads
-        self._mode: Final = _AVAILABLE if reads == "available" else _CONSISTENT
+        self._mode: Final = _AVAILABLE if config.reads == "available" else _CONSISTENT
+        self._timeout_s: Final = config.register_timeout_s
+        self._known: Final = node.cache(KnownRoutes)
+        self._known.unconfirmed.most_bytes = config.unconfirmed_bytes
+
+    # Members.
 
     async def Register(self, request: pb.RegisterBrokers, context: object) -> BatchReply:
-        """Register members of brokers; each is answered with `Registered`."""
-        return await self._node.propose(request, BatchReply)
+        """Register members; each is answered with `Registered`.
+
+        Where the data version stands no topics are proposed. Without a majority a registration is
+        remembered, and answered as unconfirmed.
+        """
+        checked = split_invalid("brokers", request.brokers, validation.check_registration)
+        return await checked.execute(self._register)
 
     async def Heartbeat(self, request: pb.SendHeartbeats, context: object) -> BatchReply:
-        """Prolong the lives of members."""
-        return await self._node.propose(request, BatchReply)
+        """Prolong the lives of members; one that was prolonged just now costs nothing."""
+        for position, heartbeat in enumerate(request.brokers):
+            validation.check_heartbeat(heartbeat, f"brokers[{position}].")
+        names = [each.name or self._known.names.get(each.address, "") for each in request.brokers]
+        due = [
+            position
+            for position, (name, each) in enumerate(zip(names, request.brokers, strict=True))
+            if self._known.fresh(name, each.address) is None
+        ]
+        answer = BatchReply(items=len(request.brokers))
+        if not due:
+            return answer
+        command = pb.SendHeartbeats(brokers=[request.brokers[position] for position in due])
+        reply = await self._node.propose(command, BatchReply)
+        refused = {refusal.item for refusal in reply.refusals}
+        for item, position in enumerate(due):
+            if item not in refused:
+                self._known.prolonged(names[position], request.brokers[position].address)
+        for refusal in reply.refusals:
+            answer.refusals.add(item=due[refusal.item], code=refusal.code, message=refusal.message)
+        answer.revisions.extend(reply.revisions)
+        return answer
 
     async def Unregister(self, request: pb.UnregisterBrokers, context: object) -> BatchReply:
         """Remove members; each is answered with `Unregistered`."""
-        return await self._node.propose(request, BatchReply)
+        reply = await self._node.propose(request, BatchReply)
+        for leaving in request.brokers:
+            self._known.unconfirmed.forget(leaving.name, leaving.address)
+        return reply
+
+    async def _register(self, said: Sequence[pb.Registration]) -> BatchReply:
+        sent = {position: self._bare(each) for position, each in enumerate(said)}
+        found = await self._propose(sent, said)
+        whole = {
+            position: said[position]
+            for position, answer in found.items()
+            if isinstance(answer, ItemRefusal)
+            and answer.code == TABLE_NEEDED
+            and not said[position].unchanged
+        }
+        found |= await self._propose(whole, said)
+        reply = BatchReply(items=len(said))
+        for position in range(len(said)):
+            answer = found[position]
+            if isinstance(answer, ItemRefusal):
+                reply.refusals.add(item=position, code=answer.code, message=answer.message)
+                answer = b""
+            reply.replies.append(answer)
+        return reply
+
+    def _bare(self, said: pb.Registration) -> pb.Registration:
+        """Return a registration without its topics where they are known."""
+        if said.unchanged or not self._known.stands(said):
+            return said
+        return pb.Registration(
+            name=said.name,
+            cluster=said.cluster,
+            id=said.id,
+            address=said.address,
+            data_version=said.data_version,
+            unchanged=True,
+        )
+
+    async def _propose(
+        self, sent: Mapping[int, pb.Registration], said: Sequence[pb.Registration]
+    ) -> dict[int, Answer]:
+        """Propose registrations, and return the answers by their positions."""
+        found: dict[int, Answer] = {}
+        for part in parts_of(sent):
+            command = pb.RegisterBrokers(brokers=[each for _, each in part])
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    reply = await self._node.propose(command, BatchReply)
+            except Exception as error:
+                if not may_be_retried(error):
+                    raise
+                for position, each in part:
+                    found[position] = self._remember(each, said[position], error)
+                continue
+            answered: list[Answer] = list(reply.replies)
+            for refusal in reply.refusals:
+                answered[refusal.item] = refusal
+            for (position, each), answer in zip(part, answered, strict=True):
+                found[position] = answer
+                if not isinstance(answer, ItemRefusal):
+                    self._known.unconfirmed.forget(each.name, each.address)
+                    self._known.prolonged(each.name, each.address)
+        return found
+
+    def _remember(self, sent: pb.Registration, said: pb.Registration, error: Exception) -> Answer:
+        if not sent.unchanged and not self._known.unconfirmed.hear(said):
+            raise error
+        return pb.Registered(unconfirmed=True).SerializeToString()
+
+    # Reads.
 
     async def GetRoutes(self, request: answers.GetRoutesRequest, context: object) -> answers.Routes:
-        """Look routes up."""
+        """Look routes up; in the mode `available` from memory."""
+        check_count("topics", request.topics, LARGEST_PAGE)
         mode = request.mode or self._mode
-        found = await self._read(asked.ReadRoutes(topics=request.topics), answers.Route, mode)
-        return answers.Routes(routes=found.rows, state=_state(mode, found.age_ms))
+        known, unconfirmed = self._known, self._known.unconfirmed
+        age_ms = self._age_ms() if mode == _AVAILABLE else -1
+        if age_ms >= 0:
+            found = [known.route(topic) for topic in request.topics]
+        else:
+            read = await self._read(asked.ReadRoutes(topics=request.topics), answers.Route, mode)
+            by_topic, age_ms = {route.topic: route for route in read.rows}, read.age_ms
+            found = [by_topic.get(topic) for topic in request.topics]
+        state = answers.AnswerState(mode=mode, age_ms=age_ms)
+        if mode == _AVAILABLE and len(unconfirmed):
+            for position, topic in enumerate(request.topics):
+                route = found[position] or answers.Route(topic=topic)
+                unconfirmed.merge_route(route)
+                found[position] = route if route.brokers else None
+            state.unconfirmed.extend(
+                sorted(_unconfirmed(each for route in found if route for each in route.brokers))
+            )
+        return answers.Routes(routes=[route for route in found if route], state=state)
 
     async def GetBrokers(
         self, request: answers.GetBrokersRequest, context: object
     ) -> answers.Brokers:
-        """Return brokers with their members."""
+        """Return brokers with their members; in the mode `available` from memory."""
+        check_count("names", request.names, LARGEST_PAGE)
         mode = request.mode or self._mode
         query = asked.ReadBrokers(names=request.names, cluster=request.cluster)
-        found = await self._read(query, rows.Broker, mode)
-        return answers.Brokers(brokers=found.rows, state=_state(mode, found.age_ms))
+        age_ms = self._age_ms() if mode == _AVAILABLE else -1
+        if age_ms >= 0:
+            found = list(self._known.select(query))
+        else:
+            read = await self._read(query, rows.Broker, mode)
+            found, age_ms = list(read.rows), read.age_ms
+        state = answers.AnswerState(mode=mode, age_ms=age_ms)
+        if mode == _AVAILABLE and len(self._known.unconfirmed):
+            found = self._known.unconfirmed.merge_brokers(found, query)
+            state.unconfirmed.extend(sorted(_unconfirmed(found)))
+        return answers.Brokers(brokers=found, state=state)
 
     async def ListTopics(
         self, request: answers.ListTopicsRequest, context: object
     ) -> answers.TopicPage:
-        """Return a page of the topics that have routes."""
-        raise NotImplementedError
+        """Return a page of the topics that have routes; in the mode `available` from memory."""
+        mode = request.mode or self._mode
+        age_ms = self._age_ms() if mode == _AVAILABLE else -1
+        if age_ms >= 0:
+            size = min(request.page_size or LARGEST_KNOWN_PAGE, LARGEST_KNOWN_PAGE)
+            topics, token = self._known.topics(request, size)
+            state = answers.AnswerState(mode=mode, age_ms=age_ms)
+            state.unconfirmed.extend(sorted(self._known.unconfirmed.names()))
+            return answers.TopicPage(topics=topics, next_page_token=token, state=state)
+        query = asked.ReadTopics(
+            cluster=request.cluster,
+            flags=request.flags,
+            without_flags=request.without_flags,
+            after=request.page_token,
+            limit=request.page_size,
+        )
+        read = await self._read(query, asked.FoundTopic, mode)
+        more = next((each.topic for each in read.rows if each.more), "")
+        return answers.TopicPage(
+            topics=[each.topic for each in read.rows if not each.more],
+            next_page_token=more,
+            state=answers.AnswerState(mode=mode, age_ms=read.age_ms),
+        )
+
+    def _age_ms(self) -> int:
+        return self._node.cache_age_ms(KnownRoutes)
 
     async def _read(self, query: Message, kind: type[M], mode: answers.ReadMode) -> Answers[M]:
         consistency: Consistency = "linearizable" if mode == _CONSISTENT else "stale"
         return await self._node.read(query, kind, consistency=consistency)
 
 
-def _state(mode: answers.ReadMode, age_ms: int) -> answers.AnswerState:
-    return answers.AnswerState(mode=mode, age_ms=age_ms)
+def _unconfirmed(brokers: Iterable[rows.Broker]) -> set[str]:
+    return {each.name for each in brokers if any(member.unconfirmed for member in each.members)}

@@ -83,7 +83,7 @@ def register(txn: Txn, said: pb.Registration) -> pb.Registered:
     return _answer(broker, member, changed=changed)
 
 
-def speaks_for_topics(said: pb.Registration, broker: rows.Broker) -> bool:
+def speaks_for(said: pb.Registration, broker: rows.Broker) -> bool:
     """Tell whether a member's topics are those of its broker: it is the master, or stands in."""
     if said.id == MASTER:
         return True
@@ -146,7 +146,7 @@ def _put_topics(
         # It has come again before what it left behind was swept.
         drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
         txn.delete(DEPARTED, broker_key(broker.name))
-    if not speaks_for_topics(said, broker):
+    if not speaks_for(said, broker):
         return False
     if said.drops_absent_topics and not said.mappings:
         kept = {each.topic for each in said.topics}

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$quorate_name_server/v1/queries.proto\x12\x16quorate_name_server.v1\"\x1c\n\nReadRoutes\x12\x0e\n\x06topics\x18\x01 \x03(\t\"-\n\x0bReadBrokers\x12\r\n\x05names\x18\x01 \x03(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\"a\n\nReadTopics\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05\x66lags\x18\x02 \x01(\r\x12\x15\n\rwithout_flags\x18\x03 \x01(\r\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\r\")\n\nFoundTopic\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x0c\n\x04more\x18\x02 \x01(\x08\"\x1d\n\x0c\x46indDeparted\x12\r\n\x05limit\x18\x01 \x01(\r\"\x18\n\x08\x44\x65parted\x12\x0c\n\x04name\x18\x01 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$quorate_name_server/v1/queries.proto\x12\x16quorate_name_server.v1\"\x1c\n\nReadRoutes\x12\x0e\n\x06topics\x18\x01 \x03(\t\"-\n\x0bReadBrokers\x12\r\n\x05names\x18\x01 \x03(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\"a\n\nReadTopics\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05\x66lags\x18\x02 \x01(\r\x12\x15\n\rwithout_flags\x18\x03 \x01(\r\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\r\")\n\nFoundTopic\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x0c\n\x04more\x18\x02 \x01(\x08\"\x0e\n\x0c\x46indDeparted\"\x18\n\x08\x44\x65parted\x12\x0c\n\x04name\x18\x01 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -30,7 +30,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FOUNDTOPIC']._serialized_start=240
   _globals['_FOUNDTOPIC']._serialized_end=281
   _globals['_FINDDEPARTED']._serialized_start=283
-  _globals['_FINDDEPARTED']._serialized_end=312
-  _globals['_DEPARTED']._serialized_start=314
-  _globals['_DEPARTED']._serialized_end=338
+  _globals['_FINDDEPARTED']._serialized_end=297
+  _globals['_DEPARTED']._serialized_start=299
+  _globals['_DEPARTED']._serialized_end=323
 # @@protoc_insertion_point(module_scope)

@@ -42,10 +42,8 @@ class FoundTopic(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., more: bool = ...) -> None: ...
 
 class FindDeparted(_message.Message):
-    __slots__ = ("limit",)
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    limit: int
-    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Departed(_message.Message):
     __slots__ = ("name",)

@@ -1,0 +1,60 @@
+"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from quorate.plugin import Invalid
+from quorate.plugin.checking import check_count, check_text
+
+from quorate_name_server.v1 import commands_pb2 as pb
+
+#: In bytes.
+LONGEST_NAME: Final = 255
+LONGEST_VALUE: Final = 65_536
+#: In a registration, of a broker or of a static topic.
+MOST_FILTER_SERVERS: Final = 100
+LONGEST_TIMEOUT_MS: Final = 86_400_000
+
+
+def text_of(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
+    """Return what refuses text that is empty, or longer in bytes."""
+    return lambda field, value: check_text(field, value, longest)
+
+
+def check_registration(said: pb.Registration, path: str) -> None:
+    """Refuse a registration of what cannot be a member of a broker."""
+    for field in ("cluster", "name", "address"):
+        check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
+    for field in ("ha_address", "zone", "door"):
+        if getattr(said, field):
+            check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
+    if said.id < -1:
+        raise Invalid(f"{path}id", f"must be -1 or more, not {said.id}")
+    if said.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
+        raise Invalid(f"{path}heartbeat_timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
+    if said.drops_absent_topics and said.partial:
+        raise Invalid(f"{path}drops_absent_topics", "must not be set in a part of a table")
+    for topic in said.topics:
+        if not topic.topic or len(topic.topic) > LONGEST_NAME // 4:
+            check_text(f"{path}topics.topic", topic.topic, LONGEST_NAME)
+    for mapping in said.mappings:
+        check_text(f"{path}mappings.topic", mapping.topic, LONGEST_NAME)
+        if mapping.broker:
+            check_text(f"{path}mappings.broker", mapping.broker, LONGEST_NAME)
+    servers = said.filter_servers.addresses
+    check_count(f"{path}filter_servers.addresses", servers, MOST_FILTER_SERVERS)
+    for server in servers:
+        check_text(f"{path}filter_servers.addresses", server, LONGEST_NAME)
+
+
+def check_heartbeat(heartbeat: pb.Heartbeat, path: str) -> None:
+    """Refuse a heartbeat of nobody."""
+    if heartbeat.name:
+        check_text(f"{path}name", heartbeat.name, LONGEST_NAME)
+    check_text(f"{path}address", heartbeat.address, LONGEST_NAME)
+
+
+def check_unregistration(leaving: pb.Unregistration, path: str) -> None:
+    """Refuse an unregistration of nobody."""
+    check_text(f"{path}name", leaving.name, LONGEST_NAME)
+    check_text(f"{path}address", leaving.address, LONGEST_NAME)
