@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from quorate.plugin import Query, Resource, Timer, Verb, constant_key
+from quorate.plugin.checking import check_each
 
 from quorate_name_server import service
 from quorate_name_server.brokers import living
@@ -79,7 +80,7 @@ BROKER: Final = Resource(
         ),
         "Heartbeat": Verb(
             apply=living.take_heartbeat,
-            check=check_heartbeat,
+            validate=lambda command: check_each("brokers", command.brokers, check_heartbeat),
             key=lambda item: item.name.encode(),
             by_hand=True,
             repeats=True,

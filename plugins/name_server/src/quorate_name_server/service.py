@@ -83,10 +83,9 @@ class NameService:
 
     async def Unregister(self, request: pb.UnregisterBrokers, context: object) -> BatchReply:
         """Remove members; each is answered with `Unregistered`."""
-        reply = await self._node.propose(request, BatchReply)
         for leaving in request.brokers:
             self._known.unconfirmed.forget(leaving.name, leaving.address)
-        return reply
+        return await self._node.propose(request, BatchReply)
 
     async def _register(self, said: Sequence[pb.Registration]) -> BatchReply:
         sent = {position: self._bare(each) for position, each in enumerate(said)}
