@@ -61,10 +61,12 @@ BROKER: Final = Resource(
         "GetRoutes",
         "GetBrokers",
         "ListTopics",
+        "WatchRoutes",
     ),
     servicer=service.NameService,
     key=("name",),
     check_key={"name": text_of()},
+    cli=False,
     table=False,
     verbs={
         "Register": Verb(
@@ -122,6 +124,7 @@ QUEUES_OF_TOPIC: Final = Resource(
     key=("topic", "broker"),
     check_key={"topic": text_of(), "broker": text_of()},
     noun="topic's queues",
+    cli=False,
     table=False,
     verbs={
         "Put": Verb(
