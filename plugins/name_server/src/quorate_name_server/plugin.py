@@ -67,8 +67,13 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
         CliCommand(
             name="name-server",
             help="See where topics are, and look after brokers.",
-            load=lambda: import_module("quorate_name_server.cli").name_server,
-        )
+            load=lambda: import_module("quorate_name_server.cli.name_server").name_server,
+        ),
+        CliCommand(
+            name="rocketmq",
+            help="Move from RocketMQ to Quorate.",
+            load=lambda: import_module("quorate_name_server.cli.rocketmq").rocketmq,
+        ),
     ]
 
 
