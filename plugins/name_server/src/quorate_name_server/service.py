@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Answers, Consistency, NodeApi, split_invalid
+from quorate.plugin import Answers, Consistency, NodeApi, propose_valid, split_invalid
 from quorate.plugin.checking import LARGEST_PAGE, check_count
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
@@ -56,38 +56,44 @@ class NameService:
         Where the data version stands no topics are proposed. Without a majority a registration is
         remembered, and answered as unconfirmed.
         """
+        check_count("brokers", request.brokers, LARGEST_PAGE)
         checked = split_invalid("brokers", request.brokers, validation.check_registration)
         return await checked.execute(self._register)
 
     async def Heartbeat(self, request: pb.SendHeartbeats, context: object) -> BatchReply:
         """Prolong the lives of members; one that was prolonged just now costs nothing."""
-        for position, heartbeat in enumerate(request.brokers):
-            validation.check_heartbeat(heartbeat, f"brokers[{position}].")
-        names = [each.name or self._known.names.get(each.address, "") for each in request.brokers]
-        due = [
-            position
-            for position, (name, each) in enumerate(zip(names, request.brokers, strict=True))
-            if self._known.fresh(name, each.address) is None
-        ]
-        answer = BatchReply(items=len(request.brokers))
-        if not due:
-            return answer
-        command = pb.SendHeartbeats(brokers=[request.brokers[position] for position in due])
-        reply = await self._node.propose(command, BatchReply)
-        refused = {refusal.item for refusal in reply.refusals}
-        for item, position in enumerate(due):
-            if item not in refused:
-                self._known.prolonged(names[position], request.brokers[position].address)
-        for refusal in reply.refusals:
-            answer.refusals.add(item=due[refusal.item], code=refusal.code, message=refusal.message)
-        answer.revisions.extend(reply.revisions)
-        return answer
+        check_count("brokers", request.brokers, LARGEST_PAGE)
+        checked = split_invalid("brokers", request.brokers, validation.check_heartbeat)
+        return await checked.execute(self._prolong)
 
     async def Unregister(self, request: pb.UnregisterBrokers, context: object) -> BatchReply:
         """Remove members; each is answered with `Unregistered`."""
+        check_count("brokers", request.brokers, LARGEST_PAGE)
         for leaving in request.brokers:
             self._known.unconfirmed.forget(leaving.name, leaving.address)
-        return await self._node.propose(request, BatchReply)
+        return await propose_valid(self._node, request, "brokers", validation.check_unregistration)
+
+    async def _prolong(self, members: Sequence[pb.Heartbeat]) -> BatchReply:
+        names = [each.name or self._known.names.get(each.address, "") for each in members]
+        due = [
+            position
+            for position, (name, each) in enumerate(zip(names, members, strict=True))
+            if self._known.fresh(name, each.address) is None
+        ]
+        answer = BatchReply(items=len(members))
+        if not due:
+            return answer
+        command = pb.SendHeartbeats(brokers=[members[position] for position in due])
+        reply = await self._node.propose(command, BatchReply)
+        refused = {refusal.item: refusal for refusal in reply.refusals}
+        for item, position in enumerate(due):
+            refusal = refused.get(item)
+            if refusal is None:
+                self._known.prolonged(names[position], members[position].address)
+            else:
+                answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        answer.revisions.extend(reply.revisions)
+        return answer
 
     async def _register(self, said: Sequence[pb.Registration]) -> BatchReply:
         sent = {position: self._bare(each) for position, each in enumerate(said)}
@@ -158,7 +164,7 @@ class NameService:
 
     async def GetRoutes(self, request: answers.GetRoutesRequest, context: object) -> answers.Routes:
         """Look routes up; in the mode `available` from memory."""
-        check_count("topics", request.topics, LARGEST_PAGE)
+        validation.check_names("topics", request.topics)
         mode = request.mode or self._mode
         known, unconfirmed = self._known, self._known.unconfirmed
         age_ms = self._age_ms() if mode == _AVAILABLE else -1
@@ -183,7 +189,7 @@ class NameService:
         self, request: answers.WatchRoutesRequest, context: object
     ) -> AsyncIterator[answers.Routes]:
         """Yield the routes of topics, then each that has changed; from memory."""
-        check_count("topics", request.topics, LARGEST_PAGE)
+        validation.check_names("topics", request.topics)
         sent: dict[str, bytes] = {}
         with self._known.watched(request.topics) as watch:
             while True:
@@ -208,7 +214,8 @@ class NameService:
         self, request: answers.GetBrokersRequest, context: object
     ) -> answers.Brokers:
         """Return brokers with their members; in the mode `available` from memory."""
-        check_count("names", request.names, LARGEST_PAGE)
+        validation.check_names("names", request.names)
+        validation.check_wanted("cluster", request.cluster)
         mode = request.mode or self._mode
         query = asked.ReadBrokers(names=request.names, cluster=request.cluster)
         age_ms = self._age_ms() if mode == _AVAILABLE else -1
@@ -227,6 +234,8 @@ class NameService:
         self, request: answers.ListTopicsRequest, context: object
     ) -> answers.TopicPage:
         """Return a page of the topics that have routes; in the mode `available` from memory."""
+        validation.check_wanted("cluster", request.cluster)
+        validation.check_wanted("page_token", request.page_token)
         mode = request.mode or self._mode
         age_ms = self._age_ms() if mode == _AVAILABLE else -1
         if age_ms >= 0:

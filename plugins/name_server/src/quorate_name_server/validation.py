@@ -1,17 +1,16 @@
 """What is wrong with a command whatever the rows say; it is refused before it is logged."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_count, check_text
+from quorate.plugin.checking import LARGEST_PAGE, check_count, check_text
 
 from quorate_name_server.v1 import commands_pb2 as pb
 
 #: In bytes.
 LONGEST_NAME: Final = 255
-LONGEST_VALUE: Final = 65_536
-#: In a registration, of a broker or of a static topic.
+#: Of one member.
 MOST_FILTER_SERVERS: Final = 100
 LONGEST_TIMEOUT_MS: Final = 86_400_000
 
@@ -26,8 +25,7 @@ def check_registration(said: pb.Registration, path: str) -> None:
     for field in ("cluster", "name", "address"):
         check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
     for field in ("ha_address", "zone", "door"):
-        if getattr(said, field):
-            check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
+        check_wanted(f"{path}{field}", getattr(said, field))
     if said.id < -1:
         raise Invalid(f"{path}id", f"must be -1 or more, not {said.id}")
     if said.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
@@ -39,8 +37,7 @@ def check_registration(said: pb.Registration, path: str) -> None:
             check_text(f"{path}topics.topic", topic.topic, LONGEST_NAME)
     for mapping in said.mappings:
         check_text(f"{path}mappings.topic", mapping.topic, LONGEST_NAME)
-        if mapping.broker:
-            check_text(f"{path}mappings.broker", mapping.broker, LONGEST_NAME)
+        check_wanted(f"{path}mappings.broker", mapping.broker)
     servers = said.filter_servers.addresses
     check_count(f"{path}filter_servers.addresses", servers, MOST_FILTER_SERVERS)
     for server in servers:
@@ -49,8 +46,7 @@ def check_registration(said: pb.Registration, path: str) -> None:
 
 def check_heartbeat(heartbeat: pb.Heartbeat, path: str) -> None:
     """Refuse a heartbeat of nobody."""
-    if heartbeat.name:
-        check_text(f"{path}name", heartbeat.name, LONGEST_NAME)
+    check_wanted(f"{path}name", heartbeat.name)
     check_text(f"{path}address", heartbeat.address, LONGEST_NAME)
 
 
@@ -58,3 +54,18 @@ def check_unregistration(leaving: pb.Unregistration, path: str) -> None:
     """Refuse an unregistration of nobody."""
     check_text(f"{path}name", leaving.name, LONGEST_NAME)
     check_text(f"{path}address", leaving.address, LONGEST_NAME)
+
+
+def check_names(field: str, names: Sequence[str]) -> None:
+    """Refuse a read of too many names, or of what nothing can be called."""
+    check_count(field, names, LARGEST_PAGE)
+    for position, name in enumerate(names):
+        # Nearly all are short; whatever they are, nothing is found under most of them.
+        if not name or len(name) > LONGEST_NAME // 4:
+            check_text(f"{field}[{position}]", name, LONGEST_NAME)
+
+
+def check_wanted(field: str, text: str) -> None:
+    """Refuse a condition, which may be empty, that nothing can meet."""
+    if text:
+        check_text(field, text, LONGEST_NAME)

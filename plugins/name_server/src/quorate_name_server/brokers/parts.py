@@ -5,8 +5,8 @@ from typing import Final
 
 from quorate_name_server.v1 import commands_pb2 as pb
 
-#: Registrations of one command, in bytes.
-PART_BYTES: Final = 1 << 20
+#: Registrations of one command, in bytes: a handler is not to hold others up for long.
+PART_BYTES: Final = 1 << 17
 
 Part = list[tuple[int, pb.Registration]]
 
