@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Answers, Consistency, NodeApi, propose_valid, split_invalid
+from quorate.plugin import Answers, Consistency, Invalid, NodeApi, propose_valid, split_invalid
 from quorate.plugin.checking import LARGEST_PAGE, check_count
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
@@ -190,6 +190,8 @@ class NameService:
     ) -> AsyncIterator[answers.Routes]:
         """Yield the routes of topics, then each that has changed; from memory."""
         validation.check_names("topics", request.topics)
+        if not request.topics:
+            raise Invalid("topics", "must name a topic to watch")
         sent: dict[str, bytes] = {}
         with self._known.watched(request.topics) as watch:
             while True:

@@ -4,14 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import LARGEST_PAGE, check_count, check_text
+from quorate.plugin.checking import LARGEST_PAGE, check_bytes, check_count, check_text
 
-from quorate_name_server.v1 import commands_pb2 as pb
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 #: In bytes.
 LONGEST_NAME: Final = 255
 #: Of one member.
 MOST_FILTER_SERVERS: Final = 100
+#: In bytes.
+LARGEST_VALUE: Final = 65_536
+#: Java's numbers have 31 bits and a sign.
+LARGEST_NUMBER: Final = (1 << 31) - 1
 LONGEST_TIMEOUT_MS: Final = 86_400_000
 
 
@@ -54,6 +58,24 @@ def check_unregistration(leaving: pb.Unregistration, path: str) -> None:
     """Refuse an unregistration of nobody."""
     check_text(f"{path}name", leaving.name, LONGEST_NAME)
     check_text(f"{path}address", leaving.address, LONGEST_NAME)
+
+
+def check_setting(setting: rows.KvConfig, path: str) -> None:
+    """Refuse a value that is too large."""
+    check_bytes(f"{path}value", setting.value.encode(), LARGEST_VALUE)
+
+
+def check_queues(item: pb.BrokerQueues, path: str) -> None:
+    """Refuse numbers that RocketMQ cannot say."""
+    for field in ("read_queues", "write_queues", "perm", "topic_sys_flag"):
+        if getattr(item.queues, field) > LARGEST_NUMBER:
+            raise Invalid(f"{path}queues.{field}", f"must be at most {LARGEST_NUMBER}")
+
+
+def check_deletion(item: pb.TopicDeletion, path: str) -> None:
+    """Refuse the deletion of what no topic can be."""
+    check_text(f"{path}topic", item.topic, LONGEST_NAME)
+    check_wanted(f"{path}cluster", item.cluster)
 
 
 def check_names(field: str, names: Sequence[str]) -> None:
