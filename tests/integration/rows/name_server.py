@@ -131,7 +131,7 @@ NAMES: Final = {
 }
 
 SETTINGS: Final = {
-    "Put": Row(
+    "PutConfigs": Row(
         empty=None,
         large=(
             (setting(key=TEXT), InPlace("configs[0].key")),
@@ -139,7 +139,7 @@ SETTINGS: Final = {
         ),
         wrong=((setting(namespace=STRANGE), InPlace("configs[0].namespace")),),
     ),
-    "Delete": Row(
+    "DeleteConfigs": Row(
         empty=None,
         large=(
             (
@@ -148,7 +148,7 @@ SETTINGS: Final = {
             ),
         ),
     ),
-    "Get": Row(
+    "GetConfigs": Row(
         empty=None,
         large=(
             (
@@ -157,7 +157,7 @@ SETTINGS: Final = {
             ),
         ),
     ),
-    "List": Row(
+    "ListConfigs": Row(
         empty=None,
         large=(
             (asked.ListKvConfigs(namespace=TEXT), "namespace"),

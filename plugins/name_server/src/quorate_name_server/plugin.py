@@ -11,6 +11,7 @@ from quorate.plugin import (
     ColumnFamily,
     ConfigSection,
     Controller,
+    Metric,
     NodeApi,
     Query,
     RaftGroup,
@@ -19,7 +20,7 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_name_server import families, resources
+from quorate_name_server import families, metrics, resources
 from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.routes.known import CACHE
@@ -59,6 +60,11 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 @hookimpl
 def quorate_caches() -> Sequence[Cache]:
     return [CACHE]
+
+
+@hookimpl
+def quorate_metrics() -> Sequence[Metric]:
+    return metrics.METRICS
 
 
 @hookimpl

@@ -16,6 +16,7 @@ from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.parts import parts_of
 from quorate_name_server.brokers.registering import TABLE_NEEDED
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.metrics import REGISTRATIONS
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import (
     commands_pb2 as pb,
@@ -111,8 +112,11 @@ class NameService:
             answer = found[position]
             if isinstance(answer, ItemRefusal):
                 reply.refusals.add(item=position, code=answer.code, message=answer.message)
-                answer = b""
-            reply.replies.append(answer)
+                self._node.count(REGISTRATIONS.name, outcome="refused")
+                reply.replies.append(b"")
+            else:
+                self._node.count(REGISTRATIONS.name, outcome=_outcome(answer))
+                reply.replies.append(answer)
         return reply
 
     def _bare(self, said: pb.Registration) -> pb.Registration:
@@ -267,6 +271,13 @@ class NameService:
     async def _read(self, query: Message, kind: type[M], mode: answers.ReadMode) -> Answers[M]:
         consistency: Consistency = "linearizable" if mode == _CONSISTENT else "stale"
         return await self._node.read(query, kind, consistency=consistency)
+
+
+def _outcome(answer: bytes) -> str:
+    registered = pb.Registered.FromString(answer)
+    if registered.unconfirmed:
+        return "unconfirmed"
+    return "changed" if registered.changed else "unchanged"
 
 
 def _unconfirmed(brokers: Iterable[rows.Broker]) -> set[str]:

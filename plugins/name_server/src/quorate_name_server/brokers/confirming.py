@@ -12,6 +12,7 @@ from quorate.plugin import NodeApi
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.brokers.parts import parts_of
+from quorate_name_server.metrics import UNCONFIRMED
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import commands_pb2 as pb
 
@@ -46,6 +47,7 @@ async def confirm_forever(node: NodeApi) -> None:
     """Confirm what was heard, as soon as that is possible."""
     while True:
         await asyncio.sleep(RETRY_S)
+        node.observe(UNCONFIRMED.name, len(node.cache(KnownRoutes).unconfirmed))
         try:
             await confirm(node)
         except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
