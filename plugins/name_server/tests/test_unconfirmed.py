@@ -158,3 +158,15 @@ async def test_a_member_that_leaves_is_heard_of_no_more(names: Names, node: Node
     with pytest.raises(Rejected):
         await names.unregister()
     assert not (await routes(names, "orders")).routes
+
+
+async def test_of_many_that_were_heard_each_ends_in_its_own_time(names: Names, node: Node) -> None:
+    node.alone = True
+    for number, timeout_ms in enumerate((30_000, 10_000, 20_000)):
+        said = {"name": f"broker-{number}", "address": f"10.0.0.{number}:10911"}
+        await names.register(registration(**said, heartbeat_timeout_ms=timeout_ms))
+    for expected in (["broker-0", "broker-2"], ["broker-0"], []):
+        await node.advance(10_000)
+        found = await routes(names, "orders")
+        assert [each.name for route in found.routes for each in route.brokers] == expected
+    assert len(names.service._known.unconfirmed) == 0

@@ -248,7 +248,7 @@ class NameService:
             size = min(request.page_size or LARGEST_KNOWN_PAGE, LARGEST_KNOWN_PAGE)
             topics, token = self._known.topics(request, size)
             state = answers.AnswerState(mode=mode, age_ms=age_ms)
-            state.unconfirmed.extend(sorted(self._known.unconfirmed.names()))
+            state.unconfirmed.extend(self._known.unconfirmed.names())
             return answers.TopicPage(topics=topics, next_page_token=token, state=state)
         query = asked.ReadTopics(
             cluster=request.cluster,

@@ -1,5 +1,6 @@
 """A member registers: it takes its place in its broker, and its topics follow."""
 
+from itertools import islice
 from typing import Final
 
 from quorate.plugin import Rejected, Txn
@@ -34,6 +35,8 @@ TABLE_INCOMPLETE: Final = "TABLE_INCOMPLETE"
 OLDER_STATE: Final = "OLDER_STATE"
 #: A member of another broker has the address.
 ADDRESS_TAKEN: Final = "ADDRESS_TAKEN"
+#: Topics that one registration sweeps, where the broker has left more behind.
+MOST_LEFT: Final = 20_000
 
 
 def register(txn: Txn, said: pb.Registration) -> pb.Registered:
@@ -112,6 +115,13 @@ def _check(txn: Txn, said: pb.Registration, broker: rows.Broker, rival: rows.Mem
             f"address {said.address} is that of broker {owner}, which is alive; unregister it, or "
             "wait until its heartbeat timeout has passed",
         )
+    if _departed(txn, said.name):
+        left = sum(1 for _ in islice(topics_of(txn, said.name), MOST_LEFT + 1))
+        if left > MOST_LEFT:
+            raise Rejected(
+                "UNAVAILABLE",
+                f"what broker {said.name} left behind is still being swept; try again soon",
+            )
     if rival is None:
         if len(said.topics) == 1 and not said.partial:
             raise Rejected(
@@ -130,6 +140,10 @@ def _check(txn: Txn, said: pb.Registration, broker: rows.Broker, rival: rows.Mem
         )
 
 
+def _departed(txn: Txn, name: str) -> bool:
+    return txn.get(DEPARTED, broker_key(name)) is not None
+
+
 def _heard_since(txn: Txn, said: pb.Registration, known: rows.Member) -> bool:
     """Tell whether a registration that comes late is older than what is known."""
     if not said.heard_ms_ago:
@@ -142,7 +156,7 @@ def _heard_since(txn: Txn, said: pb.Registration, known: rows.Member) -> bool:
 def _put_topics(
     txn: Txn, said: pb.Registration, broker: rows.Broker, new: bool, *, first: bool, stood: bool
 ) -> bool:
-    if new and txn.get(DEPARTED, broker_key(broker.name)) is not None:
+    if new and _departed(txn, broker.name):
         # It has come again before what it left behind was swept.
         drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
         txn.delete(DEPARTED, broker_key(broker.name))
