@@ -15,12 +15,9 @@ from quorate_name_server import plugin
 from quorate_name_server.cli.name_server import name_server
 from quorate_name_server.cli.rocketmq import rocketmq
 from quorate_name_server.client import NameServer, SyncNameServer
-from quorate_name_server.config import NameServerConfig
-from quorate_name_server.metrics import METRICS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "name-server.md").read_text(encoding="utf-8")
-README = (ROOT / "plugins" / "name_server" / "README.md").read_text(encoding="utf-8")
 MOVE = (ROOT / "docs" / "how-to" / "move-from-rocketmq.md").read_text(encoding="utf-8")
 SOURCES = ROOT / "plugins" / "name_server" / "src" / "quorate_name_server"
 
@@ -48,29 +45,6 @@ def test_the_families_are_those_that_are_told() -> None:
     } | {(each.row.DESCRIPTOR.name, each.family) for each in plugin.quorate_resources()}
 
     assert set(re.findall(r"^\| `(\w+)`: .+ \| `([\w.]+)` \|$", TEXT, re.MULTILINE)) == families
-
-
-@pytest.mark.parametrize("text", [TEXT, README])
-def test_the_settings_are_those_of_the_section(text: str) -> None:
-    told = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", text, re.MULTILINE)
-
-    assert told == [
-        (
-            name,
-            str(field.default) if type(field.default) is not str else f'"{field.default}"',
-            field.description,
-        )
-        for name, field in NameServerConfig.model_fields.items()
-    ]
-
-
-def test_the_metrics_are_those_that_are_declared() -> None:
-    told = re.findall(r"^\| `(quorate_\w+)` \| (\w+) \| (.*) \| (.+) \|$", TEXT, re.MULTILINE)
-
-    assert told == [
-        (each.name, each.kind, ", ".join(f"`{label}`" for label in each.labels), each.help)
-        for each in METRICS
-    ]
 
 
 def test_every_reason_of_the_code_is_told() -> None:
