@@ -18,6 +18,7 @@ from quorate_name_server.families import (
 )
 from quorate_name_server.routes import queries
 from quorate_name_server.topics import apply as topics
+from quorate_name_server.topics.tables import TABLE
 from quorate_name_server.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,
@@ -128,7 +129,7 @@ QUEUES_OF_TOPIC: Final = Resource(
     check_key={"topic": text_of(), "broker": text_of()},
     noun="topic's queues",
     cli=False,
-    table=False,
+    table=TABLE,
     verbs={
         "Put": Verb(
             apply=topics.put,
