@@ -126,11 +126,11 @@ async def test_what_is_known_since_is_not_overwritten(names: Names, node: Node) 
     """Another node has heard of the member later, or of another process in its place."""
     node.alone = True
     await names.register(registration(topics=topics("orders", "old")))
-    heard = names.service._known.unconfirmed.late
+    pending = names.service._known.unconfirmed.pending
     await node.advance(1_000)
     node.alone = False
     other = Names(node)
-    late = heard()[0][1]
+    late = pending()[0][1]
     await other.register(registration(data_version=version(2)))
 
     [answer] = await other.register(late)

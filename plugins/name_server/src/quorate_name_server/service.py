@@ -96,19 +96,19 @@ class NameService:
         answer.revisions.extend(reply.revisions)
         return answer
 
-    async def _register(self, said: Sequence[pb.Registration]) -> BatchReply:
-        sent = {position: self._bare(each) for position, each in enumerate(said)}
-        found = await self._propose(sent, said)
+    async def _register(self, registrations: Sequence[pb.Registration]) -> BatchReply:
+        sent = {position: self._bare(each) for position, each in enumerate(registrations)}
+        found = await self._propose(sent, registrations)
         whole = {
-            position: said[position]
+            position: registrations[position]
             for position, answer in found.items()
             if isinstance(answer, ItemRefusal)
             and answer.code == TABLE_NEEDED
-            and not said[position].unchanged
+            and not registrations[position].unchanged
         }
-        found |= await self._propose(whole, said)
-        reply = BatchReply(items=len(said))
-        for position in range(len(said)):
+        found |= await self._propose(whole, registrations)
+        reply = BatchReply(items=len(registrations))
+        for position in range(len(registrations)):
             answer = found[position]
             if isinstance(answer, ItemRefusal):
                 reply.refusals.add(item=position, code=answer.code, message=answer.message)
@@ -119,23 +119,23 @@ class NameService:
                 reply.replies.append(answer)
         return reply
 
-    def _bare(self, said: pb.Registration) -> pb.Registration:
+    def _bare(self, registration: pb.Registration) -> pb.Registration:
         """Return a registration without its topics where they are known."""
-        if said.unchanged or not self._known.stands(said):
-            return said
+        if registration.unchanged or not self._known.stands(registration):
+            return registration
         return pb.Registration(
-            name=said.name,
-            cluster=said.cluster,
-            id=said.id,
-            address=said.address,
-            data_version=said.data_version,
+            name=registration.name,
+            cluster=registration.cluster,
+            id=registration.id,
+            address=registration.address,
+            data_version=registration.data_version,
             unchanged=True,
         )
 
     async def _propose(
-        self, sent: Mapping[int, pb.Registration], said: Sequence[pb.Registration]
+        self, sent: Mapping[int, pb.Registration], whole: Sequence[pb.Registration]
     ) -> dict[int, Answer]:
-        """Propose registrations, and return the answers by their positions."""
+        """Propose registrations, and return the answers by their positions among `whole`."""
         found: dict[int, Answer] = {}
         for part in parts_of(sent):
             command = pb.RegisterBrokers(brokers=[each for _, each in part])
@@ -146,7 +146,7 @@ class NameService:
                 if not may_be_retried(error):
                     raise
                 for position, each in part:
-                    found[position] = self._remember(each, said[position], error)
+                    found[position] = self._remember(each, whole[position], error)
                 continue
             answered: list[Answer] = list(reply.replies)
             for refusal in reply.refusals:
@@ -158,8 +158,10 @@ class NameService:
                     self._known.prolonged(each.name, each.address)
         return found
 
-    def _remember(self, sent: pb.Registration, said: pb.Registration, error: Exception) -> Answer:
-        if not sent.unchanged and not self._known.unconfirmed.hear(said):
+    def _remember(
+        self, sent: pb.Registration, registration: pb.Registration, error: Exception
+    ) -> Answer:
+        if not sent.unchanged and not self._known.unconfirmed.remember(registration):
             raise error
         self._known.touch_all()
         return pb.Registered(unconfirmed=True).SerializeToString()

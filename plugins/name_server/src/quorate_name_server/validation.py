@@ -24,25 +24,25 @@ def text_of(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
     return lambda field, value: check_text(field, value, longest)
 
 
-def check_registration(said: pb.Registration, path: str) -> None:
+def check_registration(registration: pb.Registration, path: str) -> None:
     """Refuse a registration of what cannot be a member of a broker."""
     for field in ("cluster", "name", "address"):
-        check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
+        check_text(f"{path}{field}", getattr(registration, field), LONGEST_NAME)
     for field in ("ha_address", "zone", "door"):
-        check_wanted(f"{path}{field}", getattr(said, field))
-    if said.id < -1:
-        raise Invalid(f"{path}id", f"must be -1 or more, not {said.id}")
-    if said.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
+        check_wanted(f"{path}{field}", getattr(registration, field))
+    if registration.id < -1:
+        raise Invalid(f"{path}id", f"must be -1 or more, not {registration.id}")
+    if registration.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
         raise Invalid(f"{path}heartbeat_timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
-    if said.drops_absent_topics and said.partial:
+    if registration.drops_absent_topics and registration.partial:
         raise Invalid(f"{path}drops_absent_topics", "must not be set in a part of a table")
-    for topic in said.topics:
+    for topic in registration.topics:
         if not topic.topic or len(topic.topic) > LONGEST_NAME // 4:
             check_text(f"{path}topics.topic", topic.topic, LONGEST_NAME)
-    for mapping in said.mappings:
+    for mapping in registration.mappings:
         check_text(f"{path}mappings.topic", mapping.topic, LONGEST_NAME)
         check_wanted(f"{path}mappings.broker", mapping.broker)
-    servers = said.filter_servers.addresses
+    servers = registration.filter_servers.addresses
     check_count(f"{path}filter_servers.addresses", servers, MOST_FILTER_SERVERS)
     for server in servers:
         check_text(f"{path}filter_servers.addresses", server, LONGEST_NAME)

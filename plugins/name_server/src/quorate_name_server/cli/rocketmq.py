@@ -121,10 +121,10 @@ def _take_topics(
     topics, version = files.topics()
     taken = Taken("topic", found=len(topics))
     if address:
-        said = pb.Registration(
+        registration = pb.Registration(
             cluster=cluster, name=broker, address=address, data_version=version, topics=topics
         )
-        taken.kept = 0 if names.register(said).changed else len(topics)
+        taken.kept = 0 if names.register(registration).changed else len(topics)
     else:
         for part in _parts(topics):
             known = names.routes([each.topic for each in part], mode=CONSISTENT).routes
