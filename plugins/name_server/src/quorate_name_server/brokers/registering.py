@@ -182,18 +182,9 @@ def _put_topics(
     if first:
         broker.write_wiped = False
     if first or not stood:
-        put_mappings(
-            txn,
-            (
-                (each.topic, each.broker or registration.name, _bytes(each.mapping))
-                for each in registration.mappings
-            ),
-        )
+        own = (each for each in registration.mappings if each.broker in ("", broker.name))
+        put_mappings(txn, broker.name, own)
     return written
-
-
-def _bytes(mapping: rows.QueueMapping) -> bytes:
-    return mapping.SerializeToString(deterministic=True)
 
 
 def _named(registration: pb.Registration) -> str:
