@@ -146,8 +146,7 @@ async def test_there_is_room_for_so_many_bytes(node: Node, names: Names) -> None
     node.alone = True
     await names.register(registration())
     await names.register(registration())
-    with pytest.raises(Rejected, match="no leader"):
-        await names.register(registration(**NEW))
+    assert await names.refusals(registration(**NEW)) == ["UNAVAILABLE"]
     await node.advance(120_000)
     await names.register(registration(**NEW))
 
@@ -170,3 +169,35 @@ async def test_of_many_that_were_heard_each_ends_in_its_own_time(names: Names, n
         found = await routes(names, "orders")
         assert [each.name for route in found.routes for each in route.brokers] == expected
     assert len(names.service._known.unconfirmed) == 0
+
+
+async def test_of_a_large_table_nothing_follows_a_piece_that_was_lost(
+    names: Names, node: Node
+) -> None:
+    many = [f"{number:05}{'x' * 200}" for number in range(2_000)]
+    node.lost = 1
+
+    [registered] = await names.register(registration(topics=topics(*many)))
+
+    assert registered.unconfirmed
+    assert len(node.proposals) == 1
+    await confirm(node)
+    assert await names.topics() == sorted(many)
+
+
+async def test_topics_received_before_a_later_heartbeat_are_not_lost(
+    names: Names, node: Node
+) -> None:
+    await names.register(registration())
+    node.alone = True
+    await names.register(registration(data_version=version(2), topics=topics("orders", "new")))
+    await node.advance(40_000)
+    node.alone = False
+    assert await names.heartbeat()
+
+    await confirm(node)
+
+    assert await names.perms("new") == {"broker-a": 6}
+    # The life is that of the heartbeat.
+    await node.advance(119_000)
+    assert await names.perms("new") == {"broker-a": 6}

@@ -137,7 +137,12 @@ class NameService:
     ) -> dict[int, Answer]:
         """Propose registrations, and return the answers by their positions among `whole`."""
         found: dict[int, Answer] = {}
-        for part in parts_of(sent):
+        ended: set[int] = set()
+        for pieces in parts_of(sent):
+            # After a piece that was not carried out the data version must not be written.
+            part = [each for each in pieces if each[0] not in ended]
+            if not part:
+                continue
             command = pb.RegisterBrokers(brokers=[each for _, each in part])
             try:
                 async with asyncio.timeout(self._timeout_s):
@@ -147,13 +152,15 @@ class NameService:
                     raise
                 for position, each in part:
                     found[position] = self._remember(each, whole[position], error)
+                    ended.add(position)
                 continue
             answered: list[Answer] = list(reply.replies)
             for refusal in reply.refusals:
                 answered[refusal.item] = refusal
+                ended.add(part[refusal.item][0])
             for (position, each), answer in zip(part, answered, strict=True):
                 found[position] = answer
-                if not isinstance(answer, ItemRefusal):
+                if position not in ended:
                     self._known.unconfirmed.forget(each.name, each.address)
                     self._known.prolonged(each.name, each.address)
         return found
@@ -161,8 +168,9 @@ class NameService:
     def _remember(
         self, sent: pb.Registration, registration: pb.Registration, error: Exception
     ) -> Answer:
+        """Remember a registration without a majority; refuse it when there is no room."""
         if not sent.unchanged and not self._known.unconfirmed.remember(registration):
-            raise error
+            return ItemRefusal(code="UNAVAILABLE", message=f"no majority took it: {error}")
         self._known.touch_all()
         return pb.Registered(unconfirmed=True).SerializeToString()
 

@@ -47,7 +47,7 @@ def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
         broker = rows.Broker(name=registration.name, cluster=registration.cluster)
     rival = member_of(broker, "id", registration.id)
     known = member_of(broker, "address", registration.address)
-    if known is not None and _seen_since(txn, registration, known):
+    if known is not None and _outdated(txn, registration, known):
         return _answer(broker, known, changed=False)
     if registration.unchanged:
         return _renew(txn, registration, broker, known)
@@ -146,13 +146,19 @@ def _departed(txn: Txn, name: str) -> bool:
     return txn.get(DEPARTED, broker_key(name)) is not None
 
 
-def _seen_since(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
-    """Tell whether a registration that comes late is older than what is known."""
+def _outdated(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
+    """Tell whether a registration comes late, and the member has said as much since."""
     if not registration.received_ms_ago:
         return False
-    until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration))
-    seen_ms = 0 if until_ms is None else until_ms - known.heartbeat_timeout_ms
-    return seen_ms > txn.proposed_at_ms - registration.received_ms_ago
+    until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration)) or 0
+    seen_ms = until_ms - known.heartbeat_timeout_ms
+    if seen_ms <= txn.proposed_at_ms - registration.received_ms_ago:
+        return False
+    return _order(known.data_version) >= _order(registration.data_version)
+
+
+def _order(version: rows.DataVersion) -> tuple[int, int, int]:
+    return version.state_version, version.counter, version.timestamp
 
 
 def _put_topics(

@@ -91,7 +91,7 @@ class Unconfirmed:
         for received in sorted(every, key=lambda each: each.at_s):
             registration = pb.Registration()
             registration.CopyFrom(received.registration)
-            registration.received_ms_ago = max(1, int((self._clock() - received.at_s) * 1_000))
+            registration.received_ms_ago = int((self._clock() - received.at_s) * 1_000)
             found.append((received, registration))
         return found
 
