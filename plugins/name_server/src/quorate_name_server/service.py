@@ -257,23 +257,25 @@ class NameService:
         if age_ms >= 0:
             size = min(request.page_size or LARGEST_KNOWN_PAGE, LARGEST_KNOWN_PAGE)
             topics, token = self._known.topics(request, size)
-            state = answers.AnswerState(mode=mode, age_ms=age_ms)
+        else:
+            query = asked.ReadTopics(
+                cluster=request.cluster,
+                flags=request.flags,
+                without_flags=request.without_flags,
+                after=request.page_token,
+                limit=request.page_size,
+            )
+            read = await self._read(query, asked.FoundTopic, mode)
+            token = next((each.topic for each in read.rows if each.more), "")
+            topics, age_ms = [each.topic for each in read.rows if not each.more], read.age_ms
+            if mode == _AVAILABLE:
+                others = self._known.unconfirmed_topics(request)
+                within = {each for each in others if request.page_token < each <= (token or each)}
+                topics = sorted({*topics, *within})
+        state = answers.AnswerState(mode=mode, age_ms=age_ms)
+        if mode == _AVAILABLE:
             state.unconfirmed.extend(self._known.unconfirmed.names())
-            return answers.TopicPage(topics=topics, next_page_token=token, state=state)
-        query = asked.ReadTopics(
-            cluster=request.cluster,
-            flags=request.flags,
-            without_flags=request.without_flags,
-            after=request.page_token,
-            limit=request.page_size,
-        )
-        read = await self._read(query, asked.FoundTopic, mode)
-        more = next((each.topic for each in read.rows if each.more), "")
-        return answers.TopicPage(
-            topics=[each.topic for each in read.rows if not each.more],
-            next_page_token=more,
-            state=answers.AnswerState(mode=mode, age_ms=read.age_ms),
-        )
+        return answers.TopicPage(topics=topics, next_page_token=token, state=state)
 
     def _age_ms(self) -> int:
         return self._node.cache_age_ms(KnownRoutes)

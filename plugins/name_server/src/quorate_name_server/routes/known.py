@@ -212,11 +212,7 @@ class KnownRoutes:
             if not request.cluster or request.cluster in clusters_of(broker)
         }
         order = self._in_order
-        received = {
-            topic
-            for topic, cluster, queues in self.unconfirmed.topics()
-            if request.cluster in ("", cluster) and flags_fit(queues.topic_sys_flag, request)
-        }
+        received = self.unconfirmed_topics(request)
         if received:
             order = sorted({*order, *received})
         found: list[str] = []
@@ -228,6 +224,14 @@ class KnownRoutes:
                     return found, found[-1]
                 found.append(topic)
         return found, ""
+
+    def unconfirmed_topics(self, request: answers.ListTopicsRequest) -> set[str]:
+        """Return the topics of unconfirmed members that are asked for."""
+        return {
+            topic
+            for topic, cluster, queues in self.unconfirmed.topics()
+            if request.cluster in ("", cluster) and flags_fit(queues.topic_sys_flag, request)
+        }
 
     # What registrations and heartbeats cost.
 
