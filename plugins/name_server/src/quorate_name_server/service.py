@@ -79,7 +79,7 @@ class NameService:
         due = [
             position
             for position, (name, each) in enumerate(zip(names, members, strict=True))
-            if self._known.fresh(name, each.address) is None
+            if not self._known.is_fresh(name, each.address)
         ]
         answer = BatchReply(items=len(members))
         if not due:
@@ -171,7 +171,6 @@ class NameService:
         """Remember a registration without a majority; refuse it when there is no room."""
         if not sent.unchanged and not self._known.unconfirmed.remember(registration):
             return ItemRefusal(code="UNAVAILABLE", message=f"no majority took it: {error}")
-        self._known.touch_all()
         return pb.Registered(unconfirmed=True).SerializeToString()
 
     # Reads.
