@@ -106,11 +106,20 @@ async def test_topics_that_change_later_join_those_received_before(
 
 
 async def test_a_life_that_cannot_be_prolonged_is_not_remembered(names: Names, node: Node) -> None:
-    await names.register(registration())
+    [first] = await names.register(registration())
     node.alone = True
     [registered] = await names.register(registration())
     assert registered.unconfirmed
+    # Who closes the member's connection later names what stands.
+    assert registered.registration == first.registration
     assert not list((await routes(names, "orders")).state.unconfirmed)
+
+
+async def test_a_slave_learns_of_its_master_without_a_majority(names: Names, node: Node) -> None:
+    await names.register(registration())
+    node.alone = True
+    [slave] = await names.register(registration(id=1, address="10.0.0.2:10911"))
+    assert (slave.unconfirmed, slave.master_address) == (True, "10.0.0.1:10911")
 
 
 async def test_it_is_confirmed_once_there_is_a_majority(names: Names, node: Node) -> None:

@@ -14,7 +14,7 @@ from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 from quorate_name_server import validation
 from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.parts import parts_of
-from quorate_name_server.brokers.registering import TABLE_NEEDED
+from quorate_name_server.brokers.registering import TABLE_NEEDED, answer_of
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.metrics import REGISTRATIONS
 from quorate_name_server.routes.known import KnownRoutes
@@ -171,7 +171,10 @@ class NameService:
         """Remember a registration without a majority; refuse it when there is no room."""
         if not sent.unchanged and not self._known.unconfirmed.remember(registration):
             return ItemRefusal(code="UNAVAILABLE", message=f"no majority took it: {error}")
-        return pb.Registered(unconfirmed=True).SerializeToString()
+        broker = self._known.brokers.get(registration.name)
+        answer = answer_of(broker, registration.address, registration.id)
+        answer.unconfirmed = True
+        return answer.SerializeToString()
 
     # Reads.
 
