@@ -53,6 +53,7 @@ async def test_a_cache_holds_every_row(nodes: Nodes) -> None:
             while b"a" not in view.rows:
                 await asyncio.sleep(0.01)
         assert view.rows == {b"a": StringValue(value="1").SerializeToString()}
+        assert 0 <= node.api.cache_age_ms(nodes.cache) < 10_000
         with pytest.raises(LookupError, match="declares a Cache"):
             node.api.cache(Stranger)
 

@@ -15,6 +15,7 @@ from quorate.config import Settings
 from quorate.groups.groups import Groups
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.watches import Watch
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
@@ -57,7 +58,7 @@ class PluginNode:
     _settings: Settings
     _catalog: Catalog
     _groups: Groups
-    _caches: Sequence[CacheView]
+    _caches: Sequence[CacheKeeper]
     _metrics: PluginMetrics
     _open_watch: OpenWatch
     _replica: Callable[[ShardId], Shard | None]
@@ -66,9 +67,17 @@ class PluginNode:
         return self._settings.plugin_section(model)
 
     def cache(self, kind: type[CacheT]) -> CacheT:
-        for view in self._caches:
-            if isinstance(view, kind):
-                return view
+        view: CacheT = self._keeper(kind).view  # type: ignore[assignment]
+        return view
+
+    def cache_age_ms(self, kind: type[CacheView]) -> int:
+        age_ms = self._keeper(kind).age_ms()
+        return -1 if age_ms is None else age_ms
+
+    def _keeper(self, kind: type[CacheView]) -> CacheKeeper:
+        for keeper in self._caches:
+            if isinstance(keeper.view, kind):
+                return keeper
         raise LookupError(f"no plugin of this node declares a Cache whose factory gives {kind!r}")
 
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:

@@ -112,7 +112,7 @@ class Node:
             settings,
             catalog,
             self.groups,
-            [keeper.view for keeper in self._watching.caches],
+            self._watching.caches,
             plugin_metrics,
             self._watching.rows,
             self.shards.get,

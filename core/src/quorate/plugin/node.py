@@ -125,6 +125,13 @@ class NodeApi(Protocol):
     def cache(self, kind: type[CacheT]) -> CacheT:
         """Return the cache of that type which a plugin declared."""
 
+    def cache_age_ms(self, kind: type[CacheView]) -> int:
+        """Return how old that cache may be; -1: not known, or it lacks rows that it will get.
+
+        It is as old as the replica that feeds it: 0 soon after every change, and growing while
+        there is no majority.
+        """
+
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
         """Return what plugins give to an extension point, by the extension's name."""
 

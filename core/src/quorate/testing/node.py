@@ -142,6 +142,11 @@ class MemoryNode:
                 return view
         raise LookupError(f"no plugin of this node declares a Cache whose factory gives {kind!r}")
 
+    def cache_age_ms(self, kind: type[CacheView]) -> int:
+        """Return 0: the caches are fed with every command."""
+        self.cache(kind)
+        return 0
+
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
         """Return what plugins give to an extension point."""
         given = self.catalog.extensions.get(point, {})

@@ -1,0 +1,70 @@
+"""Registrations received without a majority are proposed once there is one again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from quorate.plugin import NodeApi
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_name_server.brokers.parts import parts_of
+from quorate_name_server.metrics import UNCONFIRMED
+from quorate_name_server.routes.known import KnownRoutes
+from quorate_name_server.v1 import commands_pb2 as pb
+
+_log = logging.getLogger(__name__)
+
+#: The pause between two attempts.
+RETRY_S: Final = 1.0
+#: The codes of failures after which a command may be proposed again.
+_RETRIED: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+
+
+def may_be_retried(error: Exception) -> bool:
+    """Tell whether a command failed for want of a majority, or of time."""
+    return isinstance(error, TimeoutError) or getattr(error, "code", "") in _RETRIED
+
+
+async def confirm(node: NodeApi) -> None:
+    """Propose unconfirmed registrations, and forget those answered; raises what stops it."""
+    unconfirmed = node.cache(KnownRoutes).unconfirmed
+    for received, registration in unconfirmed.pending():
+        for part in parts_of({0: registration}):
+            command = pb.RegisterBrokers(brokers=[piece for _, piece in part])
+            reply = await node.propose(command, BatchReply)
+            for refusal in reply.refusals:
+                _log.warning(
+                    "%s of broker %s is not confirmed: %s",
+                    registration.address,
+                    registration.name,
+                    refusal.message,
+                )
+        unconfirmed.confirmed(received)
+
+
+async def confirm_forever(node: NodeApi) -> None:
+    """Propose unconfirmed registrations again and again."""
+    while True:
+        await asyncio.sleep(RETRY_S)
+        node.observe(UNCONFIRMED.name, len(node.cache(KnownRoutes).unconfirmed))
+        try:
+            await confirm(node)
+        except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
+            if not may_be_retried(error):
+                _log.exception("registrations without a majority are tried again")
+
+
+@asynccontextmanager
+async def confirming(node: NodeApi) -> AsyncIterator[None]:
+    """Propose unconfirmed registrations for as long as the node lives."""
+    task = asyncio.create_task(confirm_forever(node))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

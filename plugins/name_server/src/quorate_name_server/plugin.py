@@ -1,0 +1,88 @@
+"""What the plugin declares: every hook that it implements, and nothing else."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from typing import Any
+
+from quorate.plugin import (
+    Cache,
+    CliCommand,
+    ColumnFamily,
+    ConfigSection,
+    Controller,
+    Metric,
+    NodeApi,
+    Query,
+    RaftGroup,
+    Resource,
+    Timer,
+    hookimpl,
+)
+
+from quorate_name_server import families, metrics, resources
+from quorate_name_server.brokers.confirming import confirming
+from quorate_name_server.config import NameServerConfig
+from quorate_name_server.routes.known import CACHE
+from quorate_name_server.topics.sweeping import SWEEPING
+
+
+@hookimpl
+def quorate_config_sections() -> Sequence[ConfigSection]:
+    return [ConfigSection(model=NameServerConfig)]
+
+
+@hookimpl
+def quorate_raft_groups() -> Sequence[RaftGroup]:
+    return [RaftGroup(name=families.GROUP)]
+
+
+@hookimpl
+def quorate_column_families() -> Sequence[ColumnFamily]:
+    return families.FAMILIES
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return resources.RESOURCES
+
+
+@hookimpl
+def quorate_queries() -> Sequence[Query[Any]]:
+    return resources.QUERIES
+
+
+@hookimpl
+def quorate_controllers() -> Sequence[Controller | Timer]:
+    return [resources.LIFE, SWEEPING]
+
+
+@hookimpl
+def quorate_caches() -> Sequence[Cache]:
+    return [CACHE]
+
+
+@hookimpl
+def quorate_metrics() -> Sequence[Metric]:
+    return metrics.METRICS
+
+
+@hookimpl
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    return [
+        CliCommand(
+            name="name-server",
+            help="See where topics are, and look after brokers.",
+            load=lambda: import_module("quorate_name_server.cli.name_server").name_server,
+        ),
+        CliCommand(
+            name="rocketmq",
+            help="Move from RocketMQ to Quorate.",
+            load=lambda: import_module("quorate_name_server.cli.rocketmq").rocketmq,
+        ),
+    ]
+
+
+@hookimpl
+def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
+    return confirming(node)

@@ -1,0 +1,193 @@
+"""Brokers, the queues of topics and settings: what they are and how they change."""
+
+from typing import Any, Final
+
+from quorate.plugin import Query, Resource, Timer, Verb, constant_key
+from quorate.plugin.checking import check_each
+
+from quorate_name_server import service
+from quorate_name_server.brokers import living
+from quorate_name_server.brokers.registering import register
+from quorate_name_server.families import (
+    BROKERS,
+    GROUP,
+    KV_CONFIGS,
+    LIVENESS,
+    QUEUES,
+    member_key,
+)
+from quorate_name_server.routes import queries
+from quorate_name_server.topics import apply as topics
+from quorate_name_server.topics.tables import TABLE
+from quorate_name_server.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    rows_pb2 as rows,
+    service_pb2,
+)
+from quorate_name_server.validation import (
+    check_deletion,
+    check_heartbeat,
+    check_queues,
+    check_registration,
+    check_setting,
+    check_unregistration,
+    text_of,
+)
+
+_NAMES: Final = service_pb2.DESCRIPTOR.services_by_name["NameService"]
+_SETTINGS: Final = service_pb2.DESCRIPTOR.services_by_name["KvConfigService"]
+_VERSION: Final = rows.DataVersion(state_version=1, timestamp=1_795_366_419_098, counter=1)
+_MEMBER: Final[dict[str, Any]] = {
+    "cluster": "C1",
+    "name": "broker-a",
+    "address": "10.0.0.1:10911",
+    "ha_address": "10.0.0.1:10912",
+    "data_version": _VERSION,
+}
+
+
+def _queues(topic: str, perm: int = 6) -> pb.TopicQueues:
+    return pb.TopicQueues(topic=topic, queues=rows.Queues(read_queues=8, write_queues=8, perm=perm))
+
+
+BROKER: Final = Resource(
+    family=BROKERS,
+    group=GROUP,
+    row=rows.Broker,
+    service=_NAMES,
+    serves=(
+        "Register",
+        "Heartbeat",
+        "Unregister",
+        "WipeWritePermission",
+        "AddWritePermission",
+        "GetRoutes",
+        "GetBrokers",
+        "ListTopics",
+        "WatchRoutes",
+    ),
+    servicer=service.NameService,
+    key=("name",),
+    check_key={"name": text_of()},
+    cli=False,
+    table=False,
+    verbs={
+        "Register": Verb(
+            apply=register,
+            check=check_registration,
+            by_hand=True,
+            reply=pb.Registered,
+            repeats=True,
+            examples=(
+                pb.Registration(**_MEMBER, topics=[_queues("orders"), _queues("TBW102", 7)]),
+                pb.Registration(**_MEMBER, unchanged=True),
+            ),
+        ),
+        "Heartbeat": Verb(
+            apply=living.take_heartbeat,
+            validate=lambda command: check_each("brokers", command.brokers, check_heartbeat),
+            key=lambda item: item.name.encode(),
+            by_hand=True,
+            repeats=True,
+            examples=(pb.Heartbeat(name="broker-a", address="10.0.0.1:10911"),),
+        ),
+        "Unregister": Verb(
+            apply=living.unregister,
+            check=check_unregistration,
+            by_hand=True,
+            reply=pb.Unregistered,
+            repeats=True,
+            examples=(pb.Unregistration(name="broker-b", address="10.0.0.2:10911"),),
+        ),
+        "WipeWritePermission": Verb(
+            apply=living.wipe_write_permission,
+            reply=pb.WritePermission,
+            examples=("broker-a",),
+        ),
+        "AddWritePermission": Verb(
+            apply=living.add_write_permission,
+            reply=pb.WritePermission,
+            examples=("broker-a",),
+        ),
+        "Expire": Verb(
+            apply_all=living.expire,
+            message=pb.ExpireMembers,
+            examples=(member_key("broker-a", 1),),
+        ),
+    },
+)
+
+QUEUES_OF_TOPIC: Final = Resource(
+    family=QUEUES,
+    group=GROUP,
+    row=rows.Queues,
+    answer=pb.BrokerQueues,
+    service=_NAMES,
+    serves=("PutQueues", "DeleteTopics", "ListQueues"),
+    key=("topic", "broker"),
+    check_key={"topic": text_of(), "broker": text_of()},
+    noun="topic's queues",
+    cli=False,
+    table=TABLE,
+    verbs={
+        "Put": Verb(
+            apply=topics.put,
+            check=check_queues,
+            reply=pb.BrokerQueues,
+            examples=(
+                pb.BrokerQueues(
+                    topic="payments",
+                    broker="broker-a",
+                    queues=rows.Queues(read_queues=4, write_queues=4, perm=6),
+                ),
+            ),
+        ),
+        "DeleteTopics": Verb(
+            apply=topics.delete,
+            check=check_deletion,
+            reply=pb.DeletedTopic,
+            key=lambda item: item.topic.encode(),
+            examples=(pb.TopicDeletion(topic="payments"),),
+        ),
+        "Sweep": Verb(
+            apply_all=topics.sweep,
+            message=pb.SweepTopics,
+            key=lambda name: name.encode(),
+            examples=("broker-b",),
+        ),
+    },
+)
+
+KV_CONFIG: Final = Resource(
+    family=KV_CONFIGS,
+    group=GROUP,
+    row=rows.KvConfig,
+    service=_SETTINGS,
+    key=("namespace", "key"),
+    check_key={"namespace": text_of(), "key": text_of()},
+    check=check_setting,
+    examples=(
+        rows.KvConfig(namespace="ORDER_TOPIC_CONFIG", key="orders", value="broker-a:4"),
+        rows.KvConfig(namespace="limits", key="rate", value="100"),
+    ),
+)
+
+RESOURCES: Final = (BROKER, QUEUES_OF_TOPIC, KV_CONFIG)
+
+#: A new leader hears of members for a whole timeout of each before it takes one for dead.
+LIFE: Final = Timer(
+    name=LIVENESS, group=GROUP, due=lambda due: pb.ExpireMembers(keys=due), liveness=True
+)
+
+
+def _query(message: Any, run: Any) -> Query[Any]:
+    return Query(message=message, group=GROUP, run=run, shard_key=constant_key)
+
+
+QUERIES: Final = (
+    _query(asked.ReadRoutes, queries.read_routes),
+    _query(asked.ReadBrokers, queries.read_brokers),
+    _query(asked.ReadTopics, queries.read_topics),
+    _query(asked.FindDeparted, queries.find_departed),
+)

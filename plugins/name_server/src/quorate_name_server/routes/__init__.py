@@ -1,0 +1,1 @@
+"""Routes: where clients find the queues of topics, from rows or from memory."""

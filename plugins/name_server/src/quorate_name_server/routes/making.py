@@ -1,0 +1,74 @@
+"""What a route says, whether it comes from rows or from memory."""
+
+from collections.abc import Container, Mapping
+from typing import Final
+
+from quorate_name_server.brokers.rows import MASTER, clusters_of
+from quorate_name_server.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asks,
+    rows_pb2 as rows,
+    service_pb2 as answers,
+)
+
+#: The namespace of the settings that say in which order the queues of topics are.
+ORDER_TOPICS: Final = "ORDER_TOPIC_CONFIG"
+WRITE: Final = 2
+
+FlagsAsked = answers.ListTopicsRequest | asks.ReadTopics
+
+
+def make_route(
+    topic: str,
+    queues: Mapping[str, rows.Queues],
+    brokers: Mapping[str, rows.Broker],
+    mappings: Mapping[str, rows.QueueMapping],
+    order: str,
+) -> answers.Route | None:
+    """Return the route of a topic, of the brokers that are there; None when there is none."""
+    route = answers.Route(topic=topic, order_config=order)
+    for name in sorted(queues):
+        broker = brokers.get(name)
+        if broker is None:
+            continue
+        permit(route.queues.add(topic=topic, broker=name, queues=queues[name]), broker)
+        route.brokers.append(broker)
+        if name in mappings:
+            route.mappings.add(topic=topic, broker=name, mapping=mappings[name])
+    if not route.brokers:
+        return None
+    return route
+
+
+def permit(queues: pb.BrokerQueues, broker: rows.Broker) -> None:
+    """Take the write permission from queues of a broker that nobody may write to."""
+    if read_only(broker):
+        queues.queues.perm &= ~WRITE
+
+
+def read_only(broker: rows.Broker) -> bool:
+    """Tell whether nobody may write to a broker, whatever its queues permit."""
+    if broker.write_wiped:
+        return True
+    return broker.enable_acting_master and all(each.id != MASTER for each in broker.members)
+
+
+def is_asked_for(broker: rows.Broker, query: asks.ReadBrokers) -> bool:
+    """Tell whether a broker has one of the names, if any, and the cluster, if one is given."""
+    named = not query.names or broker.name in query.names
+    return named and (not query.cluster or query.cluster in clusters_of(broker))
+
+
+def has_flags(
+    queues: Mapping[str, rows.Queues], brokers: Container[str], asked: FlagsAsked
+) -> bool:
+    """Tell whether the flags of a topic are those asked for; those on its first broker count."""
+    if not asked.flags and not asked.without_flags:
+        return True
+    first = min((name for name in queues if name in brokers), default=None)
+    return first is not None and flags_fit(queues[first].topic_sys_flag, asked)
+
+
+def flags_fit(flags: int, asked: FlagsAsked) -> bool:
+    """Tell whether flags have all bits that are asked for, and none that is not."""
+    return flags & asked.flags == asked.flags and not flags & asked.without_flags

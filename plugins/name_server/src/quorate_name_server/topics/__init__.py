@@ -1,0 +1,1 @@
+"""Topics: their queues on brokers, and how those of static topics are mapped."""
