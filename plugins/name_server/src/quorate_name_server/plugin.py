@@ -23,6 +23,8 @@ from quorate.plugin import (
 from quorate_name_server import families, metrics, resources
 from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.replication import resource as replication
+from quorate_name_server.replication.rows import FAMILY as REPLICA_STATES
 from quorate_name_server.routes.known import CACHE
 from quorate_name_server.topics.sweeping import SWEEPING
 
@@ -39,12 +41,12 @@ def quorate_raft_groups() -> Sequence[RaftGroup]:
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
+    return [*families.FAMILIES, REPLICA_STATES]
 
 
 @hookimpl
 def quorate_resources() -> Sequence[Resource[Any]]:
-    return resources.RESOURCES
+    return [*resources.RESOURCES, replication.REPLICA_SET]
 
 
 @hookimpl
@@ -54,7 +56,7 @@ def quorate_queries() -> Sequence[Query[Any]]:
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [resources.LIFE, SWEEPING]
+    return [resources.LIFE, replication.LIFE, SWEEPING]
 
 
 @hookimpl

@@ -1,0 +1,139 @@
+"""Replica sets: what they are and how they change.
+
+The codes of RocketMQ's controller and the methods that serve them: 1012 reads `next_id`, 1013
+`ApplyId`, 1003 `Register`, 904 `Heartbeat`, 1002 `Elect`, 1001 `AlterInSync`, 1004 and 1006 `Get`,
+1011 `Clean`. A connection that closes is `Lose`, and 1008 follows the rows.
+"""
+
+from typing import Final
+
+from quorate.plugin import Invalid, Resource, Timer, Verb
+from quorate.plugin.checking import check_count, check_text
+
+from quorate_name_server.families import GROUP
+from quorate_name_server.replication import apply
+from quorate_name_server.replication.electing import elect
+from quorate_name_server.replication.rows import LIVES, SETS, replica_key
+from quorate_name_server.v1 import replica_sets_pb2 as pb
+from quorate_name_server.validation import LONGEST_NAME, LONGEST_TIMEOUT_MS, text_of
+
+#: Of one set.
+MOST_REPLICAS: Final = 100
+
+
+def check_id(wanted: pb.ReplicaId, path: str) -> None:
+    """Refuse what cannot be a replica."""
+    check_text(f"{path}name", wanted.name, LONGEST_NAME)
+    check_text(f"{path}cluster", wanted.cluster, LONGEST_NAME)
+    check_text(f"{path}check_code", wanted.check_code, LONGEST_NAME)
+    if not 1 <= wanted.id <= MOST_REPLICAS << 32:
+        raise Invalid(f"{path}id", f"must be 1 or more, not {wanted.id}")
+
+
+def check_address(said: pb.ReplicaAddress, path: str) -> None:
+    """Refuse a replica that is nowhere."""
+    check_text(f"{path}name", said.name, LONGEST_NAME)
+    check_text(f"{path}address", said.address, LONGEST_NAME)
+
+
+def check_heartbeat(heartbeat: pb.ReplicaHeartbeat, path: str) -> None:
+    """Refuse a heartbeat that would never end."""
+    check_text(f"{path}name", heartbeat.name, LONGEST_NAME)
+    if heartbeat.timeout_ms > LONGEST_TIMEOUT_MS:
+        raise Invalid(f"{path}timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
+
+
+def check_election(election: pb.Election, path: str) -> None:
+    """Refuse to designate nobody."""
+    check_text(f"{path}name", election.name, LONGEST_NAME)
+    if election.designated and not election.id:
+        raise Invalid(f"{path}id", "must name the replica that is designated")
+
+
+def check_in_sync(said: pb.InSyncSet, path: str) -> None:
+    """Refuse a set of nobody, and one that is too large."""
+    check_text(f"{path}name", said.name, LONGEST_NAME)
+    check_count(f"{path}in_sync", said.in_sync, MOST_REPLICAS)
+    if not said.in_sync:
+        raise Invalid(f"{path}in_sync", "must not be empty")
+
+
+def check_cleaning(cleaning: pb.ReplicaCleaning, path: str) -> None:
+    """Refuse to remove what cannot be there."""
+    check_text(f"{path}name", cleaning.name, LONGEST_NAME)
+    check_count(f"{path}ids", cleaning.ids, MOST_REPLICAS)
+
+
+REPLICA_SET: Final = Resource(
+    family=SETS,
+    group=GROUP,
+    row=pb.ReplicaSet,
+    service=pb.DESCRIPTOR.services_by_name["ReplicaSetService"],
+    key=("name",),
+    check_key={"name": text_of()},
+    verbs={
+        "ApplyId": Verb(
+            apply=apply.apply_id,
+            check=check_id,
+            reply=pb.ReplicaSet,
+            repeats=True,
+            examples=(
+                pb.ReplicaId(name="broker-a", cluster="C1", id=1, check_code="10.0.0.1:10911;1"),
+                pb.ReplicaId(name="broker-a", cluster="C1", id=2, check_code="10.0.0.2:10911;2"),
+            ),
+        ),
+        "Register": Verb(
+            apply=apply.register,
+            check=check_address,
+            reply=pb.ReplicaSet,
+            repeats=True,
+            examples=(pb.ReplicaAddress(name="broker-a", id=1, address="10.0.0.1:10911"),),
+        ),
+        "Heartbeat": Verb(
+            apply=apply.take_heartbeat,
+            check=check_heartbeat,
+            repeats=True,
+            examples=(
+                pb.ReplicaHeartbeat(name="broker-a", id=1),
+                pb.ReplicaHeartbeat(name="broker-a", id=2, state=pb.ReplicaState(max_offset=9)),
+            ),
+        ),
+        "Elect": Verb(
+            apply=elect,
+            check=check_election,
+            reply=pb.Elected,
+            examples=(pb.Election(name="broker-a", id=1),),
+        ),
+        "AlterInSync": Verb(
+            apply=apply.alter_in_sync,
+            check=check_in_sync,
+            reply=pb.ReplicaSet,
+            examples=(
+                pb.InSyncSet(
+                    name="broker-a", master=1, master_epoch=1, in_sync=[1, 2], in_sync_epoch=1
+                ),
+            ),
+        ),
+        "Lose": Verb(
+            apply=apply.lose,
+            check=check_address,
+            repeats=True,
+            examples=(pb.ReplicaAddress(name="broker-a", id=1, address="10.0.0.1:10911"),),
+        ),
+        "Clean": Verb(
+            apply=apply.clean,
+            check=check_cleaning,
+            examples=(pb.ReplicaCleaning(name="broker-a", ids=[1]),),
+        ),
+        "Expire": Verb(
+            apply_all=apply.expire,
+            message=pb.ExpireReplicas,
+            examples=(replica_key("broker-a", 2),),
+        ),
+    },
+)
+
+#: A new leader hears of replicas for a whole timeout of each before it takes one for dead.
+LIFE: Final = Timer(
+    name=LIVES, group=GROUP, due=lambda due: pb.ExpireReplicas(keys=due), liveness=True
+)

@@ -1,0 +1,83 @@
+"""Replica sets as they are stored: where they are, and which replicas live."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.plugin import ColumnFamily, Reader, Rejected, Txn, keys
+
+from quorate_name_server.families import GROUP
+from quorate_name_server.v1 import replica_sets_pb2 as pb
+
+#: By the name of the broker; declared by its resource.
+SETS: Final = "name_server.replica_sets"
+#: How far each replica has come, by broker and id: it changes with every heartbeat, and is watched
+#: by nobody.
+STATES: Final = "name_server.replica_states"
+#: The timer of the replicas' lives, with the keys of `replica_key`.
+LIVES: Final = "name_server.replica_lives"
+#: Of a replica that says none.
+HEARTBEAT_TIMEOUT_MS: Final = 10_000
+
+FAMILY: Final = ColumnFamily(name=STATES, group=GROUP)
+
+#: No set has the name, or the set has no replica of the id.
+UNKNOWN_REPLICA: Final = "UNKNOWN_REPLICA"
+
+
+def replica_key(name: str, replica: int) -> bytes:
+    """Return the key of a replica's deadline and of its state."""
+    return keys.pack(name, replica)
+
+
+def find_set(reader: Reader, name: str) -> pb.ReplicaSet | None:
+    """Return a set, or None when there is none."""
+    stored = reader.get(SETS, keys.pack(name))
+    return None if stored is None else pb.ReplicaSet.FromString(stored)
+
+
+def put_set(txn: Txn, replicas: pb.ReplicaSet) -> None:
+    """Write a set."""
+    txn.put(SETS, keys.pack(replicas.name), replicas.SerializeToString(deterministic=True))
+
+
+def replica_of(replicas: pb.ReplicaSet | None, number: int) -> pb.Replica | None:
+    """Return a replica of a set, or None."""
+    members: Iterable[pb.Replica] = () if replicas is None else replicas.replicas
+    return next((each for each in members if each.id == number), None)
+
+
+def known_replica(txn: Txn, name: str, number: int) -> tuple[pb.ReplicaSet, pb.Replica]:
+    """Return a set with one of its replicas; refuses what is not there."""
+    replicas = find_set(txn, name)
+    replica = replica_of(replicas, number)
+    if replicas is None or replica is None:
+        raise Rejected(
+            UNKNOWN_REPLICA, f"broker {name} has no replica {number}; apply for an id first"
+        )
+    return replicas, replica
+
+
+def begin_life(txn: Txn, replicas: pb.ReplicaSet, number: int, timeout_ms: int = 0) -> bool:
+    """Prolong the life of a replica; return whether it begins now, so that the set must be put."""
+    ttl_ms = timeout_ms or HEARTBEAT_TIMEOUT_MS
+    until_ms = txn.proposed_at_ms + ttl_ms
+    txn.schedule(LIVES, replica_key(replicas.name, number), until_ms, ttl_ms=ttl_ms)
+    replica = replica_of(replicas, number)
+    if replica is None or replica.alive:
+        return False
+    replica.alive = True
+    return True
+
+
+def end_life(txn: Txn, replicas: pb.ReplicaSet, replica: pb.Replica) -> None:
+    """End the life of a replica, whose set is not written."""
+    txn.schedule(LIVES, replica_key(replicas.name, replica.id), None)
+    replica.alive = False
+
+
+def state_of(reader: Reader, name: str, number: int) -> pb.ReplicaState:
+    """Return how far a replica has come, as it has said last."""
+    stored = reader.get(STATES, replica_key(name, number))
+    if stored is None:
+        return pb.ReplicaState(epoch=-1, max_offset=-1)
+    return pb.ReplicaState.FromString(stored)
