@@ -57,7 +57,7 @@ class InstalledPlugins:
 
 def _commands(plugin: Declared) -> Sequence[CliCommand]:
     """Return a plugin's commands; those of its resources stand in the one that is named like it."""
-    name = plugin.plugin.name
+    name = plugin.plugin.name.replace("_", "-")
     resources = [each for each in plugin.resources if each.cli]
     if not resources or name in HOST_CLI_COMMANDS:
         return plugin.cli_commands

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from importlib import import_module
 from typing import Any
 
 from quorate.plugin import (
     Cache,
+    CliCommand,
     ColumnFamily,
     ConfigSection,
     Controller,
@@ -57,6 +59,17 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 @hookimpl
 def quorate_caches() -> Sequence[Cache]:
     return [CACHE]
+
+
+@hookimpl
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    return [
+        CliCommand(
+            name="name-server",
+            help="See where topics are, and look after brokers.",
+            load=lambda: import_module("quorate_name_server.cli").name_server,
+        )
+    ]
 
 
 @hookimpl

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from quorate.plugin import Query, Resource, Timer, Verb, constant_key
+from quorate.plugin.checking import check_each
 
 from quorate_name_server import service
 from quorate_name_server.brokers import living
@@ -60,10 +61,12 @@ BROKER: Final = Resource(
         "GetRoutes",
         "GetBrokers",
         "ListTopics",
+        "WatchRoutes",
     ),
     servicer=service.NameService,
     key=("name",),
     check_key={"name": text_of()},
+    cli=False,
     table=False,
     verbs={
         "Register": Verb(
@@ -79,7 +82,7 @@ BROKER: Final = Resource(
         ),
         "Heartbeat": Verb(
             apply=living.take_heartbeat,
-            check=check_heartbeat,
+            validate=lambda command: check_each("brokers", command.brokers, check_heartbeat),
             key=lambda item: item.name.encode(),
             by_hand=True,
             repeats=True,
@@ -121,6 +124,7 @@ QUEUES_OF_TOPIC: Final = Resource(
     key=("topic", "broker"),
     check_key={"topic": text_of(), "broker": text_of()},
     noun="topic's queues",
+    cli=False,
     table=False,
     verbs={
         "Put": Verb(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
@@ -33,6 +33,8 @@ _CONSISTENT: Final = answers.READ_MODE_CONSISTENT
 _AVAILABLE: Final = answers.READ_MODE_AVAILABLE
 #: Topics of a page that comes from memory.
 LARGEST_KNOWN_PAGE: Final = 10_000
+#: The pause between two looks whether memory holds all rows.
+FILLING_S: Final = 0.05
 
 
 class NameService:
@@ -83,10 +85,9 @@ class NameService:
 
     async def Unregister(self, request: pb.UnregisterBrokers, context: object) -> BatchReply:
         """Remove members; each is answered with `Unregistered`."""
-        reply = await self._node.propose(request, BatchReply)
         for leaving in request.brokers:
             self._known.unconfirmed.forget(leaving.name, leaving.address)
-        return reply
+        return await self._node.propose(request, BatchReply)
 
     async def _register(self, said: Sequence[pb.Registration]) -> BatchReply:
         sent = {position: self._bare(each) for position, each in enumerate(said)}
@@ -150,6 +151,7 @@ class NameService:
     def _remember(self, sent: pb.Registration, said: pb.Registration, error: Exception) -> Answer:
         if not sent.unchanged and not self._known.unconfirmed.hear(said):
             raise error
+        self._known.touch_all()
         return pb.Registered(unconfirmed=True).SerializeToString()
 
     # Reads.
@@ -176,6 +178,31 @@ class NameService:
                 sorted(_unconfirmed(each for route in found if route for each in route.brokers))
             )
         return answers.Routes(routes=[route for route in found if route], state=state)
+
+    async def WatchRoutes(
+        self, request: answers.WatchRoutesRequest, context: object
+    ) -> AsyncIterator[answers.Routes]:
+        """Yield the routes of topics, then each that has changed; from memory."""
+        check_count("topics", request.topics, LARGEST_PAGE)
+        sent: dict[str, bytes] = {}
+        with self._known.watched(request.topics) as watch:
+            while True:
+                topics = await watch.take()
+                while self._age_ms() < 0 and sent:
+                    # The rows are being listed anew: what is not there yet has not gone.
+                    await asyncio.sleep(FILLING_S)
+                get = answers.GetRoutesRequest(topics=topics, mode=_AVAILABLE)
+                answer = await self.GetRoutes(get, context)
+                found = {route.topic: route for route in answer.routes}
+                changed = []
+                for topic in topics:
+                    route = found.get(topic) or answers.Route(topic=topic)
+                    shown = _without_versions(route)
+                    if sent.get(topic) != shown:
+                        sent[topic] = shown
+                        changed.append(route)
+                if changed:
+                    yield answers.Routes(routes=changed, state=answer.state)
 
     async def GetBrokers(
         self, request: answers.GetBrokersRequest, context: object
@@ -233,3 +260,14 @@ class NameService:
 
 def _unconfirmed(brokers: Iterable[rows.Broker]) -> set[str]:
     return {each.name for each in brokers if any(member.unconfirmed for member in each.members)}
+
+
+def _without_versions(route: answers.Route) -> bytes:
+    """Return what clients go by: data versions change with topics that are not theirs."""
+    shown = answers.Route()
+    shown.CopyFrom(route)
+    for broker in shown.brokers:
+        broker.topics = 0
+        for member in broker.members:
+            member.ClearField("data_version")
+    return shown.SerializeToString(deterministic=True)

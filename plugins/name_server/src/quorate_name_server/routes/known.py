@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from sys import intern
 from typing import Any, Final
 
@@ -26,6 +29,27 @@ from quorate_name_server.v1 import (
     rows_pb2 as rows,
     service_pb2 as answers,
 )
+
+
+class RouteWatch:
+    """The topics whose routes may have changed since they were taken."""
+
+    def __init__(self) -> None:
+        self._touched: Final[dict[str, None]] = {}
+        self._woken: Final = asyncio.Event()
+
+    def touch(self, topic: str) -> None:
+        """Note that the route of a topic may have changed."""
+        self._touched[topic] = None
+        self._woken.set()
+
+    async def take(self) -> list[str]:
+        """Wait for topics whose routes may have changed, and return them."""
+        await self._woken.wait()
+        self._woken.clear()
+        topics = list(self._touched)
+        self._touched.clear()
+        return topics
 
 
 class KnownRoutes:
@@ -60,6 +84,8 @@ class KnownRoutes:
         #: Most queues are alike, and are held once.
         self._alike: Final[dict[bytes, rows.Queues]] = {}
         self._in_order: list[str] | None = None
+        #: By topic.
+        self._watches: Final[dict[str, set[RouteWatch]]] = {}
 
     def __eq__(self, other: object) -> bool:
         """Tell whether both hold the same rows."""
@@ -78,6 +104,7 @@ class KnownRoutes:
             held.clear()
         self._alike.clear()
         self._in_order = None
+        self.touch_all()
 
     def put(self, family: str, key: bytes, row: bytes) -> None:
         """Take a row that is new or was changed."""
@@ -87,6 +114,7 @@ class KnownRoutes:
             self._drop_broker(first)
             self.brokers[first] = broker = rows.Broker.FromString(row)
             self.names.update((member.address, intern(first)) for member in broker.members)
+            self._touch_broker(first)
         elif family == QUEUES:
             known = self._queues.get(first)
             if known is None:
@@ -102,6 +130,8 @@ class KnownRoutes:
         else:
             value = rows.KvConfig.FromString(row).value
             self._settings.setdefault(first, {})[rest[0]] = value
+        if family != BROKERS:
+            self.touch([rest[0] if family == KV_CONFIGS else first])
 
     def delete(self, family: str, key: bytes) -> None:
         """Forget a row."""
@@ -110,7 +140,9 @@ class KnownRoutes:
         if family == BROKERS:
             self._drop_broker(first)
             self._prolonged.pop(first, None)
+            self._touch_broker(first)
             return
+        self.touch([rest[0] if family == KV_CONFIGS else first])
         held: dict[str, dict[str, Any]] = self._by_family[family]
         inner = held.get(first, {})
         inner.pop(rest[0], None)
@@ -121,6 +153,34 @@ class KnownRoutes:
         broker = self.brokers.pop(name, None)
         for member in () if broker is None else broker.members:
             self.names.pop(member.address, None)
+
+    def touch(self, topics: Iterable[str]) -> None:
+        """Tell those that watch topics that their routes may have changed."""
+        for topic in topics:
+            for watch in self._watches.get(topic, ()):
+                watch.touch(topic)
+
+    def touch_all(self) -> None:
+        """Tell all watches that any route may have changed."""
+        self.touch(list(self._watches))
+
+    def _touch_broker(self, name: str) -> None:
+        self.touch([each for each in self._watches if name in self._queues.get(each, ())])
+
+    @contextmanager
+    def watched(self, topics: Sequence[str]) -> Iterator[RouteWatch]:
+        """Give a watch of the routes of topics, which have all changed at first."""
+        watch = RouteWatch()
+        for topic in topics:
+            self._watches.setdefault(topic, set()).add(watch)
+            watch.touch(topic)
+        try:
+            yield watch
+        finally:
+            for topic in set(topics):
+                self._watches[topic].discard(watch)
+                if not self._watches[topic]:
+                    del self._watches[topic]
 
     # What it answers.
 

@@ -45,8 +45,11 @@ class Unconfirmed:
         return len(self._heard)
 
     def hear(self, said: pb.Registration) -> bool:
-        """Remember a registration in the place of an earlier one; False: there is no room."""
-        self.forget(said.name, said.address)
+        """Remember a registration on top of an earlier one; False: there is no room."""
+        earlier = self._heard.get((said.name, said.address))
+        if earlier is not None:
+            said = _merged(earlier.said, said)
+            self.forget(said.name, said.address)
         size = said.ByteSize()
         if self._bytes + size > self.most_bytes:
             self._expire()
@@ -160,3 +163,19 @@ class Unconfirmed:
         for (name, address), heard in list(self._heard.items()):
             if now - heard.at_s >= heard.timeout_s:
                 self.forget(name, address)
+
+
+def _merged(earlier: pb.Registration, later: pb.Registration) -> pb.Registration:
+    """Return what a member says by two registrations, of which the later may hold few topics."""
+    both = pb.Registration()
+    both.CopyFrom(later)
+    if not later.drops_absent_topics:
+        topics = {each.topic for each in later.topics}
+        both.topics.extend(each for each in earlier.topics if each.topic not in topics)
+    mapped = {(each.topic, each.broker) for each in later.mappings}
+    both.mappings.extend(
+        each for each in earlier.mappings if (each.topic, each.broker) not in mapped
+    )
+    if earlier.HasField("filter_servers") and not later.HasField("filter_servers"):
+        both.filter_servers.CopyFrom(earlier.filter_servers)
+    return both

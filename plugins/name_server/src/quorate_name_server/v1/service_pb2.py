@@ -17,43 +17,45 @@ from quorate_name_server.v1 import commands_pb2 as quorate__name__server_dot_v1_
 from quorate_name_server.v1 import rows_pb2 as quorate__name__server_dot_v1_dot_rows__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$quorate_name_server/v1/service.proto\x12\x16quorate_name_server.v1\x1a\x16quorate/v1/batch.proto\x1a%quorate_name_server/v1/commands.proto\x1a!quorate_name_server/v1/rows.proto\"b\n\x0b\x41nswerState\x12.\n\x04mode\x18\x01 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\x13\n\x0bunconfirmed\x18\x03 \x03(\t\"R\n\x10GetRoutesRequest\x12\x0e\n\x06topics\x18\x01 \x03(\t\x12.\n\x04mode\x18\x02 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\"k\n\x06Routes\x12-\n\x06routes\x18\x01 \x03(\x0b\x32\x1d.quorate_name_server.v1.Route\x12\x32\n\x05state\x18\x02 \x01(\x0b\x32#.quorate_name_server.v1.AnswerState\"\xd0\x01\n\x05Route\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x34\n\x06queues\x18\x02 \x03(\x0b\x32$.quorate_name_server.v1.BrokerQueues\x12/\n\x07\x62rokers\x18\x03 \x03(\x0b\x32\x1e.quorate_name_server.v1.Broker\x12;\n\x08mappings\x18\x04 \x03(\x0b\x32).quorate_name_server.v1.TopicQueueMapping\x12\x14\n\x0corder_config\x18\x05 \x01(\t\"c\n\x11GetBrokersRequest\x12\r\n\x05names\x18\x01 \x03(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12.\n\x04mode\x18\x03 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\"n\n\x07\x42rokers\x12/\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x1e.quorate_name_server.v1.Broker\x12\x32\n\x05state\x18\x02 \x01(\x0b\x32#.quorate_name_server.v1.AnswerState\"\xa1\x01\n\x11ListTopicsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05\x66lags\x18\x02 \x01(\r\x12\x15\n\rwithout_flags\x18\x03 \x01(\r\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\t\x12.\n\x04mode\x18\x06 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\"h\n\tTopicPage\x12\x0e\n\x06topics\x18\x01 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x32\n\x05state\x18\x03 \x01(\x0b\x32#.quorate_name_server.v1.AnswerState\"X\n\x11ListQueuesRequest\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\x0c\x12\r\n\x05stale\x18\x04 \x01(\x08\"[\n\nQueuesPage\x12\x34\n\x06queues\x18\x01 \x03(\x0b\x32$.quorate_name_server.v1.BrokerQueues\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"S\n\x0cGetKvConfigs\x12\x34\n\x07\x63onfigs\x18\x01 \x03(\x0b\x32#.quorate_name_server.v1.KvConfigKey\x12\r\n\x05stale\x18\x02 \x01(\x08\"X\n\rListKvConfigs\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\x0c\x12\r\n\x05stale\x18\x04 \x01(\x08\"Z\n\x0cKvConfigPage\x12\x31\n\x07\x63onfigs\x18\x01 \x03(\x0b\x32 .quorate_name_server.v1.KvConfig\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c*X\n\x08ReadMode\x12\x19\n\x15READ_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14READ_MODE_CONSISTENT\x10\x01\x12\x17\n\x13READ_MODE_AVAILABLE\x10\x02\x32\xae\x07\n\x0bNameService\x12K\n\x08Register\x12\'.quorate_name_server.v1.RegisterBrokers\x1a\x16.quorate.v1.BatchReply\x12K\n\tHeartbeat\x12&.quorate_name_server.v1.SendHeartbeats\x1a\x16.quorate.v1.BatchReply\x12O\n\nUnregister\x12).quorate_name_server.v1.UnregisterBrokers\x1a\x16.quorate.v1.BatchReply\x12Z\n\x13WipeWritePermission\x12+.quorate_name_server.v1.WipeWritePermission\x1a\x16.quorate.v1.BatchReply\x12X\n\x12\x41\x64\x64WritePermission\x12*.quorate_name_server.v1.AddWritePermission\x1a\x16.quorate.v1.BatchReply\x12\x46\n\tPutQueues\x12!.quorate_name_server.v1.PutQueues\x1a\x16.quorate.v1.BatchReply\x12L\n\x0c\x44\x65leteTopics\x12$.quorate_name_server.v1.DeleteTopics\x1a\x16.quorate.v1.BatchReply\x12U\n\tGetRoutes\x12(.quorate_name_server.v1.GetRoutesRequest\x1a\x1e.quorate_name_server.v1.Routes\x12X\n\nGetBrokers\x12).quorate_name_server.v1.GetBrokersRequest\x1a\x1f.quorate_name_server.v1.Brokers\x12Z\n\nListTopics\x12).quorate_name_server.v1.ListTopicsRequest\x1a!.quorate_name_server.v1.TopicPage\x12[\n\nListQueues\x12).quorate_name_server.v1.ListQueuesRequest\x1a\".quorate_name_server.v1.QueuesPage2\xc9\x02\n\x0fKvConfigService\x12\x43\n\x03Put\x12$.quorate_name_server.v1.PutKvConfigs\x1a\x16.quorate.v1.BatchReply\x12I\n\x06\x44\x65lete\x12\'.quorate_name_server.v1.DeleteKvConfigs\x1a\x16.quorate.v1.BatchReply\x12Q\n\x03Get\x12$.quorate_name_server.v1.GetKvConfigs\x1a$.quorate_name_server.v1.KvConfigPage\x12S\n\x04List\x12%.quorate_name_server.v1.ListKvConfigs\x1a$.quorate_name_server.v1.KvConfigPageb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$quorate_name_server/v1/service.proto\x12\x16quorate_name_server.v1\x1a\x16quorate/v1/batch.proto\x1a%quorate_name_server/v1/commands.proto\x1a!quorate_name_server/v1/rows.proto\"b\n\x0b\x41nswerState\x12.\n\x04mode\x18\x01 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\x13\n\x0bunconfirmed\x18\x03 \x03(\t\"R\n\x10GetRoutesRequest\x12\x0e\n\x06topics\x18\x01 \x03(\t\x12.\n\x04mode\x18\x02 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\"$\n\x12WatchRoutesRequest\x12\x0e\n\x06topics\x18\x01 \x03(\t\"k\n\x06Routes\x12-\n\x06routes\x18\x01 \x03(\x0b\x32\x1d.quorate_name_server.v1.Route\x12\x32\n\x05state\x18\x02 \x01(\x0b\x32#.quorate_name_server.v1.AnswerState\"\xd0\x01\n\x05Route\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x34\n\x06queues\x18\x02 \x03(\x0b\x32$.quorate_name_server.v1.BrokerQueues\x12/\n\x07\x62rokers\x18\x03 \x03(\x0b\x32\x1e.quorate_name_server.v1.Broker\x12;\n\x08mappings\x18\x04 \x03(\x0b\x32).quorate_name_server.v1.TopicQueueMapping\x12\x14\n\x0corder_config\x18\x05 \x01(\t\"c\n\x11GetBrokersRequest\x12\r\n\x05names\x18\x01 \x03(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12.\n\x04mode\x18\x03 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\"n\n\x07\x42rokers\x12/\n\x07\x62rokers\x18\x01 \x03(\x0b\x32\x1e.quorate_name_server.v1.Broker\x12\x32\n\x05state\x18\x02 \x01(\x0b\x32#.quorate_name_server.v1.AnswerState\"\xa1\x01\n\x11ListTopicsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05\x66lags\x18\x02 \x01(\r\x12\x15\n\rwithout_flags\x18\x03 \x01(\r\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\t\x12.\n\x04mode\x18\x06 \x01(\x0e\x32 .quorate_name_server.v1.ReadMode\"h\n\tTopicPage\x12\x0e\n\x06topics\x18\x01 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x32\n\x05state\x18\x03 \x01(\x0b\x32#.quorate_name_server.v1.AnswerState\"X\n\x11ListQueuesRequest\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\x0c\x12\r\n\x05stale\x18\x04 \x01(\x08\"[\n\nQueuesPage\x12\x34\n\x06queues\x18\x01 \x03(\x0b\x32$.quorate_name_server.v1.BrokerQueues\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"S\n\x0cGetKvConfigs\x12\x34\n\x07\x63onfigs\x18\x01 \x03(\x0b\x32#.quorate_name_server.v1.KvConfigKey\x12\r\n\x05stale\x18\x02 \x01(\x08\"X\n\rListKvConfigs\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\x0c\x12\r\n\x05stale\x18\x04 \x01(\x08\"Z\n\x0cKvConfigPage\x12\x31\n\x07\x63onfigs\x18\x01 \x03(\x0b\x32 .quorate_name_server.v1.KvConfig\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c*X\n\x08ReadMode\x12\x19\n\x15READ_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14READ_MODE_CONSISTENT\x10\x01\x12\x17\n\x13READ_MODE_AVAILABLE\x10\x02\x32\x8b\x08\n\x0bNameService\x12K\n\x08Register\x12\'.quorate_name_server.v1.RegisterBrokers\x1a\x16.quorate.v1.BatchReply\x12K\n\tHeartbeat\x12&.quorate_name_server.v1.SendHeartbeats\x1a\x16.quorate.v1.BatchReply\x12O\n\nUnregister\x12).quorate_name_server.v1.UnregisterBrokers\x1a\x16.quorate.v1.BatchReply\x12Z\n\x13WipeWritePermission\x12+.quorate_name_server.v1.WipeWritePermission\x1a\x16.quorate.v1.BatchReply\x12X\n\x12\x41\x64\x64WritePermission\x12*.quorate_name_server.v1.AddWritePermission\x1a\x16.quorate.v1.BatchReply\x12\x46\n\tPutQueues\x12!.quorate_name_server.v1.PutQueues\x1a\x16.quorate.v1.BatchReply\x12L\n\x0c\x44\x65leteTopics\x12$.quorate_name_server.v1.DeleteTopics\x1a\x16.quorate.v1.BatchReply\x12U\n\tGetRoutes\x12(.quorate_name_server.v1.GetRoutesRequest\x1a\x1e.quorate_name_server.v1.Routes\x12[\n\x0bWatchRoutes\x12*.quorate_name_server.v1.WatchRoutesRequest\x1a\x1e.quorate_name_server.v1.Routes0\x01\x12X\n\nGetBrokers\x12).quorate_name_server.v1.GetBrokersRequest\x1a\x1f.quorate_name_server.v1.Brokers\x12Z\n\nListTopics\x12).quorate_name_server.v1.ListTopicsRequest\x1a!.quorate_name_server.v1.TopicPage\x12[\n\nListQueues\x12).quorate_name_server.v1.ListQueuesRequest\x1a\".quorate_name_server.v1.QueuesPage2\xc9\x02\n\x0fKvConfigService\x12\x43\n\x03Put\x12$.quorate_name_server.v1.PutKvConfigs\x1a\x16.quorate.v1.BatchReply\x12I\n\x06\x44\x65lete\x12\'.quorate_name_server.v1.DeleteKvConfigs\x1a\x16.quorate.v1.BatchReply\x12Q\n\x03Get\x12$.quorate_name_server.v1.GetKvConfigs\x1a$.quorate_name_server.v1.KvConfigPage\x12S\n\x04List\x12%.quorate_name_server.v1.ListKvConfigs\x1a$.quorate_name_server.v1.KvConfigPageb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_name_server.v1.service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_READMODE']._serialized_start=1599
-  _globals['_READMODE']._serialized_end=1687
+  _globals['_READMODE']._serialized_start=1637
+  _globals['_READMODE']._serialized_end=1725
   _globals['_ANSWERSTATE']._serialized_start=162
   _globals['_ANSWERSTATE']._serialized_end=260
   _globals['_GETROUTESREQUEST']._serialized_start=262
   _globals['_GETROUTESREQUEST']._serialized_end=344
-  _globals['_ROUTES']._serialized_start=346
-  _globals['_ROUTES']._serialized_end=453
-  _globals['_ROUTE']._serialized_start=456
-  _globals['_ROUTE']._serialized_end=664
-  _globals['_GETBROKERSREQUEST']._serialized_start=666
-  _globals['_GETBROKERSREQUEST']._serialized_end=765
-  _globals['_BROKERS']._serialized_start=767
-  _globals['_BROKERS']._serialized_end=877
-  _globals['_LISTTOPICSREQUEST']._serialized_start=880
-  _globals['_LISTTOPICSREQUEST']._serialized_end=1041
-  _globals['_TOPICPAGE']._serialized_start=1043
-  _globals['_TOPICPAGE']._serialized_end=1147
-  _globals['_LISTQUEUESREQUEST']._serialized_start=1149
-  _globals['_LISTQUEUESREQUEST']._serialized_end=1237
-  _globals['_QUEUESPAGE']._serialized_start=1239
-  _globals['_QUEUESPAGE']._serialized_end=1330
-  _globals['_GETKVCONFIGS']._serialized_start=1332
-  _globals['_GETKVCONFIGS']._serialized_end=1415
-  _globals['_LISTKVCONFIGS']._serialized_start=1417
-  _globals['_LISTKVCONFIGS']._serialized_end=1505
-  _globals['_KVCONFIGPAGE']._serialized_start=1507
-  _globals['_KVCONFIGPAGE']._serialized_end=1597
-  _globals['_NAMESERVICE']._serialized_start=1690
-  _globals['_NAMESERVICE']._serialized_end=2632
-  _globals['_KVCONFIGSERVICE']._serialized_start=2635
-  _globals['_KVCONFIGSERVICE']._serialized_end=2964
+  _globals['_WATCHROUTESREQUEST']._serialized_start=346
+  _globals['_WATCHROUTESREQUEST']._serialized_end=382
+  _globals['_ROUTES']._serialized_start=384
+  _globals['_ROUTES']._serialized_end=491
+  _globals['_ROUTE']._serialized_start=494
+  _globals['_ROUTE']._serialized_end=702
+  _globals['_GETBROKERSREQUEST']._serialized_start=704
+  _globals['_GETBROKERSREQUEST']._serialized_end=803
+  _globals['_BROKERS']._serialized_start=805
+  _globals['_BROKERS']._serialized_end=915
+  _globals['_LISTTOPICSREQUEST']._serialized_start=918
+  _globals['_LISTTOPICSREQUEST']._serialized_end=1079
+  _globals['_TOPICPAGE']._serialized_start=1081
+  _globals['_TOPICPAGE']._serialized_end=1185
+  _globals['_LISTQUEUESREQUEST']._serialized_start=1187
+  _globals['_LISTQUEUESREQUEST']._serialized_end=1275
+  _globals['_QUEUESPAGE']._serialized_start=1277
+  _globals['_QUEUESPAGE']._serialized_end=1368
+  _globals['_GETKVCONFIGS']._serialized_start=1370
+  _globals['_GETKVCONFIGS']._serialized_end=1453
+  _globals['_LISTKVCONFIGS']._serialized_start=1455
+  _globals['_LISTKVCONFIGS']._serialized_end=1543
+  _globals['_KVCONFIGPAGE']._serialized_start=1545
+  _globals['_KVCONFIGPAGE']._serialized_end=1635
+  _globals['_NAMESERVICE']._serialized_start=1728
+  _globals['_NAMESERVICE']._serialized_end=2763
+  _globals['_KVCONFIGSERVICE']._serialized_start=2766
+  _globals['_KVCONFIGSERVICE']._serialized_end=3095
 # @@protoc_insertion_point(module_scope)

@@ -36,6 +36,12 @@ class GetRoutesRequest(_message.Message):
     mode: ReadMode
     def __init__(self, topics: _Optional[_Iterable[str]] = ..., mode: _Optional[_Union[ReadMode, str]] = ...) -> None: ...
 
+class WatchRoutesRequest(_message.Message):
+    __slots__ = ("topics",)
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    topics: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, topics: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Routes(_message.Message):
     __slots__ = ("routes", "state")
     ROUTES_FIELD_NUMBER: _ClassVar[int]

@@ -1,0 +1,157 @@
+"""The command group `quorate name-server`, which the commands of the settings complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+from quorate.plugin import Console
+from quorate.plugin.console import first_rows, limit_option, time_text
+
+from quorate_name_server.client import SyncNameServer
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as asked
+
+_MODES = {
+    "consistent": asked.READ_MODE_CONSISTENT,
+    "available": asked.READ_MODE_AVAILABLE,
+}
+
+_mode = click.option(
+    "--mode",
+    type=click.Choice(list(_MODES)),
+    help="How the read is answered; default: as the node is configured.",
+)
+
+
+@click.group("name-server")
+def name_server() -> None:
+    """See where topics are, and look after brokers."""
+
+
+@name_server.command()
+@click.argument("topics", nargs=-1, required=True)
+@_mode
+@click.pass_obj
+def routes(console: Console, topics: tuple[str, ...], mode: str | None) -> None:
+    """Show the queues of TOPICS, and the brokers that have them."""
+    found = _names(console).routes(topics, mode=_mode_of(mode))
+    _warn(found.state)
+    console.print([row for route in found.routes for row in _queues(route)])
+
+
+@name_server.command()
+@click.argument("names", nargs=-1)
+@click.option("--cluster", default="", help="Only brokers of this cluster.")
+@_mode
+@click.pass_obj
+def brokers(console: Console, names: tuple[str, ...], cluster: str, mode: str | None) -> None:
+    """List the members of all brokers, or of those NAMES."""
+    found = _names(console).brokers(names, cluster=cluster, mode=_mode_of(mode))
+    _warn(found.state)
+    console.print(
+        [_member(broker, member) for broker in found.brokers for member in broker.members]
+    )
+
+
+@name_server.command()
+@click.option("--cluster", default="", help="Only topics with queues in this cluster.")
+@limit_option
+@_mode
+@click.pass_obj
+def topics(console: Console, cluster: str, limit: int, mode: str | None) -> None:
+    """List the topics that have routes."""
+    found = _names(console).topics(cluster=cluster, mode=_mode_of(mode))
+    console.print([{"topic": topic} for topic in first_rows(found, limit)])
+
+
+@name_server.command()
+@click.argument("topics", nargs=-1, required=True)
+@click.pass_obj
+def watch(console: Console, topics: tuple[str, ...]) -> None:
+    """Show the routes of TOPICS, and each that changes, until interrupted."""
+    for route in _names(console).watch_routes(topics):
+        console.print(list(_queues(route)) or [{"topic": route.topic}])
+
+
+@name_server.command("wipe-write-permission")
+@click.argument("name")
+@click.pass_obj
+def wipe_write_permission(console: Console, name: str) -> None:
+    """Let nobody write to the broker NAME, until that is given back or it has been away."""
+    console.print([{"broker": name, "topics": _names(console).wipe_write_permission(name)}])
+
+
+@name_server.command("add-write-permission")
+@click.argument("name")
+@click.pass_obj
+def add_write_permission(console: Console, name: str) -> None:
+    """Give the broker NAME its write permission back."""
+    console.print([{"broker": name, "topics": _names(console).add_write_permission(name)}])
+
+
+@name_server.command("delete-topic")
+@click.argument("topic")
+@click.option("--cluster", default="", help="Only its queues in this cluster.")
+@click.pass_obj
+def delete_topic(console: Console, topic: str, cluster: str) -> None:
+    """Delete the routes of TOPIC; a broker that still has it brings it back."""
+    count = _names(console).delete_topic(topic, cluster=cluster)
+    console.print([{"topic": topic, "brokers": count}])
+
+
+@name_server.command()
+@click.argument("name")
+@click.argument("address")
+@click.pass_obj
+def unregister(console: Console, name: str, address: str) -> None:
+    """Remove the member of the broker NAME that has ADDRESS."""
+    removed = _names(console).unregister(name, address)
+    console.print([{"broker": name, "address": address, "removed": removed}])
+
+
+def _names(console: Console) -> SyncNameServer:
+    return SyncNameServer(console.client())
+
+
+def _mode_of(mode: str | None) -> asked.ReadMode:
+    return asked.READ_MODE_UNSPECIFIED if mode is None else _MODES[mode]
+
+
+def _warn(state: asked.AnswerState) -> None:
+    """Say on standard error what an answer without a majority is worth."""
+    if state.mode == asked.READ_MODE_AVAILABLE and not 0 <= state.age_ms < 1_000:
+        age = "unknown" if state.age_ms < 0 else f"{state.age_ms} ms"
+        click.echo(f"warning: the node answered from memory; age: {age}", err=True)
+    for name in state.unconfirmed:
+        click.echo(f"warning: no majority has confirmed members of {name}", err=True)
+
+
+def _queues(route: asked.Route) -> Iterator[dict[str, object]]:
+    held: dict[str, pb.BrokerQueues] = {each.broker: each for each in route.queues}
+    for broker in route.brokers:
+        queues = held[broker.name].queues
+        yield {
+            "topic": route.topic,
+            "broker": broker.name,
+            "cluster": broker.cluster,
+            "read_queues": queues.read_queues,
+            "write_queues": queues.write_queues,
+            "perm": queues.perm,
+            "addresses": {str(member.id): member.address for member in broker.members},
+        }
+
+
+def _member(broker: rows.Broker, member: rows.Member) -> dict[str, object]:
+    return {
+        "broker": broker.name,
+        "cluster": member.cluster,
+        "id": member.id,
+        "address": member.address,
+        "ha_address": member.ha_address,
+        "zone": broker.zone,
+        "topics": broker.topics,
+        "write_wiped": broker.write_wiped,
+        "data_version": member.data_version.counter,
+        "registered_at": time_text(member.registered_at_ms),
+        "confirmed": not member.unconfirmed,
+    }
