@@ -1,7 +1,7 @@
 """What the plugin declares: every hook that it implements, and nothing else."""
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +22,7 @@ from quorate.plugin import (
 from quorate_name_server import families, resources
 from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.remoting.server import serving
 from quorate_name_server.routes.known import CACHE
 from quorate_name_server.topics.sweeping import SWEEPING
 
@@ -73,5 +74,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 
 @hookimpl
-def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
-    return confirming(node)
+@asynccontextmanager
+async def quorate_lifespan(node: NodeApi) -> AsyncIterator[None]:
+    async with confirming(node), serving(node):
+        yield

@@ -8,6 +8,7 @@ from typing import Final
 #: Bytes of a frame at most, with the word that says its length.
 LARGEST_FRAME: Final = 16_777_216
 _WORD: Final = 4
+_LARGEST: Final = (LARGEST_FRAME - _WORD).to_bytes(_WORD, "big")
 _HEAD: Final = Struct(">ii")
 _HEADER_BYTES: Final = 0xFFFFFF
 
@@ -56,15 +57,15 @@ class Frames:
             header = at + _HEAD.size + (word & _HEADER_BYTES)
             end = at + _WORD + length
             if length > LARGEST_FRAME - _WORD or header > end:
-                raise MalformedError(
-                    f"a frame of {length:,} bytes begins with {_start(source, at)}"
-                )
+                raise _malformed(source, at)
             if size < end:
                 break
             found.append(
                 (word >> 24, bytes(source[at + _HEAD.size : header]), bytes(source[header:end]))
             )
             at = end
+        if size - at >= _WORD and source[at : at + _WORD] > _LARGEST:
+            raise _malformed(source, at)
         if source is self._held:
             del self._held[:at]
         elif at < size:
@@ -93,6 +94,11 @@ def skip_proxy(data: bytes) -> bytes | None:
 def frame(header: bytes, body: bytes = b"") -> bytes:
     """Return a frame with a JSON header."""
     return _HEAD.pack(_WORD + len(header) + len(body), len(header)) + header + body
+
+
+def _malformed(source: bytes | bytearray, at: int) -> MalformedError:
+    length = int.from_bytes(source[at : at + _WORD], "big")
+    return MalformedError(f"a frame of {length:,} bytes begins with {_start(source, at)}")
 
 
 def _start(source: bytes | bytearray, at: int = 0) -> str:
