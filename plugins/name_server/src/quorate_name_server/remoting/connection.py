@@ -83,6 +83,8 @@ class Connection(asyncio.Protocol):
             self._server.complain(f"the connection of {self.host} is closed: {error}")
             self.close()
         self._flush()
+        if self._tls is not None and self._tls.ended:
+            self.close()
 
     def pause_writing(self) -> None:
         """Stop: the peer does not read what it is sent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from quorate_name_server.remoting.frames import MalformedError
@@ -44,6 +45,8 @@ class Tls:
         self._ssl: Final = context.wrap_bio(self._received, self._sent, server_side=True)
         self._write: Final = write
         self._agreed = False
+        #: Whether the peer has ended it.
+        self.ended = False
 
     def receive(self, data: bytes) -> bytes:
         """Take bytes of the peer, and return what they say; raises `MalformedError`."""
@@ -55,7 +58,8 @@ class Tls:
                 self._agreed = True
             while piece := self._ssl.read(_PIECE):
                 found.append(piece)
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            self._end()
+        except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
             raise MalformedError(f"TLS: {error.reason}") from None
@@ -67,6 +71,11 @@ class Tls:
         """Send bytes to the peer."""
         self._ssl.write(data)
         self._flush()
+
+    def _end(self) -> None:
+        self.ended = True
+        with suppress(ssl.SSLError):
+            self._ssl.unwrap()
 
     def _flush(self) -> None:
         if sent := self._sent.read():
