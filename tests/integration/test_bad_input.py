@@ -32,7 +32,7 @@ from quorate.v1.node_pb2 import ForwardedCommand, ForwardedPart, ForwardRequest,
 from quorate.v1.peer_pb2 import PeerHandshake, PeerIntroduction
 from quorate.v1.snapshot_pb2 import SnapshotAnswer, SnapshotFrame, SnapshotHeader
 
-from tests.integration.rows import connector, core, mqtt, offset, spark, storage_engine
+from tests.integration.rows import connector, core, mqtt, name_server, offset, spark, storage_engine
 from tests.integration.rows.core import PUT, command, put
 from tests.integration.rows.row import COMMAND, KEY, TEXT, UNIMPLEMENTED, Blame, InPlace
 
@@ -45,6 +45,7 @@ ROWS: Final = {
     **core.ROWS,
     **connector.ROWS,
     **mqtt.ROWS,
+    **name_server.ROWS,
     **offset.ROWS,
     **spark.ROWS,
     **storage_engine.ROWS,

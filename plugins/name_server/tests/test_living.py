@@ -1,3 +1,5 @@
+import pytest
+from quorate_name_server.brokers import registering
 from quorate_name_server.families import (
     ADDRESSES,
     BROKERS,
@@ -148,6 +150,18 @@ async def test_a_broker_that_comes_again_has_nothing_of_what_it_left(
     assert await names.topics() == ["new", "orders"]
     [reply] = (await names.do(pb.WipeWritePermission(names=["broker-a"]))).replies
     assert pb.WritePermission.FromString(reply).topics == 2
+
+
+async def test_a_broker_that_left_very_much_behind_waits_until_it_is_swept(
+    names: Names, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registering, "MOST_LEFT", 1)
+    await names.register(registration())
+    await names.unregister()
+    assert await names.refusals(registration()) == ["UNAVAILABLE"]
+    await node.run_woken()
+    await names.register(registration())
+    assert await names.topics() == ["bills", "orders"]
 
 
 async def test_write_permission_is_wiped_and_given_back_as_it_was(names: Names) -> None:

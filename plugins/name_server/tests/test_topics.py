@@ -1,7 +1,11 @@
+from typing import Any
+
 import pytest
 from quorate.plugin import Invalid
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_name_server.families import QUEUES, TOPICS_OF_BROKERS
+from quorate_name_server.topics import tables
+from quorate_name_server.topics.tables import TABLE
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as answers
 
 from plugins.name_server.tests.memory import Names, Node, registration, topics
@@ -101,3 +105,30 @@ async def test_the_order_of_a_topics_queues_is_part_of_its_route(names: Names) -
 async def test_too_many_topics_are_not_looked_up_at_once(names: Names) -> None:
     with pytest.raises(Invalid, match="at most 1000"):
         await names.service.GetRoutes(answers.GetRoutesRequest(topics=["t"] * 1_001), None)
+
+
+async def test_queues_are_rows_of_a_table(names: Names, node: Node) -> None:
+    await names.register(registration())
+    row: tuple[Any, ...] = ("static", "broker-a", 1, 2, 4, 3)
+
+    await names.do(pb.PutQueues(queues=[tables.to_item(*row)]))
+
+    found = [TABLE.from_row(key, value) for key, value in node.rows(QUEUES).items()]
+    assert found == [
+        ("bills", "broker-a", 8, 8, 6, 0),
+        ("orders", "broker-a", 8, 8, 6, 0),
+        row,
+    ]
+    [static] = [key for key in node.rows(QUEUES) if key.startswith(TABLE.to_key("static"))]
+    assert static == TABLE.to_key("static", "broker-a")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [(0, ""), (1, "b" * 256), (2, -1), (4, 1 << 31), (5, -1)]
+)
+def test_a_row_that_cannot_be_right_names_its_column(column: int, value: object) -> None:
+    row: list[Any] = ["static", "broker-a", 1, 2, 4, 3]
+    row[column] = value
+    with pytest.raises(Invalid) as refused:
+        tables.to_item(*row)
+    assert refused.value.field == TABLE.columns[column].name

@@ -126,11 +126,11 @@ async def test_what_is_known_since_is_not_overwritten(names: Names, node: Node) 
     """Another node has heard of the member later, or of another process in its place."""
     node.alone = True
     await names.register(registration(topics=topics("orders", "old")))
-    heard = names.service._known.unconfirmed.late
+    pending = names.service._known.unconfirmed.pending
     await node.advance(1_000)
     node.alone = False
     other = Names(node)
-    late = heard()[0][1]
+    late = pending()[0][1]
     await other.register(registration(data_version=version(2)))
 
     [answer] = await other.register(late)
@@ -158,3 +158,15 @@ async def test_a_member_that_leaves_is_heard_of_no_more(names: Names, node: Node
     with pytest.raises(Rejected):
         await names.unregister()
     assert not (await routes(names, "orders")).routes
+
+
+async def test_of_many_that_were_heard_each_ends_in_its_own_time(names: Names, node: Node) -> None:
+    node.alone = True
+    for number, timeout_ms in enumerate((30_000, 10_000, 20_000)):
+        said = {"name": f"broker-{number}", "address": f"10.0.0.{number}:10911"}
+        await names.register(registration(**said, heartbeat_timeout_ms=timeout_ms))
+    for expected in (["broker-0", "broker-2"], ["broker-0"], []):
+        await node.advance(10_000)
+        found = await routes(names, "orders")
+        assert [each.name for route in found.routes for each in route.brokers] == expected
+    assert len(names.service._known.unconfirmed) == 0

@@ -49,14 +49,16 @@ class NameServer:
         #: Settings that brokers and clients share, by namespace and key.
         self.settings: Final[Records[rows.KvConfig]] = q.records(KV_CONFIG)
 
-    async def register(self, said: pb.Registration) -> pb.Registered:
+    async def register(self, registration: pb.Registration) -> pb.Registered:
         """Register a member of a broker, or prolong its life where its data version stands."""
-        [answer] = await self._each("Register", pb.RegisterBrokers(brokers=[said]), pb.Registered)
+        [answer] = await self._each(
+            "Register", pb.RegisterBrokers(brokers=[registration]), pb.Registered
+        )
         return answer
 
-    async def register_all(self, said: Iterable[pb.Registration]) -> BatchReply:
+    async def register_all(self, registrations: Iterable[pb.Registration]) -> BatchReply:
         """Register many members; each is answered with Registered."""
-        return await self._call("Register", pb.RegisterBrokers(brokers=said), BatchReply)
+        return await self._call("Register", pb.RegisterBrokers(brokers=registrations), BatchReply)
 
     async def heartbeat(self, name: str, address: str) -> None:
         """Prolong the life of a member; NOT_FOUND when it has to register again."""

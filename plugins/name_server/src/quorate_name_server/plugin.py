@@ -11,6 +11,7 @@ from quorate.plugin import (
     ColumnFamily,
     ConfigSection,
     Controller,
+    Metric,
     NodeApi,
     Query,
     RaftGroup,
@@ -19,7 +20,7 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_name_server import families, resources
+from quorate_name_server import families, metrics, resources
 from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting.server import serving
@@ -63,13 +64,23 @@ def quorate_caches() -> Sequence[Cache]:
 
 
 @hookimpl
+def quorate_metrics() -> Sequence[Metric]:
+    return metrics.METRICS
+
+
+@hookimpl
 def quorate_cli_commands() -> Sequence[CliCommand]:
     return [
         CliCommand(
             name="name-server",
             help="See where topics are, and look after brokers.",
-            load=lambda: import_module("quorate_name_server.cli").name_server,
-        )
+            load=lambda: import_module("quorate_name_server.cli.name_server").name_server,
+        ),
+        CliCommand(
+            name="rocketmq",
+            help="Move from RocketMQ to Quorate.",
+            load=lambda: import_module("quorate_name_server.cli.rocketmq").rocketmq,
+        ),
     ]
 
 

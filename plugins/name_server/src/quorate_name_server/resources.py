@@ -18,6 +18,7 @@ from quorate_name_server.families import (
 )
 from quorate_name_server.routes import queries
 from quorate_name_server.topics import apply as topics
+from quorate_name_server.topics.tables import TABLE
 from quorate_name_server.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,
@@ -25,8 +26,11 @@ from quorate_name_server.v1 import (
     service_pb2,
 )
 from quorate_name_server.validation import (
+    check_deletion,
     check_heartbeat,
+    check_queues,
     check_registration,
+    check_setting,
     check_unregistration,
     text_of,
 )
@@ -125,10 +129,11 @@ QUEUES_OF_TOPIC: Final = Resource(
     check_key={"topic": text_of(), "broker": text_of()},
     noun="topic's queues",
     cli=False,
-    table=False,
+    table=TABLE,
     verbs={
         "Put": Verb(
             apply=topics.put,
+            check=check_queues,
             reply=pb.BrokerQueues,
             examples=(
                 pb.BrokerQueues(
@@ -140,6 +145,7 @@ QUEUES_OF_TOPIC: Final = Resource(
         ),
         "DeleteTopics": Verb(
             apply=topics.delete,
+            check=check_deletion,
             reply=pb.DeletedTopic,
             key=lambda item: item.topic.encode(),
             examples=(pb.TopicDeletion(topic="payments"),),
@@ -160,6 +166,7 @@ KV_CONFIG: Final = Resource(
     service=_SETTINGS,
     key=("namespace", "key"),
     check_key={"namespace": text_of(), "key": text_of()},
+    check=check_setting,
     examples=(
         rows.KvConfig(namespace="ORDER_TOPIC_CONFIG", key="orders", value="broker-a:4"),
         rows.KvConfig(namespace="limits", key="rate", value="100"),

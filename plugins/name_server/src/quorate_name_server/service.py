@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Answers, Consistency, NodeApi, split_invalid
+from quorate.plugin import Answers, Consistency, Invalid, NodeApi, propose_valid, split_invalid
 from quorate.plugin.checking import LARGEST_PAGE, check_count
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
@@ -16,6 +16,7 @@ from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.parts import parts_of
 from quorate_name_server.brokers.registering import TABLE_NEEDED
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.metrics import REGISTRATIONS
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import (
     commands_pb2 as pb,
@@ -56,76 +57,85 @@ class NameService:
         Where the data version stands no topics are proposed. Without a majority a registration is
         remembered, and answered as unconfirmed.
         """
+        check_count("brokers", request.brokers, LARGEST_PAGE)
         checked = split_invalid("brokers", request.brokers, validation.check_registration)
         return await checked.execute(self._register)
 
     async def Heartbeat(self, request: pb.SendHeartbeats, context: object) -> BatchReply:
         """Prolong the lives of members; one that was prolonged just now costs nothing."""
-        for position, heartbeat in enumerate(request.brokers):
-            validation.check_heartbeat(heartbeat, f"brokers[{position}].")
-        names = [each.name or self._known.names.get(each.address, "") for each in request.brokers]
-        due = [
-            position
-            for position, (name, each) in enumerate(zip(names, request.brokers, strict=True))
-            if self._known.fresh(name, each.address) is None
-        ]
-        answer = BatchReply(items=len(request.brokers))
-        if not due:
-            return answer
-        command = pb.SendHeartbeats(brokers=[request.brokers[position] for position in due])
-        reply = await self._node.propose(command, BatchReply)
-        refused = {refusal.item for refusal in reply.refusals}
-        for item, position in enumerate(due):
-            if item not in refused:
-                self._known.prolonged(names[position], request.brokers[position].address)
-        for refusal in reply.refusals:
-            answer.refusals.add(item=due[refusal.item], code=refusal.code, message=refusal.message)
-        answer.revisions.extend(reply.revisions)
-        return answer
+        check_count("brokers", request.brokers, LARGEST_PAGE)
+        checked = split_invalid("brokers", request.brokers, validation.check_heartbeat)
+        return await checked.execute(self._prolong)
 
     async def Unregister(self, request: pb.UnregisterBrokers, context: object) -> BatchReply:
         """Remove members; each is answered with `Unregistered`."""
+        check_count("brokers", request.brokers, LARGEST_PAGE)
         for leaving in request.brokers:
             self._known.unconfirmed.forget(leaving.name, leaving.address)
-        return await self._node.propose(request, BatchReply)
+        return await propose_valid(self._node, request, "brokers", validation.check_unregistration)
 
-    async def _register(self, said: Sequence[pb.Registration]) -> BatchReply:
-        sent = {position: self._bare(each) for position, each in enumerate(said)}
-        found = await self._propose(sent, said)
+    async def _prolong(self, members: Sequence[pb.Heartbeat]) -> BatchReply:
+        names = [each.name or self._known.names.get(each.address, "") for each in members]
+        due = [
+            position
+            for position, (name, each) in enumerate(zip(names, members, strict=True))
+            if self._known.fresh(name, each.address) is None
+        ]
+        answer = BatchReply(items=len(members))
+        if not due:
+            return answer
+        command = pb.SendHeartbeats(brokers=[members[position] for position in due])
+        reply = await self._node.propose(command, BatchReply)
+        refused = {refusal.item: refusal for refusal in reply.refusals}
+        for item, position in enumerate(due):
+            refusal = refused.get(item)
+            if refusal is None:
+                self._known.prolonged(names[position], members[position].address)
+            else:
+                answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        answer.revisions.extend(reply.revisions)
+        return answer
+
+    async def _register(self, registrations: Sequence[pb.Registration]) -> BatchReply:
+        sent = {position: self._bare(each) for position, each in enumerate(registrations)}
+        found = await self._propose(sent, registrations)
         whole = {
-            position: said[position]
+            position: registrations[position]
             for position, answer in found.items()
             if isinstance(answer, ItemRefusal)
             and answer.code == TABLE_NEEDED
-            and not said[position].unchanged
+            and not registrations[position].unchanged
         }
-        found |= await self._propose(whole, said)
-        reply = BatchReply(items=len(said))
-        for position in range(len(said)):
+        found |= await self._propose(whole, registrations)
+        reply = BatchReply(items=len(registrations))
+        for position in range(len(registrations)):
             answer = found[position]
             if isinstance(answer, ItemRefusal):
                 reply.refusals.add(item=position, code=answer.code, message=answer.message)
-                answer = b""
-            reply.replies.append(answer)
+                self._node.count(REGISTRATIONS.name, outcome="refused")
+                reply.replies.append(b"")
+            else:
+                self._node.count(REGISTRATIONS.name, outcome=_outcome(answer))
+                reply.replies.append(answer)
         return reply
 
-    def _bare(self, said: pb.Registration) -> pb.Registration:
+    def _bare(self, registration: pb.Registration) -> pb.Registration:
         """Return a registration without its topics where they are known."""
-        if said.unchanged or not self._known.stands(said):
-            return said
+        if registration.unchanged or not self._known.stands(registration):
+            return registration
         return pb.Registration(
-            name=said.name,
-            cluster=said.cluster,
-            id=said.id,
-            address=said.address,
-            data_version=said.data_version,
+            name=registration.name,
+            cluster=registration.cluster,
+            id=registration.id,
+            address=registration.address,
+            data_version=registration.data_version,
             unchanged=True,
         )
 
     async def _propose(
-        self, sent: Mapping[int, pb.Registration], said: Sequence[pb.Registration]
+        self, sent: Mapping[int, pb.Registration], whole: Sequence[pb.Registration]
     ) -> dict[int, Answer]:
-        """Propose registrations, and return the answers by their positions."""
+        """Propose registrations, and return the answers by their positions among `whole`."""
         found: dict[int, Answer] = {}
         for part in parts_of(sent):
             command = pb.RegisterBrokers(brokers=[each for _, each in part])
@@ -136,7 +146,7 @@ class NameService:
                 if not may_be_retried(error):
                     raise
                 for position, each in part:
-                    found[position] = self._remember(each, said[position], error)
+                    found[position] = self._remember(each, whole[position], error)
                 continue
             answered: list[Answer] = list(reply.replies)
             for refusal in reply.refusals:
@@ -148,8 +158,10 @@ class NameService:
                     self._known.prolonged(each.name, each.address)
         return found
 
-    def _remember(self, sent: pb.Registration, said: pb.Registration, error: Exception) -> Answer:
-        if not sent.unchanged and not self._known.unconfirmed.hear(said):
+    def _remember(
+        self, sent: pb.Registration, registration: pb.Registration, error: Exception
+    ) -> Answer:
+        if not sent.unchanged and not self._known.unconfirmed.remember(registration):
             raise error
         self._known.touch_all()
         return pb.Registered(unconfirmed=True).SerializeToString()
@@ -158,7 +170,7 @@ class NameService:
 
     async def GetRoutes(self, request: answers.GetRoutesRequest, context: object) -> answers.Routes:
         """Look routes up; in the mode `available` from memory."""
-        check_count("topics", request.topics, LARGEST_PAGE)
+        validation.check_names("topics", request.topics)
         mode = request.mode or self._mode
         known, unconfirmed = self._known, self._known.unconfirmed
         age_ms = self._age_ms() if mode == _AVAILABLE else -1
@@ -183,7 +195,9 @@ class NameService:
         self, request: answers.WatchRoutesRequest, context: object
     ) -> AsyncIterator[answers.Routes]:
         """Yield the routes of topics, then each that has changed; from memory."""
-        check_count("topics", request.topics, LARGEST_PAGE)
+        validation.check_names("topics", request.topics)
+        if not request.topics:
+            raise Invalid("topics", "must name a topic to watch")
         sent: dict[str, bytes] = {}
         with self._known.watched(request.topics) as watch:
             while True:
@@ -208,7 +222,8 @@ class NameService:
         self, request: answers.GetBrokersRequest, context: object
     ) -> answers.Brokers:
         """Return brokers with their members; in the mode `available` from memory."""
-        check_count("names", request.names, LARGEST_PAGE)
+        validation.check_names("names", request.names)
+        validation.check_wanted("cluster", request.cluster)
         mode = request.mode or self._mode
         query = asked.ReadBrokers(names=request.names, cluster=request.cluster)
         age_ms = self._age_ms() if mode == _AVAILABLE else -1
@@ -227,13 +242,15 @@ class NameService:
         self, request: answers.ListTopicsRequest, context: object
     ) -> answers.TopicPage:
         """Return a page of the topics that have routes; in the mode `available` from memory."""
+        validation.check_wanted("cluster", request.cluster)
+        validation.check_wanted("page_token", request.page_token)
         mode = request.mode or self._mode
         age_ms = self._age_ms() if mode == _AVAILABLE else -1
         if age_ms >= 0:
             size = min(request.page_size or LARGEST_KNOWN_PAGE, LARGEST_KNOWN_PAGE)
             topics, token = self._known.topics(request, size)
             state = answers.AnswerState(mode=mode, age_ms=age_ms)
-            state.unconfirmed.extend(sorted(self._known.unconfirmed.names()))
+            state.unconfirmed.extend(self._known.unconfirmed.names())
             return answers.TopicPage(topics=topics, next_page_token=token, state=state)
         query = asked.ReadTopics(
             cluster=request.cluster,
@@ -256,6 +273,13 @@ class NameService:
     async def _read(self, query: Message, kind: type[M], mode: answers.ReadMode) -> Answers[M]:
         consistency: Consistency = "linearizable" if mode == _CONSISTENT else "stale"
         return await self._node.read(query, kind, consistency=consistency)
+
+
+def _outcome(answer: bytes) -> str:
+    registered = pb.Registered.FromString(answer)
+    if registered.unconfirmed:
+        return "unconfirmed"
+    return "changed" if registered.changed else "unchanged"
 
 
 def _unconfirmed(brokers: Iterable[rows.Broker]) -> set[str]:

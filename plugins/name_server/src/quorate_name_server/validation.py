@@ -1,18 +1,21 @@
 """What is wrong with a command whatever the rows say; it is refused before it is logged."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_count, check_text
+from quorate.plugin.checking import LARGEST_PAGE, check_bytes, check_count, check_text
 
-from quorate_name_server.v1 import commands_pb2 as pb
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 #: In bytes.
 LONGEST_NAME: Final = 255
-LONGEST_VALUE: Final = 65_536
-#: In a registration, of a broker or of a static topic.
+#: Of one member.
 MOST_FILTER_SERVERS: Final = 100
+#: In bytes.
+LARGEST_VALUE: Final = 65_536
+#: Java's numbers have 31 bits and a sign.
+LARGEST_NUMBER: Final = (1 << 31) - 1
 LONGEST_TIMEOUT_MS: Final = 86_400_000
 
 
@@ -21,27 +24,25 @@ def text_of(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
     return lambda field, value: check_text(field, value, longest)
 
 
-def check_registration(said: pb.Registration, path: str) -> None:
+def check_registration(registration: pb.Registration, path: str) -> None:
     """Refuse a registration of what cannot be a member of a broker."""
     for field in ("cluster", "name", "address"):
-        check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
+        check_text(f"{path}{field}", getattr(registration, field), LONGEST_NAME)
     for field in ("ha_address", "zone", "door"):
-        if getattr(said, field):
-            check_text(f"{path}{field}", getattr(said, field), LONGEST_NAME)
-    if said.id < -1:
-        raise Invalid(f"{path}id", f"must be -1 or more, not {said.id}")
-    if said.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
+        check_wanted(f"{path}{field}", getattr(registration, field))
+    if registration.id < -1:
+        raise Invalid(f"{path}id", f"must be -1 or more, not {registration.id}")
+    if registration.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
         raise Invalid(f"{path}heartbeat_timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
-    if said.drops_absent_topics and said.partial:
+    if registration.drops_absent_topics and registration.partial:
         raise Invalid(f"{path}drops_absent_topics", "must not be set in a part of a table")
-    for topic in said.topics:
+    for topic in registration.topics:
         if not topic.topic or len(topic.topic) > LONGEST_NAME // 4:
             check_text(f"{path}topics.topic", topic.topic, LONGEST_NAME)
-    for mapping in said.mappings:
+    for mapping in registration.mappings:
         check_text(f"{path}mappings.topic", mapping.topic, LONGEST_NAME)
-        if mapping.broker:
-            check_text(f"{path}mappings.broker", mapping.broker, LONGEST_NAME)
-    servers = said.filter_servers.addresses
+        check_wanted(f"{path}mappings.broker", mapping.broker)
+    servers = registration.filter_servers.addresses
     check_count(f"{path}filter_servers.addresses", servers, MOST_FILTER_SERVERS)
     for server in servers:
         check_text(f"{path}filter_servers.addresses", server, LONGEST_NAME)
@@ -49,8 +50,7 @@ def check_registration(said: pb.Registration, path: str) -> None:
 
 def check_heartbeat(heartbeat: pb.Heartbeat, path: str) -> None:
     """Refuse a heartbeat of nobody."""
-    if heartbeat.name:
-        check_text(f"{path}name", heartbeat.name, LONGEST_NAME)
+    check_wanted(f"{path}name", heartbeat.name)
     check_text(f"{path}address", heartbeat.address, LONGEST_NAME)
 
 
@@ -58,3 +58,36 @@ def check_unregistration(leaving: pb.Unregistration, path: str) -> None:
     """Refuse an unregistration of nobody."""
     check_text(f"{path}name", leaving.name, LONGEST_NAME)
     check_text(f"{path}address", leaving.address, LONGEST_NAME)
+
+
+def check_setting(setting: rows.KvConfig, path: str) -> None:
+    """Refuse a value that is too large."""
+    check_bytes(f"{path}value", setting.value.encode(), LARGEST_VALUE)
+
+
+def check_queues(item: pb.BrokerQueues, path: str) -> None:
+    """Refuse numbers that RocketMQ cannot say."""
+    for field in ("read_queues", "write_queues", "perm", "topic_sys_flag"):
+        if getattr(item.queues, field) > LARGEST_NUMBER:
+            raise Invalid(f"{path}queues.{field}", f"must be at most {LARGEST_NUMBER}")
+
+
+def check_deletion(item: pb.TopicDeletion, path: str) -> None:
+    """Refuse the deletion of what no topic can be."""
+    check_text(f"{path}topic", item.topic, LONGEST_NAME)
+    check_wanted(f"{path}cluster", item.cluster)
+
+
+def check_names(field: str, names: Sequence[str]) -> None:
+    """Refuse a read of too many names, or of what nothing can be called."""
+    check_count(field, names, LARGEST_PAGE)
+    for position, name in enumerate(names):
+        # Nearly all are short; whatever they are, nothing is found under most of them.
+        if not name or len(name) > LONGEST_NAME // 4:
+            check_text(f"{field}[{position}]", name, LONGEST_NAME)
+
+
+def check_wanted(field: str, text: str) -> None:
+    """Refuse a condition, which may be empty, that nothing can meet."""
+    if text:
+        check_text(field, text, LONGEST_NAME)

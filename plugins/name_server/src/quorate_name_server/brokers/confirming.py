@@ -1,4 +1,4 @@
-"""What this node has heard without a majority is proposed once there is one again."""
+"""Registrations received without a majority are proposed once there is one again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from quorate.plugin import NodeApi
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.brokers.parts import parts_of
+from quorate_name_server.metrics import UNCONFIRMED
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import commands_pb2 as pb
 
@@ -29,23 +30,27 @@ def may_be_retried(error: Exception) -> bool:
 
 
 async def confirm(node: NodeApi) -> None:
-    """Propose what was heard, and forget what was answered; raises what kept the rest."""
+    """Propose unconfirmed registrations, and forget those answered; raises what stops it."""
     unconfirmed = node.cache(KnownRoutes).unconfirmed
-    for heard, said in unconfirmed.late():
-        for part in parts_of({0: said}):
+    for received, registration in unconfirmed.pending():
+        for part in parts_of({0: registration}):
             command = pb.RegisterBrokers(brokers=[piece for _, piece in part])
             reply = await node.propose(command, BatchReply)
             for refusal in reply.refusals:
                 _log.warning(
-                    "%s of broker %s is not confirmed: %s", said.address, said.name, refusal.message
+                    "%s of broker %s is not confirmed: %s",
+                    registration.address,
+                    registration.name,
+                    refusal.message,
                 )
-        unconfirmed.confirmed(heard)
+        unconfirmed.confirmed(received)
 
 
 async def confirm_forever(node: NodeApi) -> None:
-    """Confirm what was heard, as soon as that is possible."""
+    """Propose unconfirmed registrations again and again."""
     while True:
         await asyncio.sleep(RETRY_S)
+        node.observe(UNCONFIRMED.name, len(node.cache(KnownRoutes).unconfirmed))
         try:
             await confirm(node)
         except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
@@ -55,7 +60,7 @@ async def confirm_forever(node: NodeApi) -> None:
 
 @asynccontextmanager
 async def confirming(node: NodeApi) -> AsyncIterator[None]:
-    """Confirm what was heard for as long as the node lives."""
+    """Propose unconfirmed registrations for as long as the node lives."""
     task = asyncio.create_task(confirm_forever(node))
     try:
         yield

@@ -5,17 +5,17 @@ from typing import Final
 
 from quorate_name_server.v1 import commands_pb2 as pb
 
-#: Registrations of one command, in bytes.
-PART_BYTES: Final = 1 << 20
+#: Registrations of one command, in bytes: a handler is not to hold others up for long.
+PART_BYTES: Final = 1 << 17
 
 Part = list[tuple[int, pb.Registration]]
 
 
-def parts_of(said: Mapping[int, pb.Registration]) -> Iterator[Part]:
+def parts_of(registrations: Mapping[int, pb.Registration]) -> Iterator[Part]:
     """Yield what one command each holds, with positions; the last piece of one answers for it."""
     part: Part = []
     size = 0
-    for position, registration in said.items():
+    for position, registration in registrations.items():
         for piece in _pieces(registration):
             piece_bytes = piece.ByteSize()
             if part and size + piece_bytes > PART_BYTES:
@@ -27,20 +27,20 @@ def parts_of(said: Mapping[int, pb.Registration]) -> Iterator[Part]:
         yield part
 
 
-def _pieces(said: pb.Registration) -> Iterator[pb.Registration]:
-    size = said.ByteSize()
+def _pieces(registration: pb.Registration) -> Iterator[pb.Registration]:
+    size = registration.ByteSize()
     count = -(-size // PART_BYTES)
-    if count <= 1 or said.drops_absent_topics:
-        yield said
+    if count <= 1 or registration.drops_absent_topics:
+        yield registration
         return
     head = pb.Registration()
-    head.CopyFrom(said)
+    head.CopyFrom(registration)
     for field in ("topics", "mappings"):
         head.ClearField(field)
     for number in range(count):
         piece = pb.Registration()
         piece.CopyFrom(head)
         piece.partial = number + 1 < count
-        piece.topics.extend(said.topics[number::count])
-        piece.mappings.extend(said.mappings[number::count])
+        piece.topics.extend(registration.topics[number::count])
+        piece.mappings.extend(registration.mappings[number::count])
         yield piece

@@ -1,5 +1,6 @@
 """A member registers: it takes its place in its broker, and its topics follow."""
 
+from itertools import islice
 from typing import Final
 
 from quorate.plugin import Rejected, Txn
@@ -34,146 +35,170 @@ TABLE_INCOMPLETE: Final = "TABLE_INCOMPLETE"
 OLDER_STATE: Final = "OLDER_STATE"
 #: A member of another broker has the address.
 ADDRESS_TAKEN: Final = "ADDRESS_TAKEN"
+#: Topics that one registration sweeps, where the broker has left more behind.
+MOST_LEFT: Final = 20_000
 
 
-def register(txn: Txn, said: pb.Registration) -> pb.Registered:
+def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
     """Register a member, and write of its topics what is new."""
-    broker = find_broker(txn, said.name)
+    broker = find_broker(txn, registration.name)
     before = None if broker is None else broker.SerializeToString(deterministic=True)
     if broker is None:
-        broker = rows.Broker(name=said.name, cluster=said.cluster)
-    rival = member_of(broker, "id", said.id)
-    known = member_of(broker, "address", said.address)
-    if known is not None and _heard_since(txn, said, known):
+        broker = rows.Broker(name=registration.name, cluster=registration.cluster)
+    rival = member_of(broker, "id", registration.id)
+    known = member_of(broker, "address", registration.address)
+    if known is not None and _seen_since(txn, registration, known):
         return _answer(broker, known, changed=False)
-    if said.unchanged:
-        return _renew(txn, said, broker, known)
-    _check(txn, said, broker, rival)
+    if registration.unchanged:
+        return _renew(txn, registration, broker, known)
+    _check(txn, registration, broker, rival)
 
     first = rival is None
     member = rows.Member(
-        id=said.id,
-        address=said.address,
-        ha_address=said.ha_address,
-        cluster=said.cluster,
-        heartbeat_timeout_ms=said.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS,
+        id=registration.id,
+        address=registration.address,
+        ha_address=registration.ha_address,
+        cluster=registration.cluster,
+        heartbeat_timeout_ms=registration.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS,
         registration=known.registration if known is not None else txn.next_id(REGISTRATIONS),
         registered_at_ms=known.registered_at_ms if known is not None else txn.proposed_at_ms,
-        doors=sorted({*(known.doors if known is not None else ()), *filter(None, [said.door])}),
-        filter_servers=_filter_servers(said, known),
+        doors=_doors(registration, known),
+        filter_servers=_filter_servers(registration, known),
     )
-    stood = known is not None and known.data_version == said.data_version
-    if not said.partial:
-        member.data_version.CopyFrom(said.data_version)
+    stood = known is not None and known.data_version == registration.data_version
+    if not registration.partial:
+        member.data_version.CopyFrom(registration.data_version)
     elif known is not None:
         member.data_version.CopyFrom(known.data_version)
-    if rival is not None and rival.address != said.address:
+    if rival is not None and rival.address != registration.address:
         forget(txn, broker, rival)
     if known is not None:
         broker.members.remove(known)
     else:
-        txn.put(ADDRESSES, address_key(said.address), said.name.encode())
+        txn.put(ADDRESSES, address_key(registration.address), registration.name.encode())
     broker.members.append(member)
     broker.members.sort(key=lambda each: each.id)
-    broker.zone = said.zone
-    broker.enable_acting_master = said.enable_acting_master
-    written = _put_topics(txn, said, broker, before is None, first=first, stood=stood)
+    broker.zone = registration.zone
+    broker.enable_acting_master = registration.enable_acting_master
+    written = _put_topics(txn, registration, broker, before is None, first=first, stood=stood)
     changed = put_broker(txn, broker, before) or written
-    prolong(txn, broker.name, member, said.heard_ms_ago)
+    prolong(txn, broker.name, member, registration.received_ms_ago)
     return _answer(broker, member, changed=changed)
 
 
-def speaks_for(said: pb.Registration, broker: rows.Broker) -> bool:
+def speaks_for(registration: pb.Registration, broker: rows.Broker) -> bool:
     """Tell whether a member's topics are those of its broker: it is the master, or stands in."""
-    if said.id == MASTER:
+    if registration.id == MASTER:
         return True
-    stands_in = said.HasField("enable_acting_master")
-    return stands_in and said.id == min(each.id for each in broker.members)
+    stands_in = registration.HasField("enable_acting_master")
+    return stands_in and registration.id == min(each.id for each in broker.members)
 
 
 def _renew(
-    txn: Txn, said: pb.Registration, broker: rows.Broker, known: rows.Member | None
+    txn: Txn, registration: pb.Registration, broker: rows.Broker, known: rows.Member | None
 ) -> pb.Registered:
-    if known is None or known.id != said.id or known.data_version != said.data_version:
+    version = registration.data_version
+    if known is None or known.id != registration.id or known.data_version != version:
         raise Rejected(
             TABLE_NEEDED,
-            f"member {said.id} of broker {said.name} is not registered with this data version; "
-            "send its topics",
+            f"{_named(registration)} is not registered with this data version; send its topics",
         )
-    prolong(txn, broker.name, known, said.heard_ms_ago)
+    prolong(txn, broker.name, known, registration.received_ms_ago)
     return _answer(broker, known, changed=False)
 
 
-def _check(txn: Txn, said: pb.Registration, broker: rows.Broker, rival: rows.Member | None) -> None:
-    owner = broker_at(txn, said.address)
-    if owner not in ("", said.name):
+def _check(
+    txn: Txn, registration: pb.Registration, broker: rows.Broker, rival: rows.Member | None
+) -> None:
+    owner = broker_at(txn, registration.address)
+    if owner not in ("", registration.name):
         raise Rejected(
             ADDRESS_TAKEN,
-            f"address {said.address} is that of broker {owner}, which is alive; unregister it, or "
-            "wait until its heartbeat timeout has passed",
+            f"address {registration.address} belongs to broker {owner}, which is alive; "
+            "unregister it, or wait until its heartbeat timeout has passed",
         )
+    if _departed(txn, registration.name):
+        left = sum(1 for _ in islice(topics_of(txn, registration.name), MOST_LEFT + 1))
+        if left > MOST_LEFT:
+            raise Rejected(
+                "UNAVAILABLE",
+                f"what broker {registration.name} left behind is still being swept; try again soon",
+            )
     if rival is None:
-        if len(said.topics) == 1 and not said.partial:
+        if len(registration.topics) == 1 and not registration.partial:
             raise Rejected(
                 TABLE_INCOMPLETE,
-                f"broker {said.name} has no member {said.id} yet; register all its topics first",
+                f"{_named(registration)} is not registered yet; register all its topics first",
             )
         return
-    if rival.address == said.address:
+    if rival.address == registration.address:
         return
-    newer = rival.data_version.state_version > said.data_version.state_version
-    if newer or rival.registered_at_ms > txn.proposed_at_ms - said.heard_ms_ago:
+    newer = rival.data_version.state_version > registration.data_version.state_version
+    if newer or rival.registered_at_ms > txn.proposed_at_ms - registration.received_ms_ago:
         raise Rejected(
             OLDER_STATE,
-            f"member {said.id} of broker {said.name} is {rival.address}, whose state is newer than "
-            f"that of {said.address}",
+            f"{_named(registration)} is {rival.address}, whose state is newer than that of "
+            f"{registration.address}",
         )
 
 
-def _heard_since(txn: Txn, said: pb.Registration, known: rows.Member) -> bool:
+def _departed(txn: Txn, name: str) -> bool:
+    return txn.get(DEPARTED, broker_key(name)) is not None
+
+
+def _seen_since(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
     """Tell whether a registration that comes late is older than what is known."""
-    if not said.heard_ms_ago:
+    if not registration.received_ms_ago:
         return False
-    until_ms = txn.deadline(LIVENESS, member_key(said.name, known.registration))
-    heard_ms = 0 if until_ms is None else until_ms - known.heartbeat_timeout_ms
-    return heard_ms > txn.proposed_at_ms - said.heard_ms_ago
+    until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration))
+    seen_ms = 0 if until_ms is None else until_ms - known.heartbeat_timeout_ms
+    return seen_ms > txn.proposed_at_ms - registration.received_ms_ago
 
 
 def _put_topics(
-    txn: Txn, said: pb.Registration, broker: rows.Broker, new: bool, *, first: bool, stood: bool
+    txn: Txn,
+    registration: pb.Registration,
+    broker: rows.Broker,
+    new: bool,
+    *,
+    first: bool,
+    stood: bool,
 ) -> bool:
-    if new and txn.get(DEPARTED, broker_key(broker.name)) is not None:
+    if new and _departed(txn, broker.name):
         # It has come again before what it left behind was swept.
         drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
         txn.delete(DEPARTED, broker_key(broker.name))
-    if not speaks_for(said, broker):
+    if not speaks_for(registration, broker):
         return False
-    if said.drops_absent_topics and not said.mappings:
-        kept = {each.topic for each in said.topics}
+    if registration.drops_absent_topics and not registration.mappings:
+        kept = {each.topic for each in registration.topics}
         gone = [each for each in topics_of(txn, broker.name) if each not in kept]
         broker.topics -= drop_topics(txn, broker.name, gone)
-    queues = {each.topic: each.queues.SerializeToString(deterministic=True) for each in said.topics}
+    queues = {
+        each.topic: each.queues.SerializeToString(deterministic=True)
+        for each in registration.topics
+    }
     written = put_queues(txn, broker, queues, overwrite=first or not stood)
     if first:
         broker.write_wiped = False
     if first or not stood:
-        put_mappings(
-            txn,
-            (
-                (each.topic, each.broker or said.name, _bytes(each.mapping))
-                for each in said.mappings
-            ),
-        )
+        own = (each for each in registration.mappings if each.broker in ("", broker.name))
+        put_mappings(txn, broker.name, own)
     return written
 
 
-def _bytes(mapping: rows.QueueMapping) -> bytes:
-    return mapping.SerializeToString(deterministic=True)
+def _named(registration: pb.Registration) -> str:
+    return f"member {registration.id} of broker {registration.name}"
 
 
-def _filter_servers(said: pb.Registration, known: rows.Member | None) -> list[str]:
-    if said.HasField("filter_servers"):
-        return list(said.filter_servers.addresses)
+def _doors(registration: pb.Registration, known: rows.Member | None) -> list[str]:
+    doors = set() if known is None else set(known.doors)
+    return sorted(doors | {registration.door} if registration.door else doors)
+
+
+def _filter_servers(registration: pb.Registration, known: rows.Member | None) -> list[str]:
+    if registration.HasField("filter_servers"):
+        return list(registration.filter_servers.addresses)
     return [] if known is None else list(known.filter_servers)
 
 

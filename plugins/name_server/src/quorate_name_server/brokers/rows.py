@@ -53,10 +53,10 @@ def put_broker(txn: Txn, broker: rows.Broker, before: bytes | None = None) -> bo
     return True
 
 
-def prolong(txn: Txn, name: str, member: rows.Member, heard_ms_ago: int = 0) -> None:
+def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) -> None:
     """Move the end of a member's life."""
     ttl_ms = member.heartbeat_timeout_ms
-    until_ms = txn.proposed_at_ms - heard_ms_ago + ttl_ms
+    until_ms = txn.proposed_at_ms - received_ms_ago + ttl_ms
     txn.schedule(LIVENESS, member_key(name, member.registration), until_ms, ttl_ms=ttl_ms)
 
 

@@ -212,18 +212,18 @@ class KnownRoutes:
             if not request.cluster or request.cluster in clusters_of(broker)
         }
         order = self._in_order
-        heard = {
+        received = {
             topic
             for topic, cluster, queues in self.unconfirmed.topics()
             if request.cluster in ("", cluster) and flags_fit(queues.topic_sys_flag, request)
         }
-        if heard:
-            order = sorted({*order, *heard})
+        if received:
+            order = sorted({*order, *received})
         found: list[str] = []
         for topic in order[bisect_right(order, request.page_token) :]:
             queues = self._queues.get(topic, {})
             stored = not wanted.isdisjoint(queues) and has_flags(queues, self.brokers, request)
-            if stored or topic in heard:
+            if stored or topic in received:
                 if len(found) == limit:
                     return found, found[-1]
                 found.append(topic)
@@ -231,30 +231,31 @@ class KnownRoutes:
 
     # What registrations and heartbeats cost.
 
-    def stands(self, said: pb.Registration) -> bool:
+    def stands(self, registration: pb.Registration) -> bool:
         """Tell whether a registration says nothing but that its member is alive."""
-        broker = self.brokers.get(said.name)
-        member = member_of(broker, "address", said.address)
-        if broker is None or member is None or said.partial:
+        broker = self.brokers.get(registration.name)
+        member = member_of(broker, "address", registration.address)
+        if broker is None or member is None or registration.partial:
             return False
         alike = (
-            said.id == member.id
-            and said.data_version == member.data_version
-            and said.cluster == member.cluster
-            and said.ha_address == member.ha_address
-            and said.zone == broker.zone
-            and said.enable_acting_master == broker.enable_acting_master
-            and (said.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS) == member.heartbeat_timeout_ms
-            and (not said.door or said.door in member.doors)
+            registration.id == member.id
+            and registration.data_version == member.data_version
+            and registration.cluster == member.cluster
+            and registration.ha_address == member.ha_address
+            and registration.zone == broker.zone
+            and registration.enable_acting_master == broker.enable_acting_master
+            and (registration.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS)
+            == member.heartbeat_timeout_ms
+            and (not registration.door or registration.door in member.doors)
             and (
-                not said.HasField("filter_servers")
-                or list(said.filter_servers.addresses) == list(member.filter_servers)
+                not registration.HasField("filter_servers")
+                or list(registration.filter_servers.addresses) == list(member.filter_servers)
             )
         )
-        if not alike or not speaks_for(said, broker):
+        if not alike or not speaks_for(registration, broker):
             return alike
         known = self._queues
-        return all(said.name in known.get(each.topic, ()) for each in said.topics)
+        return all(registration.name in known.get(each.topic, ()) for each in registration.topics)
 
     def fresh(self, name: str, address: str) -> rows.Member | None:
         """Return the member whose life this node has prolonged not long ago."""

@@ -1,9 +1,10 @@
-"""What a node has heard of members while no majority could be reached."""
+"""Registrations that a node received while no majority could be reached."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Final
 
 from quorate_name_server.brokers.rows import HEARTBEAT_TIMEOUT_MS
 from quorate_name_server.routes.making import is_asked_for, permit
@@ -15,133 +16,116 @@ from quorate_name_server.v1 import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """A registration, and when this node heard it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    """A registration, and when this node received it."""
 
-    said: pb.Registration
+    registration: pb.Registration
     at_s: float
     bytes: int
-    queues: dict[str, rows.Queues]
 
     @property
-    def timeout_s(self) -> float:
-        """How long it is good for."""
-        return (self.said.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS) / 1_000
+    def until_s(self) -> float:
+        """For how long it is good."""
+        return self.at_s + (self.registration.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS) / 1_000
 
 
-@dataclass(slots=True)
 class Unconfirmed:
-    """Registrations that could not be proposed: the last of each member, for its own timeout."""
+    """Registrations that could not be proposed: the latest of each member, kept for its timeout."""
 
-    clock: Callable[[], float]
-    #: All registrations together have at most so many bytes.
-    most_bytes: int = 1 << 26
-    #: By broker and address.
-    _heard: dict[tuple[str, str], Heard] = field(default_factory=dict)
-    _bytes: int = 0
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock: Final = clock
+        #: All registrations together have at most so many bytes.
+        self.most_bytes = 1 << 26
+        #: By broker, by address.
+        self._received: Final[dict[str, dict[str, Received]]] = {}
+        #: By topic, by broker.
+        self._queues: Final[dict[str, dict[str, rows.Queues]]] = {}
+        self._bytes = 0
+        #: Nothing ends before.
+        self._good_until_s = float("inf")
 
     def __len__(self) -> int:
-        return len(self._heard)
+        return sum(map(len, self._received.values()))
 
-    def hear(self, said: pb.Registration) -> bool:
+    # What is received, and what becomes of it.
+
+    def remember(self, registration: pb.Registration) -> bool:
         """Remember a registration on top of an earlier one; False: there is no room."""
-        earlier = self._heard.get((said.name, said.address))
+        self._expire()
+        earlier = self._received.get(registration.name, {}).get(registration.address)
         if earlier is not None:
-            said = _merged(earlier.said, said)
-            self.forget(said.name, said.address)
-        size = said.ByteSize()
+            registration = _merged(earlier.registration, registration)
+            self.forget(registration.name, registration.address)
+        size = registration.ByteSize()
         if self._bytes + size > self.most_bytes:
-            self._expire()
-            if self._bytes + size > self.most_bytes:
-                return False
-        queues = {each.topic: each.queues for each in said.topics}
-        self._heard[said.name, said.address] = Heard(said, self.clock(), size, queues)
+            return False
+        received = Received(registration, self._clock(), size)
+        self._received.setdefault(registration.name, {})[registration.address] = received
+        for each in registration.topics:
+            self._queues.setdefault(each.topic, {})[registration.name] = each.queues
         self._bytes += size
+        self._good_until_s = min(self._good_until_s, received.until_s)
         return True
 
     def forget(self, name: str, address: str) -> None:
-        """Forget what was heard of a member."""
-        heard = self._heard.pop((name, address), None)
-        if heard is not None:
-            self._bytes -= heard.bytes
+        """Forget the registration of a member."""
+        members = self._received.get(name, {})
+        received = members.pop(address, None)
+        if received is None:
+            return
+        self._bytes -= received.bytes
+        for each in received.registration.topics:
+            queues = self._queues.get(each.topic, {})
+            queues.pop(name, None)
+            if not queues:
+                self._queues.pop(each.topic, None)
+        if not members:
+            del self._received[name]
 
-    def late(self) -> list[tuple[Heard, pb.Registration]]:
-        """Return what is to be proposed, each with how long ago it was heard; the oldest first."""
+    def pending(self) -> list[tuple[Received, pb.Registration]]:
+        """Return what is to be proposed, with its age in it; the oldest first."""
         self._expire()
+        every = [received for members in self._received.values() for received in members.values()]
         found = []
-        for heard in self._heard.values():
-            said = pb.Registration()
-            said.CopyFrom(heard.said)
-            said.heard_ms_ago = max(1, int((self.clock() - heard.at_s) * 1_000))
-            found.append((heard, said))
+        for received in sorted(every, key=lambda each: each.at_s):
+            registration = pb.Registration()
+            registration.CopyFrom(received.registration)
+            registration.received_ms_ago = max(1, int((self._clock() - received.at_s) * 1_000))
+            found.append((received, registration))
         return found
 
-    def confirmed(self, heard: Heard) -> None:
-        """Forget what was proposed, unless the member has said something else since."""
-        said = heard.said
-        if self._heard.get((said.name, said.address)) is heard:
-            self.forget(said.name, said.address)
+    def confirmed(self, received: Received) -> None:
+        """Forget what was proposed, unless the member has registered again since."""
+        registration = received.registration
+        if self._received.get(registration.name, {}).get(registration.address) is received:
+            self.forget(registration.name, registration.address)
 
-    def names(self) -> set[str]:
-        """Return the brokers that members were heard of."""
+    # What reads make of it.
+
+    def names(self) -> list[str]:
+        """Return the names of brokers with unconfirmed members, in order."""
         self._expire()
-        return {name for name, _ in self._heard}
-
-    def of(self, name: str) -> Iterator[Heard]:
-        """Yield what was heard of the members of a broker."""
-        return (heard for (broker, _), heard in self._heard.items() if broker == name)
+        return sorted(self._received)
 
     def topics(self) -> Iterator[tuple[str, str, rows.Queues]]:
-        """Yield the topics that were heard of, each with its broker's cluster and its queues."""
+        """Yield the topics of unconfirmed members, with their cluster and their queues."""
         self._expire()
-        for heard in self._heard.values():
-            for topic, queues in heard.queues.items():
-                yield topic, heard.said.cluster, queues
-
-    def merged(self, name: str, known: rows.Broker | None) -> rows.Broker:
-        """Return a broker with the members that were heard of, each in the place of its id."""
-        broker = rows.Broker(name=name)
-        if known is not None:
-            broker.CopyFrom(known)
-        for heard in self.of(name):
-            said = heard.said
-            broker.cluster = broker.cluster or said.cluster
-            broker.zone = said.zone
-            broker.enable_acting_master = said.enable_acting_master
-            kept = [
-                each
-                for each in broker.members
-                if each.id != said.id and each.address != said.address
-            ]
-            del broker.members[:]
-            broker.members.extend(kept)
-            broker.members.add(
-                id=said.id,
-                address=said.address,
-                ha_address=said.ha_address,
-                data_version=said.data_version,
-                heartbeat_timeout_ms=said.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS,
-                filter_servers=said.filter_servers.addresses,
-                cluster=said.cluster,
-                unconfirmed=True,
-            )
-            broker.members.sort(key=lambda each: each.id)
-        return broker
+        for topic, queues in self._queues.items():
+            for name, each in queues.items():
+                for received in self._received[name].values():
+                    yield topic, received.registration.cluster, each
 
     def merge_route(self, route: answers.Route) -> None:
-        """Put what was heard into a route, which may be empty."""
+        """Add unconfirmed members and their queues to a route, which may be empty."""
+        self._expire()
         queues = {each.broker: each for each in route.queues}
         brokers = {each.name: each for each in route.brokers}
-        for name in self.names():
-            held = {topic: each for heard in self.of(name) for topic, each in heard.queues.items()}
-            if name not in brokers and route.topic not in held:
-                continue
-            brokers[name] = self.merged(name, brokers.get(name))
-            if route.topic in held:
-                queues[name] = pb.BrokerQueues(
-                    topic=route.topic, broker=name, queues=held[route.topic]
-                )
+        queued = self._queues.get(route.topic, {})
+        for name in {*queued, *(name for name in brokers if name in self._received)}:
+            brokers[name] = self._merge(name, brokers.get(name))
+            if name in queued:
+                queues[name] = pb.BrokerQueues(topic=route.topic, broker=name, queues=queued[name])
             permit(queues[name], brokers[name])
         del route.queues[:], route.brokers[:]
         route.queues.extend(queues[name] for name in sorted(queues))
@@ -150,23 +134,57 @@ class Unconfirmed:
     def merge_brokers(
         self, known: list[rows.Broker], query: asked.ReadBrokers
     ) -> list[rows.Broker]:
-        """Return brokers with those that were heard of, as far as they are asked for."""
+        """Return brokers with their unconfirmed members, as far as they are asked for."""
         brokers = {each.name: each for each in known}
         for name in self.names():
-            merged = self.merged(name, brokers.get(name))
+            merged = self._merge(name, brokers.get(name))
             if is_asked_for(merged, query):
                 brokers[name] = merged
         return [brokers[name] for name in sorted(brokers)]
 
+    def _merge(self, name: str, known: rows.Broker | None) -> rows.Broker:
+        """Return a broker with its unconfirmed members, each in the place of its id."""
+        broker = rows.Broker(name=name)
+        if known is not None:
+            broker.CopyFrom(known)
+        for received in self._received[name].values():
+            registration = received.registration
+            broker.cluster = broker.cluster or registration.cluster
+            broker.zone = registration.zone
+            broker.enable_acting_master = registration.enable_acting_master
+            member = rows.Member(
+                id=registration.id,
+                address=registration.address,
+                ha_address=registration.ha_address,
+                data_version=registration.data_version,
+                heartbeat_timeout_ms=registration.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS,
+                filter_servers=registration.filter_servers.addresses,
+                cluster=registration.cluster,
+                unconfirmed=True,
+            )
+            others = [
+                each
+                for each in broker.members
+                if each.id != registration.id and each.address != registration.address
+            ]
+            del broker.members[:]
+            broker.members.extend(sorted([*others, member], key=lambda each: each.id))
+        return broker
+
     def _expire(self) -> None:
-        now = self.clock()
-        for (name, address), heard in list(self._heard.items()):
-            if now - heard.at_s >= heard.timeout_s:
-                self.forget(name, address)
+        now_s = self._clock()
+        if now_s < self._good_until_s:
+            return
+        every = [received for members in self._received.values() for received in members.values()]
+        for received in every:
+            if received.until_s <= now_s:
+                self.forget(received.registration.name, received.registration.address)
+        left = (each.until_s for each in every if each.until_s > now_s)
+        self._good_until_s = min(left, default=float("inf"))
 
 
 def _merged(earlier: pb.Registration, later: pb.Registration) -> pb.Registration:
-    """Return what a member says by two registrations, of which the later may hold few topics."""
+    """Return two registrations of a member as one; the later one may hold few topics."""
     both = pb.Registration()
     both.CopyFrom(later)
     if not later.drops_absent_topics:

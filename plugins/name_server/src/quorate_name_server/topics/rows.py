@@ -11,7 +11,7 @@ from quorate_name_server.families import (
     queues_key,
     topic_of_broker_key,
 )
-from quorate_name_server.v1 import rows_pb2 as rows
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 
 def topics_of(reader: Reader, broker: str) -> Iterator[str]:
@@ -43,13 +43,14 @@ def put_queues(
     return bool(written)
 
 
-def put_mappings(txn: Txn, mappings: Iterable[tuple[str, str, bytes]]) -> None:
-    """Write mappings, each of a topic on a broker; equal ones are not written."""
-    for topic, broker, value in mappings:
-        key = queues_key(topic, broker)
+def put_mappings(txn: Txn, broker: str, mappings: Iterable[pb.TopicQueueMapping]) -> None:
+    """Write the mappings of topics on a broker; equal ones are not written."""
+    for each in mappings:
+        key = queues_key(each.topic, broker)
+        value = each.mapping.SerializeToString(deterministic=True)
         if txn.get(MAPPINGS, key) != value:
             txn.put(MAPPINGS, key, value)
-            txn.put(TOPICS_OF_BROKERS, topic_of_broker_key(broker, topic), b"")
+            txn.put(TOPICS_OF_BROKERS, topic_of_broker_key(broker, each.topic), b"")
 
 
 def drop_topics(txn: Txn, broker: str, topics: Iterable[str]) -> int:

@@ -13,7 +13,7 @@ class RegisterBrokers(_message.Message):
     def __init__(self, brokers: _Optional[_Iterable[_Union[Registration, _Mapping]]] = ...) -> None: ...
 
 class Registration(_message.Message):
-    __slots__ = ("cluster", "name", "id", "address", "ha_address", "zone", "heartbeat_timeout_ms", "enable_acting_master", "data_version", "topics", "mappings", "filter_servers", "drops_absent_topics", "door", "partial", "unchanged", "heard_ms_ago")
+    __slots__ = ("cluster", "name", "id", "address", "ha_address", "zone", "heartbeat_timeout_ms", "enable_acting_master", "data_version", "topics", "mappings", "filter_servers", "drops_absent_topics", "door", "partial", "unchanged", "received_ms_ago")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -30,7 +30,7 @@ class Registration(_message.Message):
     DOOR_FIELD_NUMBER: _ClassVar[int]
     PARTIAL_FIELD_NUMBER: _ClassVar[int]
     UNCHANGED_FIELD_NUMBER: _ClassVar[int]
-    HEARD_MS_AGO_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_MS_AGO_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     name: str
     id: int
@@ -47,8 +47,8 @@ class Registration(_message.Message):
     door: str
     partial: bool
     unchanged: bool
-    heard_ms_ago: int
-    def __init__(self, cluster: _Optional[str] = ..., name: _Optional[str] = ..., id: _Optional[int] = ..., address: _Optional[str] = ..., ha_address: _Optional[str] = ..., zone: _Optional[str] = ..., heartbeat_timeout_ms: _Optional[int] = ..., enable_acting_master: bool = ..., data_version: _Optional[_Union[_rows_pb2.DataVersion, _Mapping]] = ..., topics: _Optional[_Iterable[_Union[TopicQueues, _Mapping]]] = ..., mappings: _Optional[_Iterable[_Union[TopicQueueMapping, _Mapping]]] = ..., filter_servers: _Optional[_Union[FilterServers, _Mapping]] = ..., drops_absent_topics: bool = ..., door: _Optional[str] = ..., partial: bool = ..., unchanged: bool = ..., heard_ms_ago: _Optional[int] = ...) -> None: ...
+    received_ms_ago: int
+    def __init__(self, cluster: _Optional[str] = ..., name: _Optional[str] = ..., id: _Optional[int] = ..., address: _Optional[str] = ..., ha_address: _Optional[str] = ..., zone: _Optional[str] = ..., heartbeat_timeout_ms: _Optional[int] = ..., enable_acting_master: bool = ..., data_version: _Optional[_Union[_rows_pb2.DataVersion, _Mapping]] = ..., topics: _Optional[_Iterable[_Union[TopicQueues, _Mapping]]] = ..., mappings: _Optional[_Iterable[_Union[TopicQueueMapping, _Mapping]]] = ..., filter_servers: _Optional[_Union[FilterServers, _Mapping]] = ..., drops_absent_topics: bool = ..., door: _Optional[str] = ..., partial: bool = ..., unchanged: bool = ..., received_ms_ago: _Optional[int] = ...) -> None: ...
 
 class TopicQueues(_message.Message):
     __slots__ = ("topic", "queues")

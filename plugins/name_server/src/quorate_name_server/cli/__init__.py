@@ -1,0 +1,1 @@
+"""The command groups `quorate name-server` and `quorate rocketmq`."""

@@ -1,0 +1,19 @@
+"""What a node of the name server counts."""
+
+from typing import Final
+
+from quorate.plugin import Metric
+
+REGISTRATIONS: Final = Metric(
+    name="quorate_name_server_registrations_total",
+    kind="counter",
+    help="Registrations that this node answered, by outcome.",
+    labels=("outcome",),
+)
+UNCONFIRMED: Final = Metric(
+    name="quorate_name_server_unconfirmed_members",
+    kind="gauge",
+    help="Members that this node has heard of and no majority has confirmed.",
+)
+
+METRICS: Final = (REGISTRATIONS, UNCONFIRMED)
