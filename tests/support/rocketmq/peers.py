@@ -58,7 +58,7 @@ class Peer:
     opaque: int = 0
 
     async def ask(
-        self, code: int, body: bytes = b"", *, version: int = 479, **fields: object
+        self, code: int, body: bytes = b"", *, version: int = 479, **fields: Any
     ) -> Answer:
         """Send a request and return its answer."""
         self.send(code, body, version=version, **fields)
@@ -67,7 +67,7 @@ class Peer:
         return answer
 
     def send(
-        self, code: int, body: bytes = b"", *, version: int = 479, flag: int = 0, **fields: object
+        self, code: int, body: bytes = b"", *, version: int = 479, flag: int = 0, **fields: Any
     ) -> None:
         """Send a request."""
         self.opaque += 1
@@ -154,7 +154,7 @@ async def register(
     broker: str = "broker-a",
     member: int = 0,
     address: str = "10.0.0.1:10911",
-    **fields: object,
+    **fields: Any,
 ) -> Answer:
     """Register a member of a broker."""
     return await peer.ask(

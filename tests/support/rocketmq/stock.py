@@ -116,6 +116,10 @@ class Part:
         """Kill it as `kill -9` does."""
         self._program.end(signal.SIGKILL)
 
+    def pause(self) -> None:
+        """Stop its clockwork by SIGSTOP: it holds its connections and does nothing."""
+        self._program.send_signal(signal.SIGSTOP)
+
 
 def name_server(directory: Path, **settings: object) -> tuple[Part, str]:
     """Return a stock name server, and its address."""

@@ -47,7 +47,7 @@ from tests.support.rocketmq.peers import (
 )
 
 
-async def topics_of(peer: Peer, code: int, **fields: object) -> list[str]:
+async def topics_of(peer: Peer, code: int, **fields: Any) -> list[str]:
     answer = await peer.ask(code, **fields)
     assert answer.code == 0
     return sorted(answer.json["topicList"])
@@ -78,7 +78,12 @@ async def test_slaves_are_told_their_master_and_all_the_order_of_topics(peer: Pe
 async def test_a_registration_that_cannot_be_right_is_refused(
     peer: Peer, fields: dict[str, Any], remark: str
 ) -> None:
-    said = {"brokerName": "b", "brokerId": 0, "brokerAddr": "h:1", "clusterName": "C1"} | fields
+    said: dict[str, Any] = {
+        "brokerName": "b",
+        "brokerId": 0,
+        "brokerAddr": "h:1",
+        "clusterName": "C1",
+    } | fields
 
     answer = await peer.ask(REGISTER, TOPICS, **said)
 
@@ -108,7 +113,7 @@ async def test_an_address_of_another_broker_is_refused(peer: Peer) -> None:
     answer = await register(peer, broker="broker-b")
 
     assert answer.code == 1
-    assert "10.0.0.1:10911 is that of broker broker-a" in answer.header["remark"]
+    assert "10.0.0.1:10911 belongs to broker broker-a" in answer.header["remark"]
 
 
 async def test_a_broker_that_unregisters_has_no_routes(peer: Peer) -> None:
@@ -124,7 +129,11 @@ async def test_a_broker_that_unregisters_has_no_routes(peer: Peer) -> None:
 
 async def test_a_data_version_is_compared_with_the_stored_one(peer: Peer) -> None:
     await register(peer)
-    member = {"brokerName": "broker-a", "brokerAddr": "10.0.0.1:10911", "brokerId": 0}
+    member: dict[str, Any] = {
+        "brokerName": "broker-a",
+        "brokerAddr": "10.0.0.1:10911",
+        "brokerId": 0,
+    }
 
     same = await peer.ask(DATA_VERSION, json.dumps(VERSION).encode(), **member)
     newer = await peer.ask(DATA_VERSION, json.dumps(VERSION | {"counter": 2}).encode(), **member)
@@ -198,7 +207,7 @@ async def test_a_broker_stays_that_has_registered_by_another_connection(
     ],
 )
 async def test_who_cannot_read_standard_json_gets_bare_keys(
-    peer: Peer, version: int, fields: dict[str, str], quoted: bool
+    peer: Peer, version: int, fields: dict[str, Any], quoted: bool
 ) -> None:
     await register(peer, __ZONE_NAME="z")
 
@@ -222,7 +231,7 @@ async def test_a_zone_gets_its_own_brokers(peer: Peer) -> None:
 
 
 async def test_a_slave_acts_for_a_master_that_is_gone(peer: Peer) -> None:
-    member = {"enableActingMaster": "true"}
+    member: dict[str, Any] = {"enableActingMaster": "true"}
     await register(peer, member=1, **member)
     without = await peer.ask(ROUTE, topic="T1")
 
@@ -257,8 +266,9 @@ async def test_consistent_reads_answer_the_same(
     for reads in ("consistent", "available"):
         peer = await (await open_door(reads=reads)).connect()
         await register(peer)
-        asked = ((ROUTE, {"topic": "T1"}), (CLUSTERS, {}), (ALL_TOPICS, {}), (SYSTEM, {}))
-        answers.append([(await peer.ask(code, **fields)).json for code, fields in asked])
+        route = await peer.ask(ROUTE, topic="T1")
+        others = [await peer.ask(code) for code in (CLUSTERS, ALL_TOPICS, SYSTEM)]
+        answers.append([each.json for each in (route, *others)])
 
     assert answers[0] == answers[1]
 
@@ -317,7 +327,7 @@ async def test_queues_are_put_on_brokers_and_deleted(peer: Peer) -> None:
 
 
 async def test_settings_are_put_listed_and_deleted(peer: Peer) -> None:
-    key = {"namespace": "N", "key": "K"}
+    key: dict[str, Any] = {"namespace": "N", "key": "K"}
 
     assert (await peer.ask(PUT, key="K", value="V")).code == 1
     assert (await peer.ask(PUT, **key, value="V")).code == 0
@@ -366,7 +376,11 @@ async def test_members_are_told_who_has_the_smallest_id(door: Doors, peer: Peer)
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", port):
-        slave = {"member": 1, "address": f"127.0.0.1:{port}", "enableActingMaster": "true"}
+        slave: dict[str, Any] = {
+            "member": 1,
+            "address": f"127.0.0.1:{port}",
+            "enableActingMaster": "true",
+        }
         await register(peer, **slave)
         await register(peer, enableActingMaster="true")
         smaller = await told.get()

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from quorate.plugin import NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting.headers import Response
 from quorate_name_server.remoting.settings import Settings
@@ -102,19 +103,23 @@ class Door:
                 continue
             del self.connections[name, address]
             self.known.unconfirmed.forget(name, address)
-            ended = await refuses(address) if _host(address) == connection.host else False
+            ended = _host(address) == connection.host and await refuses(address)
+            member = member_of(self.known.brokers.get(name), "address", address)
             leaving = pb.Unregistration(
                 name=name,
                 address=address,
-                registration=registration,
+                registration=registration or (0 if member is None else member.registration),
                 door="" if ended else self.name,
             )
-            if not registration or (name, address) in self.connections:
-                continue
-            try:
-                await self.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None)
-            except (Rejected, TimeoutError) as error:
-                _log.warning("the closed connection of %s is not recorded: %s", address, error)
+            if leaving.registration and (name, address) not in self.connections:
+                await self._unregister(leaving)
+
+    async def _unregister(self, leaving: pb.Unregistration) -> None:
+        """Unregister a member; without a majority its life ends with its heartbeats."""
+        try:
+            await self.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for it
+            _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
 
 
 def only_reply(reply: BatchReply) -> bytes:

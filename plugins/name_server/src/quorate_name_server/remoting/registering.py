@@ -41,7 +41,9 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
         raise
     if connection.is_open:
         member = (said.name, said.address)
-        connection.registrations[member] = registered.registration
+        # One that no majority has confirmed has no number yet.
+        before = connection.registrations.get(member, 0)
+        connection.registrations[member] = registered.registration or before
         door.connections[member] = connection
     fields = {}
     if registered.master_address:
