@@ -114,8 +114,10 @@ class Doors:
                 yield doors
             finally:
                 for peer in doors.peers:
+                    # One may have sent what nobody reads.
+                    peer.writer.transport.abort()
                     with suppress(OSError):
-                        await peer.close()
+                        await peer.writer.wait_closed()
 
     async def connect(self, **options: Any) -> Peer:
         """Open a connection."""

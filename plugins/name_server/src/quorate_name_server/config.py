@@ -32,12 +32,12 @@ class NameServerConfig(BaseModel):
     remoting_host: str = Field(
         "127.0.0.1", description="Address at which RocketMQ's own protocol is served."
     )
-    remoting_port: int | None = Field(
-        None,
-        ge=1,
+    remoting_port: int = Field(
+        0,
+        ge=0,
         le=65_535,
         description="Port at which RocketMQ's own protocol is served, which is 9876 of a stock "
-        "name server; it is not served without one.",
+        "name server; 0: it is not served.",
     )
     remoting_connections: int = Field(
         10_000, ge=1, description="Connections of RocketMQ's protocol at most."
@@ -67,7 +67,7 @@ class NameServerConfig(BaseModel):
         if self.remoting_tls_only and not self.remoting_cert_file:
             raise ValueError("remoting_tls_only needs remoting_cert_file")
         open_to_all = not (_is_loopback(self.remoting_host) or self.remoting_tls_only)
-        if self.remoting_port is not None and open_to_all and not self.remoting_insecure:
+        if self.remoting_port and open_to_all and not self.remoting_insecure:
             raise ValueError(
                 f"{self.remoting_host} can be reached from other machines, and connections without "
                 "TLS are served; set remoting_tls_only = true, or remoting_insecure = true if the "

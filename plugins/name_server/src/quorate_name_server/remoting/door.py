@@ -53,7 +53,7 @@ class Door:
         self.node: Final = node
         self.names: Final = NameService(node)
         self.known: Final = node.cache(KnownRoutes)
-        self.settings: Final = Settings(self.known, config.remoting_host, config.remoting_port or 0)
+        self.settings: Final = Settings(self.known, config.remoting_host, config.remoting_port)
         #: What the rows of members call this door by.
         self.name: Final = f"{socket.gethostname()}:{config.remoting_port}"
         self._available: Final = config.reads == "available"

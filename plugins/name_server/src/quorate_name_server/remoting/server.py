@@ -174,7 +174,7 @@ class Server:
 @asynccontextmanager
 async def serving(node: NodeApi) -> AsyncIterator[None]:
     """Serve RocketMQ's protocol as long as the node lives, where a port is set for it."""
-    if node.config(NameServerConfig).remoting_port is None:
+    if not node.config(NameServerConfig).remoting_port:
         yield
         return
     server = Server(node)
