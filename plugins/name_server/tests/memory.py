@@ -20,10 +20,13 @@ class Node(MemoryNode):
     """A node that loses its majority while `alone` is set: it still answers stale reads."""
 
     alone = False
+    #: The command after so many others is lost, once.
+    lost = -1
 
     async def propose(self, command: Message, reply: type[R], **others: Any) -> R:
         """Refuse as a node without a leader does."""
-        if self.alone:
+        self.lost -= 1
+        if self.alone or self.lost == -1:
             raise Rejected("UNAVAILABLE", "no leader is known")
         return await super().propose(command, reply, **others)
 

@@ -1,6 +1,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from quorate.plugin import Rejected
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as answers
 
@@ -85,3 +86,9 @@ async def test_what_no_majority_took_is_sent_too(names: Names, node: Node) -> No
     routes = await anext(watched)
     assert perms(routes) == {"orders": {"broker-a": 6}}
     assert list(routes.state.unconfirmed) == ["broker-a"]
+
+    # Nobody confirms it, and it says nothing more.
+    await node.advance(120_000)
+    with pytest.raises(Rejected):
+        await names.unregister()
+    assert perms(await anext(watched)) == {"orders": {}}

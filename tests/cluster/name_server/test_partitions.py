@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
+import grpc
 import pytest
 from quorate.client import AsyncClient, UnavailableError, connect
-from quorate.testing.cluster import Cluster
+from quorate.plugin import Stub
+from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import PATIENCE_S
 from quorate_name_server.client import AVAILABLE, CONSISTENT, NameServer
 from quorate_name_server.families import GROUP
@@ -24,6 +27,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "plugins": {"name_server": {"register_timeout_s": 2.0}},
 }
 DEATHS: Final = 5
+SERVICE: Final = "/quorate_name_server.v1.NameService"
 
 
 def said(name: str) -> pb.Registration:
@@ -58,12 +62,69 @@ async def test_routes_outlive_nodes_and_brokers_that_nobody_confirmed(tmp_path: 
 
             last.kill()
             second.kill()
-            for node in cluster.nodes.values():
-                node.start()
-            # No broker has registered since.
+            last.start()
+            # No broker has registered since: one node alone answers from its disk.
+            async with asking(last) as alone_again:
+                await until_known(alone_again, {"broker-a", "broker-b"})
+            leader.start()
+            second.start()
             await until_routed(names, {"broker-a", "broker-b"})
             found = await names.routes(["bills"], mode=AVAILABLE)
             assert list(found.state.unconfirmed) == []
+
+
+async def test_a_minority_and_a_majority_are_one_again_after_they_were_two(tmp_path: Path) -> None:
+    with Cluster(tmp_path, plugins=["name_server"], settings=SETTINGS, proxied=True) as cluster:
+        cluster.ready()
+        leader = (await asyncio.to_thread(cluster.leader, f"{GROUP}/0")).name
+        minority = next(name for name in cluster.nodes if name != leader)
+        async with asyncio.timeout(3 * PATIENCE_S), AsyncExitStack() as stack:
+            # A client would find its way around the partition.
+            at = {
+                name: await stack.enter_async_context(asking(node))
+                for name, node in cluster.nodes.items()
+            }
+            assert not (await register(at[leader], "broker-a")).unconfirmed
+            await until_known(at[minority], {"broker-a"})
+            cluster.partition(minority)
+
+            assert (await register(at[minority], "broker-b")).unconfirmed
+            leaving = pb.Unregistration(name="broker-a", address="broker-a:10911")
+            await at[leader].Unregister(pb.UnregisterBrokers(brokers=[leaving]))
+            await register(at[leader], "broker-c")
+            await until_known(at[leader], {"broker-c"})
+            # Nobody has told it that the other one is gone.
+            await until_known(at[minority], {"broker-a", "broker-b"}, unconfirmed=["broker-b"])
+
+            cluster.heal()
+            for names in at.values():
+                await until_known(names, {"broker-b", "broker-c"})
+
+
+@asynccontextmanager
+async def asking(node: NodeProcess) -> AsyncIterator[Any]:
+    """Ask one node and no other."""
+    async with grpc.aio.insecure_channel(node.address) as channel:
+        yield Stub(channel, answers.DESCRIPTOR.services_by_name["NameService"])
+
+
+async def register(names: Any, name: str) -> pb.Registered:
+    """Register a broker at one node."""
+    reply = await names.Register(pb.RegisterBrokers(brokers=[said(name)]))
+    return pb.Registered.FromString(reply.replies[0])
+
+
+async def until_known(names: Any, brokers: set[str], *, unconfirmed: Sequence[str] = ()) -> None:
+    """Wait until a node answers with these brokers of a topic."""
+    request = answers.GetRoutesRequest(topics=["orders"], mode=AVAILABLE)
+    while True:
+        # One that starts lets nobody in for a moment.
+        with suppress(grpc.aio.AioRpcError):
+            found = await names.GetRoutes(request, wait_for_ready=True)
+            known = {broker.name for route in found.routes for broker in route.brokers}
+            if known == brokers and list(found.state.unconfirmed) == list(unconfirmed):
+                return
+        await asyncio.sleep(0.02)
 
 
 def connected(endpoints: str) -> AsyncClient:
@@ -123,7 +184,7 @@ async def answered_alone(names: NameServer) -> None:
 async def asked(names: NameServer, mode: answers.ReadMode, timeout_s: float) -> answers.Routes:
     request = answers.GetRoutesRequest(topics=["orders"], mode=mode)
     return await names._q.call(
-        "/quorate_name_server.v1.NameService/GetRoutes",
+        f"{SERVICE}/GetRoutes",
         request,
         answers.Routes,
         read=True,

@@ -14,7 +14,7 @@ from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 from quorate_name_server import validation
 from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.parts import parts_of
-from quorate_name_server.brokers.registering import TABLE_NEEDED
+from quorate_name_server.brokers.registering import TABLE_NEEDED, answer_of
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.metrics import REGISTRATIONS
 from quorate_name_server.routes.known import KnownRoutes
@@ -79,7 +79,7 @@ class NameService:
         due = [
             position
             for position, (name, each) in enumerate(zip(names, members, strict=True))
-            if self._known.fresh(name, each.address) is None
+            if not self._known.is_fresh(name, each.address)
         ]
         answer = BatchReply(items=len(members))
         if not due:
@@ -137,7 +137,12 @@ class NameService:
     ) -> dict[int, Answer]:
         """Propose registrations, and return the answers by their positions among `whole`."""
         found: dict[int, Answer] = {}
-        for part in parts_of(sent):
+        ended: set[int] = set()
+        for pieces in parts_of(sent):
+            # After a piece that was not carried out the data version must not be written.
+            part = [each for each in pieces if each[0] not in ended]
+            if not part:
+                continue
             command = pb.RegisterBrokers(brokers=[each for _, each in part])
             try:
                 async with asyncio.timeout(self._timeout_s):
@@ -147,13 +152,15 @@ class NameService:
                     raise
                 for position, each in part:
                     found[position] = self._remember(each, whole[position], error)
+                    ended.add(position)
                 continue
             answered: list[Answer] = list(reply.replies)
             for refusal in reply.refusals:
                 answered[refusal.item] = refusal
+                ended.add(part[refusal.item][0])
             for (position, each), answer in zip(part, answered, strict=True):
                 found[position] = answer
-                if not isinstance(answer, ItemRefusal):
+                if position not in ended:
                     self._known.unconfirmed.forget(each.name, each.address)
                     self._known.prolonged(each.name, each.address)
         return found
@@ -161,10 +168,13 @@ class NameService:
     def _remember(
         self, sent: pb.Registration, registration: pb.Registration, error: Exception
     ) -> Answer:
+        """Remember a registration without a majority; refuse it when there is no room."""
         if not sent.unchanged and not self._known.unconfirmed.remember(registration):
-            raise error
-        self._known.touch_all()
-        return pb.Registered(unconfirmed=True).SerializeToString()
+            return ItemRefusal(code="UNAVAILABLE", message=f"no majority took it: {error}")
+        broker = self._known.brokers.get(registration.name)
+        answer = answer_of(broker, registration.address, registration.id)
+        answer.unconfirmed = True
+        return answer.SerializeToString()
 
     # Reads.
 
@@ -249,23 +259,25 @@ class NameService:
         if age_ms >= 0:
             size = min(request.page_size or LARGEST_KNOWN_PAGE, LARGEST_KNOWN_PAGE)
             topics, token = self._known.topics(request, size)
-            state = answers.AnswerState(mode=mode, age_ms=age_ms)
+        else:
+            query = asked.ReadTopics(
+                cluster=request.cluster,
+                flags=request.flags,
+                without_flags=request.without_flags,
+                after=request.page_token,
+                limit=request.page_size,
+            )
+            read = await self._read(query, asked.FoundTopic, mode)
+            token = next((each.topic for each in read.rows if each.more), "")
+            topics, age_ms = [each.topic for each in read.rows if not each.more], read.age_ms
+            if mode == _AVAILABLE:
+                others = self._known.unconfirmed_topics(request)
+                within = {each for each in others if request.page_token < each <= (token or each)}
+                topics = sorted({*topics, *within})
+        state = answers.AnswerState(mode=mode, age_ms=age_ms)
+        if mode == _AVAILABLE:
             state.unconfirmed.extend(self._known.unconfirmed.names())
-            return answers.TopicPage(topics=topics, next_page_token=token, state=state)
-        query = asked.ReadTopics(
-            cluster=request.cluster,
-            flags=request.flags,
-            without_flags=request.without_flags,
-            after=request.page_token,
-            limit=request.page_size,
-        )
-        read = await self._read(query, asked.FoundTopic, mode)
-        more = next((each.topic for each in read.rows if each.more), "")
-        return answers.TopicPage(
-            topics=[each.topic for each in read.rows if not each.more],
-            next_page_token=more,
-            state=answers.AnswerState(mode=mode, age_ms=read.age_ms),
-        )
+        return answers.TopicPage(topics=topics, next_page_token=token, state=state)
 
     def _age_ms(self) -> int:
         return self._node.cache_age_ms(KnownRoutes)

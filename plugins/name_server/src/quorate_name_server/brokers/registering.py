@@ -47,8 +47,8 @@ def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
         broker = rows.Broker(name=registration.name, cluster=registration.cluster)
     rival = member_of(broker, "id", registration.id)
     known = member_of(broker, "address", registration.address)
-    if known is not None and _seen_since(txn, registration, known):
-        return _answer(broker, known, changed=False)
+    if known is not None and _outdated(txn, registration, known):
+        return answer_of(broker, known.address, known.id)
     if registration.unchanged:
         return _renew(txn, registration, broker, known)
     _check(txn, registration, broker, rival)
@@ -83,7 +83,9 @@ def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
     written = _put_topics(txn, registration, broker, before is None, first=first, stood=stood)
     changed = put_broker(txn, broker, before) or written
     prolong(txn, broker.name, member, registration.received_ms_ago)
-    return _answer(broker, member, changed=changed)
+    answer = answer_of(broker, member.address, member.id)
+    answer.changed = changed
+    return answer
 
 
 def speaks_for(registration: pb.Registration, broker: rows.Broker) -> bool:
@@ -104,7 +106,7 @@ def _renew(
             f"{_named(registration)} is not registered with this data version; send its topics",
         )
     prolong(txn, broker.name, known, registration.received_ms_ago)
-    return _answer(broker, known, changed=False)
+    return answer_of(broker, known.address, known.id)
 
 
 def _check(
@@ -146,13 +148,19 @@ def _departed(txn: Txn, name: str) -> bool:
     return txn.get(DEPARTED, broker_key(name)) is not None
 
 
-def _seen_since(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
-    """Tell whether a registration that comes late is older than what is known."""
+def _outdated(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
+    """Tell whether a registration comes late, and the member has said as much since."""
     if not registration.received_ms_ago:
         return False
-    until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration))
-    seen_ms = 0 if until_ms is None else until_ms - known.heartbeat_timeout_ms
-    return seen_ms > txn.proposed_at_ms - registration.received_ms_ago
+    until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration)) or 0
+    seen_ms = until_ms - known.heartbeat_timeout_ms
+    if seen_ms <= txn.proposed_at_ms - registration.received_ms_ago:
+        return False
+    return _order(known.data_version) >= _order(registration.data_version)
+
+
+def _order(version: rows.DataVersion) -> tuple[int, int, int]:
+    return version.state_version, version.counter, version.timestamp
 
 
 def _put_topics(
@@ -202,10 +210,14 @@ def _filter_servers(registration: pb.Registration, known: rows.Member | None) ->
     return [] if known is None else list(known.filter_servers)
 
 
-def _answer(broker: rows.Broker, member: rows.Member, *, changed: bool) -> pb.Registered:
-    answer = pb.Registered(registration=member.registration, changed=changed)
+def answer_of(broker: rows.Broker | None, address: str, member_id: int) -> pb.Registered:
+    """Return what a member is answered: its registration, and to a slave its master."""
+    answer = pb.Registered()
+    member = member_of(broker, "address", address)
+    if member is not None:
+        answer.registration = member.registration
     master = member_of(broker, "id", MASTER)
-    if member.id != MASTER and master is not None:
+    if member_id != MASTER and master is not None:
         answer.master_address = master.address
         answer.master_ha_address = master.ha_address
     return answer

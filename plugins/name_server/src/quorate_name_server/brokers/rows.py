@@ -54,10 +54,12 @@ def put_broker(txn: Txn, broker: rows.Broker, before: bytes | None = None) -> bo
 
 
 def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) -> None:
-    """Move the end of a member's life."""
-    ttl_ms = member.heartbeat_timeout_ms
+    """Move the end of a member's life; what comes late moves it as far as it would have then."""
+    key, ttl_ms = member_key(name, member.registration), member.heartbeat_timeout_ms
     until_ms = txn.proposed_at_ms - received_ms_ago + ttl_ms
-    txn.schedule(LIVENESS, member_key(name, member.registration), until_ms, ttl_ms=ttl_ms)
+    if received_ms_ago:
+        until_ms = max(until_ms, txn.deadline(LIVENESS, key) or 0)
+    txn.schedule(LIVENESS, key, until_ms, ttl_ms=ttl_ms)
 
 
 def forget(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:

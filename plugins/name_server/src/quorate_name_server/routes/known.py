@@ -68,7 +68,7 @@ class KnownRoutes:
         self.brokers: Final[dict[str, rows.Broker]] = {}
         #: The names of brokers by the addresses of their members.
         self.names: Final[dict[str, str]] = {}
-        self.unconfirmed: Final = Unconfirmed(lambda: self.clock())
+        self.unconfirmed: Final = Unconfirmed(lambda: self.clock(), self.touch_all)
         #: By broker and address: when this node prolonged a member's life.
         self._prolonged: Final[dict[str, dict[str, float]]] = {}
         #: By topic, by broker.
@@ -212,11 +212,7 @@ class KnownRoutes:
             if not request.cluster or request.cluster in clusters_of(broker)
         }
         order = self._in_order
-        received = {
-            topic
-            for topic, cluster, queues in self.unconfirmed.topics()
-            if request.cluster in ("", cluster) and flags_fit(queues.topic_sys_flag, request)
-        }
+        received = self.unconfirmed_topics(request)
         if received:
             order = sorted({*order, *received})
         found: list[str] = []
@@ -228,6 +224,14 @@ class KnownRoutes:
                     return found, found[-1]
                 found.append(topic)
         return found, ""
+
+    def unconfirmed_topics(self, request: answers.ListTopicsRequest) -> set[str]:
+        """Return the topics of unconfirmed members that are asked for."""
+        return {
+            topic
+            for topic, cluster, queues in self.unconfirmed.topics()
+            if request.cluster in ("", cluster) and flags_fit(queues.topic_sys_flag, request)
+        }
 
     # What registrations and heartbeats cost.
 
@@ -257,14 +261,14 @@ class KnownRoutes:
         known = self._queues
         return all(registration.name in known.get(each.topic, ()) for each in registration.topics)
 
-    def fresh(self, name: str, address: str) -> rows.Member | None:
-        """Return the member whose life this node has prolonged not long ago."""
+    def is_fresh(self, name: str, address: str) -> bool:
+        """Tell whether this node has prolonged the life of a member not long ago."""
         member = member_of(self.brokers.get(name), "address", address)
         at_s = self._prolonged.get(name, {}).get(address)
         if member is None or at_s is None:
-            return None
+            return False
         rest_s = member.heartbeat_timeout_ms / _RENEWALS / 1_000
-        return member if self.clock() - at_s < rest_s else None
+        return self.clock() - at_s < rest_s
 
     def prolonged(self, name: str, address: str) -> None:
         """Note that a member's life was prolonged."""

@@ -33,8 +33,10 @@ class Received:
 class Unconfirmed:
     """Registrations that could not be proposed: the latest of each member, kept for its timeout."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
         self._clock: Final = clock
+        #: Called after each change.
+        self._changed: Final = changed
         #: All registrations together have at most so many bytes.
         self.most_bytes = 1 << 26
         #: By broker, by address.
@@ -66,6 +68,7 @@ class Unconfirmed:
             self._queues.setdefault(each.topic, {})[registration.name] = each.queues
         self._bytes += size
         self._good_until_s = min(self._good_until_s, received.until_s)
+        self._changed()
         return True
 
     def forget(self, name: str, address: str) -> None:
@@ -82,6 +85,7 @@ class Unconfirmed:
                 self._queues.pop(each.topic, None)
         if not members:
             del self._received[name]
+        self._changed()
 
     def pending(self) -> list[tuple[Received, pb.Registration]]:
         """Return what is to be proposed, with its age in it; the oldest first."""
@@ -91,7 +95,7 @@ class Unconfirmed:
         for received in sorted(every, key=lambda each: each.at_s):
             registration = pb.Registration()
             registration.CopyFrom(received.registration)
-            registration.received_ms_ago = max(1, int((self._clock() - received.at_s) * 1_000))
+            registration.received_ms_ago = int((self._clock() - received.at_s) * 1_000)
             found.append((received, registration))
         return found
 
