@@ -21,7 +21,6 @@ from quorate.testing.waiting import until
 _HERE: Final = Path(__file__).parent
 _JVM: Final = (
     "-Xms32m",
-    "-Xmx128m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=64m",
@@ -69,11 +68,13 @@ def class_path() -> str:
 class Part:
     """One Java process, in a directory of its own, which is also its home."""
 
-    def __init__(self, directory: Path, main: str, *arguments: str, ready: str) -> None:
+    def __init__(
+        self, directory: Path, main: str, *arguments: str, ready: str, heap_mb: int = 128
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory: Final = directory
         self._program: Final = Program(directory.name, directory / "said.log")
-        self._command: Final = _java(directory, main, *arguments)
+        self._command: Final = _java(directory, main, *arguments, heap_mb=heap_mb)
         self._ready: Final = ready
 
     def __enter__(self) -> Self:
@@ -124,7 +125,7 @@ class Part:
         self._program.send_signal(signal.SIGSTOP)
 
 
-def name_server(directory: Path, **settings: object) -> tuple[Part, str]:
+def name_server(directory: Path, *, heap_mb: int = 128, **settings: object) -> tuple[Part, str]:
     """Return a stock name server, and its address."""
     [port] = free_ports(0)
     file = _properties(
@@ -142,6 +143,7 @@ def name_server(directory: Path, **settings: object) -> tuple[Part, str]:
         "-c",
         str(file),
         ready="boot success",
+        heap_mb=heap_mb,
     )
     return part, f"127.0.0.1:{port}"
 
@@ -232,9 +234,9 @@ class Admin:
         raise AssertionError(f"mqadmin ended: {''.join(lines)[-2_000:]}")
 
 
-def _java(home: Path, *arguments: str) -> Sequence[str]:
-    guarded = (sys.executable, "-c", _GUARDED)
-    return (*guarded, "java", *_JVM, f"-Duser.home={home}", "-cp", class_path(), *arguments)
+def _java(home: Path, *arguments: str, heap_mb: int = 128) -> Sequence[str]:
+    command = (sys.executable, "-c", _GUARDED, "java", *_JVM, f"-Xmx{heap_mb}m")
+    return (*command, f"-Duser.home={home}", "-cp", class_path(), *arguments)
 
 
 def _properties(directory: Path, settings: Mapping[str, object]) -> Path:
