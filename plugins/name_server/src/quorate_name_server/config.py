@@ -1,8 +1,9 @@
 """The section `[plugins.name_server]` of the configuration file."""
 
-from typing import Literal
+import ipaddress
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class NameServerConfig(BaseModel):
@@ -28,3 +29,55 @@ class NameServerConfig(BaseModel):
         description="Registrations that this node remembers without a majority, in bytes; 0 "
         "remembers none.",
     )
+    remoting_host: str = Field(
+        "127.0.0.1", description="Address at which RocketMQ's own protocol is served."
+    )
+    remoting_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="Port at which RocketMQ's own protocol is served, which is 9876 of a stock "
+        "name server; 0: it is not served.",
+    )
+    remoting_connections: int = Field(
+        10_000, ge=1, description="Connections of RocketMQ's protocol at most."
+    )
+    remoting_cert_file: str = Field(
+        "",
+        description="Certificate with which connections are served that begin with TLS; it is read "
+        "again when it has changed.",
+    )
+    remoting_key_file: str = Field(
+        "", description="Key of that certificate; empty: the file of the certificate holds it."
+    )
+    remoting_client_ca_file: str = Field(
+        "", description="Who has to have signed the certificates of clients; empty: they need none."
+    )
+    remoting_tls_only: bool = Field(
+        False, description="Whether connections that do not begin with TLS are closed."
+    )
+    remoting_insecure: bool = Field(
+        False,
+        description="Whether other machines may connect without TLS: RocketMQ's protocol asks "
+        "nobody who they are.",
+    )
+
+    @model_validator(mode="after")
+    def _check_remoting(self) -> Self:
+        if self.remoting_tls_only and not self.remoting_cert_file:
+            raise ValueError("remoting_tls_only needs remoting_cert_file")
+        open_to_all = not (_is_loopback(self.remoting_host) or self.remoting_tls_only)
+        if self.remoting_port and open_to_all and not self.remoting_insecure:
+            raise ValueError(
+                f"{self.remoting_host} can be reached from other machines, and connections without "
+                "TLS are served; set remoting_tls_only = true, or remoting_insecure = true if the "
+                "network is trusted"
+            )
+        return self
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

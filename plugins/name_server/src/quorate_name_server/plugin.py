@@ -1,7 +1,7 @@
 """What the plugin declares: every hook that it implements, and nothing else."""
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +23,7 @@ from quorate.plugin import (
 from quorate_name_server import families, metrics, resources
 from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.remoting.server import serving
 from quorate_name_server.replication import resource as replication
 from quorate_name_server.replication.rows import FAMILY as REPLICA_STATES
 from quorate_name_server.routes.known import CACHE
@@ -86,5 +87,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 
 @hookimpl
-def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
-    return confirming(node)
+@asynccontextmanager
+async def quorate_lifespan(node: NodeApi) -> AsyncIterator[None]:
+    async with confirming(node), serving(node):
+        yield

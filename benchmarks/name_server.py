@@ -1,0 +1,252 @@
+"""The name server beside RocketMQ's own, both in one run on the same cores.
+
+Stock: one name server, in Java. Quorate: a cluster, of which one node is asked. Each gets full
+registrations of brokers with many topics, the same ones again, and one changed topic of each; then
+look-ups of routes on many connections; then a broker whose connection closes, until a client is
+told. `ratio` is Quorate's rate divided by the other one, and `cpu_us` the processor time of the
+processes that serve, for one request.
+
+python benchmarks/name_server.py [--brokers 100] [--topics 10000] [--connections 100]
+    [--seconds 10] [--nodes 3] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from figures import percentiles, report, resident_mb, run, tell
+from quorate.testing.ports import free_ports
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from tests.support.rocketmq import stock
+from tests.support.rocketmq.cluster import SHARD, Doors
+from tests.support.rocketmq.peers import ROUTE, Peer, body, register, topic
+
+#: Registrations that are sent at a time.
+AT_A_TIME: Final = 4
+_HERTZ: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class System:
+    """One of both: where it is asked, and the processes that serve it."""
+
+    name: str
+    address: str
+    pids: Sequence[int]
+
+    async def connect(self) -> Peer:
+        """Open a connection."""
+        host, port = self.address.split(":")
+        return Peer(*await asyncio.open_connection(host, int(port), limit=1 << 24))
+
+    def cpu_s(self) -> float:
+        """Return the processor time that its processes have taken."""
+        fields = [Path(f"/proc/{pid}/stat").read_text().split() for pid in self.pids]
+        return sum(int(each[13]) + int(each[14]) for each in fields) / _HERTZ
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one of both."""
+
+    load: str
+    system: str
+    per_s: float
+    ratio: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us: float
+    memory_mb: float
+
+
+class Asker(asyncio.Protocol):
+    """Sends a request, and again when it is answered."""
+
+    def __init__(self, requests: Sequence[bytes], took: list[float]) -> None:
+        self._requests: Final = requests
+        self._took: Final = took
+        self._next = 0
+        self._held = b""
+        self._sent_s = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the first."""
+        self._transport: Any = transport
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        """Send the next when an answer is complete."""
+        self._held += data
+        if len(self._held) < 4 or len(self._held) < 4 + int.from_bytes(self._held[:4], "big"):
+            return
+        self._held = b""
+        self._took.append(time.perf_counter() - self._sent_s)
+        self._send()
+
+    def _send(self) -> None:
+        self._sent_s = time.perf_counter()
+        self._transport.write(self._requests[self._next])
+        self._next = (self._next + 1) % len(self._requests)
+
+
+async def look_up(system: System, topics: Sequence[str], connections: int, seconds: float) -> Row:
+    """Ask for routes on many connections, a request at a time on each."""
+    requests = [route_request(each) for each in topics]
+    took: list[float] = []
+    host, port = system.address.split(":")
+    loop = asyncio.get_running_loop()
+    opened = [
+        await loop.create_connection(
+            lambda first=number: Asker([*requests[first:], *requests[:first]], took),
+            host,
+            int(port),
+        )
+        for number in range(connections)
+    ]
+    await asyncio.sleep(min(1.0, seconds))
+    took.clear()
+    cpu_s, began_s = system.cpu_s(), time.perf_counter()
+    await asyncio.sleep(seconds)
+    passed_s = time.perf_counter() - began_s
+    found = row(f"routes x{connections}", system, took, passed_s, system.cpu_s() - cpu_s)
+    for transport, _ in opened:
+        transport.abort()
+    return found
+
+
+async def registrations(system: System, load: str, bodies: Sequence[bytes]) -> Row:
+    """Register each broker by a connection of its own, a few at a time."""
+    took: list[float] = []
+    room = asyncio.Semaphore(AT_A_TIME)
+
+    async def one(number: int, said: bytes) -> Peer:
+        async with room:
+            peer = await system.connect()
+            began_s = time.perf_counter()
+            answer = await register(
+                peer, said, f"broker-{number}", address=f"10.0.{number // 250}.{number % 250}:10911"
+            )
+            took.append(time.perf_counter() - began_s)
+            if answer.code:
+                raise RuntimeError(f"{system.name} refused a registration: {answer.header}")
+            return peer
+
+    cpu_s, began_s = system.cpu_s(), time.perf_counter()
+    peers = await asyncio.gather(*(one(number, said) for number, said in enumerate(bodies)))
+    passed_s = time.perf_counter() - began_s
+    found = row(load, system, took, passed_s, system.cpu_s() - cpu_s)
+    _kept.extend(peers)
+    return found
+
+
+#: A broker whose connection closes is unregistered.
+_kept: Final[list[Peer]] = []
+
+
+async def death(system: System) -> Row:
+    """Close the connection of a broker that does not listen, and ask until its route is gone."""
+    [port] = free_ports(0)
+    watching = await system.connect()
+    took = []
+    for number in range(5):
+        dying = await system.connect()
+        said = body(topic(f"dying-{number}"), topic(f"other-{number}"))
+        await register(dying, said, f"dying-{number}", address=f"127.0.0.1:{port}")
+        while (await watching.ask(ROUTE, topic=f"dying-{number}")).code:
+            pass
+        began_s = time.perf_counter()
+        await dying.close()
+        while not (await watching.ask(ROUTE, topic=f"dying-{number}")).code:
+            pass
+        took.append(time.perf_counter() - began_s)
+    return row("death known", system, took, sum(took), 0.0)
+
+
+def row(load: str, system: System, took: list[float], passed_s: float, cpu_s: float) -> Row:
+    """Return what was measured; the ratio comes later."""
+    p50_ms, p99_ms = percentiles(took) if len(took) > 1 else (took[0] * 1e3, took[0] * 1e3)
+    rate = len(took) / passed_s
+    cpu_us = cpu_s / len(took) * 1e6
+    memory_mb = resident_mb(system.pids)
+    return Row(load, system.name, rate, 0.0, p50_ms, p99_ms, cpu_us, memory_mb)
+
+
+def route_request(name: str) -> bytes:
+    """Return the frame of a look-up as a Java client sends it."""
+    said = {"code": 105, "extFields": {"topic": name}, "flag": 0, "language": "JAVA", "opaque": 1}
+    header = json.dumps({**said, "serializeTypeCurrentRPC": "JSON", "version": 479}).encode()
+    return (4 + len(header)).to_bytes(4, "big") + len(header).to_bytes(4, "big") + header
+
+
+async def measure(asked: argparse.Namespace, systems: Sequence[System]) -> list[Row]:
+    """Give both the same, one after the other."""
+    names = [f"topic-{number:06}" for number in range(asked.topics)]
+    full = body(*(topic(name) for name in names))
+    changed = body(topic(names[0], perm=4), counter=2)
+    rows: list[Row] = []
+    for system in systems:
+        for load, said in (("full", full), ("unchanged", full), ("one changed", changed)):
+            tell(f"{system.name}: {load}")
+            rows.append(await registrations(system, load, [said] * asked.brokers))
+        tell(f"{system.name}: routes")
+        sample = [f"small-{number}" for number in range(100)]
+        small = await system.connect()
+        await register(small, body(*map(topic, sample)), "small", address="10.1.0.1:10911")
+        _kept.append(small)
+        rows.append(await look_up(system, sample, asked.connections, asked.seconds))
+        rows.append(await death(system))
+    return compared(rows)
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows by load, with Quorate's rate divided by the other one."""
+    stock_rates = {each.load: each.per_s for each in rows if each.system == "stock"}
+    order = list(dict.fromkeys(each.load for each in rows))
+    found = []
+    for each in sorted(rows, key=lambda one: order.index(one.load)):
+        known = stock_rates.get(each.load, 0.0)
+        ratio = each.per_s / known if known else 0.0
+        found.append(replace(each, ratio=ratio))
+    return found
+
+
+def main() -> int:
+    """Measure both and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--brokers", type=int, default=100)
+    parser.add_argument("--topics", type=int, default=10_000)
+    parser.add_argument("--connections", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as running:
+        systems = []
+        if why := stock.missing():
+            tell(f"without the stock name server: {why}")
+        else:
+            part, address = stock.name_server(Path(directory, "stock"), heap_mb=1_024)
+            running.enter_context(part)
+            systems.append(System("stock", address, [part.pid]))
+        cluster = running.enter_context(Doors(Path(directory, "quorate"), asked.nodes)).ready()
+        leader = cluster.leader(SHARD)
+        systems.append(System("quorate", cluster.doors[leader.name], [leader.pid]))
+        report(run(measure(asked, systems)), as_json=asked.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""What operators change: settings, write permissions, topics, properties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_name_server.remoting.door import Door, RefusedError
+from quorate_name_server.remoting.fields import text
+from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.java_json import BodyError, dumps, loads
+from quorate_name_server.remoting.register_body import queues
+from quorate_name_server.remoting.settings import BLACK_LIST, NAMESPACE, accepted, parse
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
+
+if TYPE_CHECKING:
+    from quorate_name_server.remoting.connection import Connection
+
+_SYSTEM_ERROR: Final = 1
+_NO_PERMISSION: Final = 16
+_QUERY_NOT_FOUND: Final = 22
+
+
+async def put_setting(door: Door, _: Connection, request: Request) -> Response:
+    """Store a value in a namespace."""
+    fields = request.fields
+    if fields.get("namespace") is None or fields.get("key") is None:
+        raise RefusedError(Response(_SYSTEM_ERROR, "namespace or key is null"))
+    said = rows.KvConfig(
+        namespace=text(fields, "namespace"), key=text(fields, "key"), value=text(fields, "value")
+    )
+    await door.propose(pb.PutKvConfigs(configs=[said]))
+    return Response()
+
+
+def get_setting(door: Door, _: Connection, request: Request) -> Response:
+    """Return a value."""
+    namespace, key = text(request.fields, "namespace"), text(request.fields, "key")
+    value = (door.known.settings(namespace) or {}).get(key)
+    if value is None:
+        remark = f"No config item, Namespace: {namespace} Key: {key}"
+        return Response(_QUERY_NOT_FOUND, remark, fields={})
+    return Response(fields={"value": value})
+
+
+async def delete_setting(door: Door, _: Connection, request: Request) -> Response:
+    """Delete a value, if there is one."""
+    key = pb.KvConfigKey(
+        namespace=text(request.fields, "namespace"), key=text(request.fields, "key")
+    )
+    await door.propose(pb.DeleteKvConfigs(configs=[key], missing_ok=True))
+    return Response()
+
+
+def list_settings(door: Door, _: Connection, request: Request) -> Response:
+    """Return all values of a namespace."""
+    namespace = text(request.fields, "namespace")
+    found = door.known.settings(namespace)
+    if found is None:
+        return Response(_QUERY_NOT_FOUND, f"No config item, Namespace: {namespace}")
+    return Response(body=dumps({"table": found}))
+
+
+async def wipe_write_permission(door: Door, _: Connection, request: Request) -> Response:
+    """Take the write permission of a broker away."""
+    name = text(request.fields, "brokerName")
+    reply = await door.propose(pb.WipeWritePermission(names=[name]))
+    return _permitted("wipeTopicCount", reply)
+
+
+async def add_write_permission(door: Door, _: Connection, request: Request) -> Response:
+    """Give the write permission of a broker back."""
+    name = text(request.fields, "brokerName")
+    reply = await door.propose(pb.AddWritePermission(names=[name]))
+    return _permitted("addTopicCount", reply)
+
+
+async def delete_topic(door: Door, _: Connection, request: Request) -> Response:
+    """Delete a topic, or its queues on the brokers of a cluster."""
+    said = pb.TopicDeletion(
+        topic=text(request.fields, "topic"), cluster=text(request.fields, "clusterName")
+    )
+    await door.propose(pb.DeleteTopics(topics=[said]))
+    return Response()
+
+
+async def register_topic(door: Door, _: Connection, request: Request) -> Response:
+    """Put the queues of a topic on the brokers that there are."""
+    topic = text(request.fields, "topic")
+    try:
+        said = [
+            pb.BrokerQueues(topic=topic, broker=each["brokerName"], queues=queues(each))
+            for each in loads(request.body or b"{}").get("queueDatas") or ()
+        ]
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise BodyError(f"the body is no route: {error}"[:200]) from None
+    if said:
+        await door.node.propose(pb.PutQueues(queues=said), BatchReply)
+    return Response()
+
+
+def get_properties(door: Door, _: Connection, request: Request) -> Response:
+    """Return the properties of the name server."""
+    return Response(body=door.settings.text())
+
+
+async def update_properties(door: Door, _: Connection, request: Request) -> Response:
+    """Change properties of the name server, on all nodes."""
+    try:
+        said = parse(request.body.decode())
+    except UnicodeDecodeError:
+        raise BodyError("the properties are no UTF-8") from None
+    if any(name in said for name in BLACK_LIST):
+        raise RefusedError(Response(_NO_PERMISSION, "Can not update config in black list."))
+    configs = [
+        rows.KvConfig(namespace=NAMESPACE, key=name, value=value)
+        for name, value in accepted(said).items()
+    ]
+    if configs:
+        await door.propose(pb.PutKvConfigs(configs=configs))
+    return Response()
+
+
+def _permitted(field: str, reply: bytes) -> Response:
+    return Response(fields={field: str(pb.WritePermission.FromString(reply).topics)})

@@ -1,0 +1,41 @@
+"""The codes of requests that a name server answers, and what answers each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from quorate_name_server.remoting import changes, lookups, registering
+from quorate_name_server.remoting.door import Door
+from quorate_name_server.remoting.headers import Request, Response
+
+if TYPE_CHECKING:
+    from quorate_name_server.remoting.connection import Connection
+
+Handle = Callable[[Door, "Connection", Request], Response | Awaitable[Response]]
+
+CODES: Final[Mapping[int, Handle]] = {
+    100: changes.put_setting,
+    101: changes.get_setting,
+    102: changes.delete_setting,
+    103: registering.register,
+    104: registering.unregister,
+    105: lookups.route,
+    106: lookups.clusters,
+    205: changes.wipe_write_permission,
+    206: lookups.all_topics,
+    216: changes.delete_topic,
+    217: changes.register_topic,
+    219: changes.list_settings,
+    224: lookups.topics_of_cluster,
+    304: lookups.system_topics,
+    311: lookups.unit_topics,
+    312: lookups.unit_subscription_topics,
+    313: lookups.subscription_topics_of_no_unit,
+    318: changes.update_properties,
+    319: changes.get_properties,
+    322: registering.query_data_version,
+    327: changes.add_write_permission,
+    901: lookups.member_group,
+    904: registering.heartbeat,
+}

@@ -1,0 +1,218 @@
+"""One connection: what it reads is cut into requests, and what they are answered with is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final, cast
+
+from quorate_name_server.remoting.frames import Frame, Frames, MalformedError, skip_proxy
+from quorate_name_server.remoting.headers import Request, Response, decode, encode
+from quorate_name_server.remoting.tls import HANDSHAKE, Tls
+
+if TYPE_CHECKING:
+    from quorate_name_server.remoting.server import Server
+
+#: Requests of one connection that are worked on at a time.
+MOST_IN_FLIGHT: Final = 64
+#: A frame with more bytes waits until there is room for it.
+LARGE: Final = 1 << 16
+
+
+class Connection(asyncio.Protocol):
+    """Reads requests and writes answers; it reads no more while too much is to be done.
+
+    What can be answered at once is, without a task; the rest is answered in any order.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server: Final = server
+        self._frames: Final = Frames()
+        self._waiting: Final[deque[Frame]] = deque()
+        #: What came before the first frame; None since then.
+        self._opening: bytes | None = b""
+        self._tls: Tls | None = None
+        self._transport: asyncio.Transport | None = None
+        self._in_flight = 0
+        #: Room that is held for a large frame, and whether it is waited for.
+        self._held_room = 0
+        self._wants_room = False
+        self._writable = True
+        self._reads = True
+        self._out: list[bytes] = []
+        #: The host of the peer.
+        self.host = ""
+        #: When bytes passed last, in seconds.
+        self.active_s = 0.0
+        #: The registrations that came by it, by the broker and the address of the member.
+        self.registrations: Final[dict[tuple[str, str], int]] = {}
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername") or ("",)
+        self.host = str(peer[0])
+        self.active_s = self._server.now_s()
+        if not self._server.entered(self):
+            self.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End: what is worked on is not answered any more."""
+        self._transport = None
+        self._waiting.clear()
+        if not self._wants_room:
+            self._give_room()
+        self._server.left(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, and answer what is complete."""
+        self.active_s = self._server.now_s()
+        try:
+            if self._opening is not None:
+                data = self._begin(self._opening + data)
+            elif self._tls is not None:
+                data = self._tls.receive(data)
+            if data:
+                self._waiting.extend(self._frames.feed(data))
+            self._work()
+            self._mind_room()
+        except MalformedError as error:
+            self._server.complain(f"the connection of {self.host} is closed: {error}")
+            self.close()
+        self._flush()
+        if self._tls is not None and self._tls.ended:
+            self.close()
+
+    def pause_writing(self) -> None:
+        """Stop: the peer does not read what it is sent."""
+        self._writable = False
+        self._pace()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._writable = True
+        self._go_on()
+
+    # What the server calls.
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the peer can be sent anything."""
+        return self._transport is not None
+
+    def close(self) -> None:
+        """Close it after what was written."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close it at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # How it works.
+
+    def _begin(self, data: bytes) -> bytes:
+        """Take off what comes before the first frame, and return the rest."""
+        rest = skip_proxy(data)
+        if not rest:
+            self._opening = data
+            return b""
+        self._opening = None
+        if rest[0] == HANDSHAKE:
+            self._tls = Tls(self._server.tls_context(), self._send)
+            return self._tls.receive(rest)
+        if self._server.tls_only:
+            raise MalformedError("it does not begin with TLS")
+        return rest
+
+    @property
+    def _busy(self) -> bool:
+        """Whether no other request may be begun now."""
+        most = 1 if self._held_room else MOST_IN_FLIGHT
+        return self._in_flight >= most or not self._writable
+
+    def _work(self) -> None:
+        while self._waiting and not self._busy and self._transport is not None:
+            received = self._waiting.popleft()
+            request = decode(received)
+            if request.is_response:
+                continue
+            answer = self._server.answer(self, request)
+            if isinstance(answer, Response):
+                self._answered(request, answer)
+            else:
+                self._in_flight += 1
+                self._server.start(self._later(request, answer))
+        self._pace()
+
+    async def _later(self, request: Request, answer: Awaitable[Response]) -> None:
+        try:
+            response = await answer
+        finally:
+            self._in_flight -= 1
+        self._answered(request, response)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        try:
+            self._work()
+        except MalformedError as error:
+            self._server.complain(f"the connection of {self.host} is closed: {error}")
+            self.close()
+        self._mind_room()
+        self._flush()
+
+    def _answered(self, request: Request, response: Response) -> None:
+        if not request.one_way:
+            self._out.append(encode(response, request.opaque))
+
+    def _flush(self) -> None:
+        if self._out:
+            out, self._out = b"".join(self._out), []
+            if self._transport is not None and not self._transport.is_closing():
+                self.active_s = self._server.now_s()
+                if self._tls is None:
+                    self._send(out)
+                else:
+                    self._tls.send(out)
+
+    def _send(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _mind_room(self) -> None:
+        """Hold room for a large frame from its head on until it is answered."""
+        expected = self._frames.expected if self._frames.held else 0
+        if expected <= LARGE:
+            if not self._in_flight:
+                self._give_room()
+        elif not self._held_room:
+            self._held_room = expected
+            self._wants_room = not self._server.room.take(expected, self._roomy)
+            self._pace()
+
+    def _roomy(self) -> None:
+        self._wants_room = False
+        if self._transport is None:
+            self._give_room()
+        else:
+            self._pace()
+
+    def _give_room(self) -> None:
+        if self._held_room and not self._wants_room:
+            size, self._held_room = self._held_room, 0
+            self._server.room.give(size)
+
+    def _pace(self) -> None:
+        """Read or do not."""
+        reads = not (self._busy or self._waiting or self._wants_room)
+        if reads != self._reads and self._transport is not None:
+            self._reads = reads
+            if reads:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()

@@ -1,0 +1,149 @@
+"""What the requests of all connections share: the domain, its settings, and answers made before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from google.protobuf.message import Message
+from quorate.plugin import NodeApi, Rejected
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_name_server.brokers.rows import member_of
+from quorate_name_server.config import NameServerConfig
+from quorate_name_server.remoting.headers import Response
+from quorate_name_server.remoting.settings import Settings
+from quorate_name_server.routes.known import KnownRoutes
+from quorate_name_server.service import NameService
+from quorate_name_server.v1 import (
+    commands_pb2 as pb,
+    rows_pb2 as rows,
+    service_pb2 as answers,
+)
+
+if TYPE_CHECKING:
+    from quorate_name_server.remoting.connection import Connection
+
+_log = logging.getLogger(__name__)
+
+#: Answers that are kept; when there are more, all are made anew.
+MOST_ANSWERS: Final = 20_000
+#: How long a broker may take to accept a connection.
+CONNECT_S: Final = 1.0
+
+T = TypeVar("T")
+
+
+class RefusedError(Exception):
+    """A request is answered with a code of RocketMQ."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.remark)
+        self.response: Final = response
+
+
+class Door:
+    """The way of RocketMQ's requests into the domain."""
+
+    def __init__(self, node: NodeApi, config: NameServerConfig) -> None:
+        self.node: Final = node
+        self.names: Final = NameService(node)
+        self.known: Final = node.cache(KnownRoutes)
+        self.settings: Final = Settings(self.known, config.remoting_host, config.remoting_port)
+        #: What the rows of members call this door by.
+        self.name: Final = f"{socket.gethostname()}:{config.remoting_port}"
+        self._available: Final = config.reads == "available"
+        #: The connection by which a member has registered last, by broker and address.
+        self.connections: Final[dict[tuple[str, str], Connection]] = {}
+        #: By what was asked: the state of the rows that it was made of, and the answer.
+        self._answers: Final[dict[Hashable, tuple[int, bytes]]] = {}
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether questions are answered from this node's memory alone."""
+        return (
+            self._available
+            and not len(self.known.unconfirmed)
+            and self.node.cache_age_ms(KnownRoutes) >= 0
+        )
+
+    def kept(self, question: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Return an answer that was made before if nothing has changed since, or make it."""
+        changes = self.known.changes
+        found = self._answers.get(question)
+        if found is not None and found[0] == changes:
+            return found[1]
+        answer = make()
+        if len(self._answers) >= MOST_ANSWERS:
+            self._answers.clear()
+        self._answers[question] = (changes, answer)
+        return answer
+
+    async def propose(self, command: Message) -> bytes:
+        """Propose a command with one item, and return its reply; raises `Rejected`."""
+        return only_reply(await self.node.propose(command, BatchReply))
+
+    async def broker(self, name: str) -> rows.Broker:
+        """Return a broker; an empty one when there is none."""
+        found = await self.names.GetBrokers(answers.GetBrokersRequest(names=[name]), None)
+        return found.brokers[0] if found.brokers else rows.Broker(name=name)
+
+    async def lose(self, connection: Connection) -> None:
+        """Unregister who has registered by a connection that was closed.
+
+        Who refuses connections has ended, whatever else it was connected to. Others stay as long
+        as they have a connection to the door of another node.
+        """
+        for (name, address), registration in connection.registrations.items():
+            if self.connections.get((name, address)) is not connection:
+                continue
+            del self.connections[name, address]
+            self.known.unconfirmed.forget(name, address)
+            ended = _host(address) == connection.host and await refuses(address)
+            member = member_of(self.known.brokers.get(name), "address", address)
+            leaving = pb.Unregistration(
+                name=name,
+                address=address,
+                registration=registration or (0 if member is None else member.registration),
+                door="" if ended else self.name,
+            )
+            if leaving.registration and (name, address) not in self.connections:
+                await self._unregister(leaving)
+
+    async def _unregister(self, leaving: pb.Unregistration) -> None:
+        """Unregister a member; without a majority its life ends with its heartbeats."""
+        try:
+            await self.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for it
+            _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
+
+
+def only_reply(reply: BatchReply) -> bytes:
+    """Return the reply to the one item of a command; raises `Rejected`."""
+    for refusal in reply.refusals:
+        raise Rejected(refusal.code, refusal.message)
+    return reply.replies[0] if reply.replies else b""
+
+
+async def refuses(address: str) -> bool:
+    """Tell whether nobody listens at an address any more."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(host, int(port))
+    except ConnectionRefusedError:
+        return True
+    except (OSError, TimeoutError, ValueError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return False
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]

@@ -1,0 +1,169 @@
+"""Headers: what a request asks and how it is answered, as JSON or in RocketMQ's binary form."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any, Final
+
+from quorate_name_server.remoting.frames import Frame, MalformedError, frame
+
+_JSON: Final = 0
+_BINARY: Final = 1
+_RESPONSE: Final = 1
+_ONE_WAY: Final = 2
+#: The release whose name server this door is like: 5.3.3.
+VERSION: Final = 479
+
+#: Code, language, version, opaque, flag.
+_FIXED: Final = Struct(">hBhii")
+_LENGTH: Final = Struct(">i")
+_KEY_LENGTH: Final = Struct(">h")
+_INT: Final = range(-(1 << 31), 1 << 31)
+
+Fields = Mapping[str, str | None]
+
+
+@dataclass(slots=True)
+class Request:
+    """What a peer asks, or answers."""
+
+    code: int
+    #: The caller's number of the request, which its answer repeats.
+    opaque: int
+    flag: int = 0
+    #: That of the caller.
+    version: int = 0
+    fields: Fields = field(default_factory=dict)
+    body: bytes = b""
+
+    @property
+    def one_way(self) -> bool:
+        """Whether no answer is expected."""
+        return bool(self.flag & _ONE_WAY)
+
+    @property
+    def is_response(self) -> bool:
+        """Whether it answers something that was never asked."""
+        return bool(self.flag & _RESPONSE)
+
+
+@dataclass(slots=True)
+class Response:
+    """What a request is answered with."""
+
+    code: int = 0
+    remark: str = ""
+    #: None: none are written.
+    fields: Mapping[str, str] | None = None
+    body: bytes = b""
+
+
+def decode(received: Frame) -> Request:
+    """Read the header of a frame; raises `MalformedError`."""
+    kind, header, body = received
+    if kind == _JSON:
+        return _from_json(header, body)
+    if kind == _BINARY:
+        try:
+            return _from_binary(header, body)
+        except (struct.error, UnicodeDecodeError):
+            raise MalformedError(f"a binary header of {len(header)} bytes is cut off") from None
+    raise MalformedError(f"headers of kind {kind} are unknown")
+
+
+def encode(response: Response, opaque: int) -> bytes:
+    """Return the frame that answers a request, with a JSON header: every peer reads it."""
+    if response.remark or response.fields is not None:
+        said: dict[str, Any] = {"code": response.code}
+        if response.fields is not None:
+            said["extFields"] = dict(response.fields)
+        said |= {"flag": _RESPONSE, "language": "PYTHON", "opaque": opaque}
+        if response.remark:
+            said["remark"] = response.remark
+        said["version"] = VERSION
+        return frame(_written(said), response.body)
+    header = b'{"code":%d,"flag":1,"language":"PYTHON","opaque":%d,"version":%d}'
+    return frame(header % (response.code, opaque, VERSION), response.body)
+
+
+def encode_one_way(code: int, fields: Mapping[str, str], opaque: int, body: bytes = b"") -> bytes:
+    """Return the frame of a request that gets no answer."""
+    said = {"code": code, "extFields": fields, "flag": _ONE_WAY, "language": "PYTHON"}
+    return frame(_written(said | {"opaque": opaque, "version": VERSION}), body)
+
+
+def _written(header: Mapping[str, Any]) -> bytes:
+    return json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _from_json(header: bytes, body: bytes) -> Request:
+    try:
+        said = json.loads(header)
+    except (ValueError, RecursionError):
+        raise MalformedError(f"a header is no JSON: {header[:40]!r}") from None
+    if type(said) is not dict:
+        raise MalformedError(f"a header is no object: {header[:40]!r}")
+    fields = said.get("extFields") or {}
+    if type(fields) is not dict:
+        raise MalformedError("the extFields of a header are no object")
+    for value in fields.values():
+        if type(value) is not str:
+            fields = {key: _text(each) for key, each in fields.items()}
+            break
+    return Request(
+        _int(said, "code"),
+        _int(said, "opaque"),
+        _int(said, "flag"),
+        _int(said, "version"),
+        fields,
+        body,
+    )
+
+
+def _int(said: Mapping[str, Any], key: str) -> int:
+    value = said.get(key)
+    if type(value) is not int:
+        try:
+            value = int(value or 0)
+        except (ValueError, TypeError, OverflowError):
+            raise MalformedError(f"the {key} of a header is no number") from None
+    if value not in _INT:
+        raise MalformedError(f"the {key} of a header is out of range")
+    return value
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def _from_binary(header: bytes, body: bytes) -> Request:
+    code, _, version, opaque, flag = _FIXED.unpack_from(header)
+    at = _FIXED.size
+    (remark,) = _LENGTH.unpack_from(header, at)
+    at += _LENGTH.size + max(remark, 0)
+    (block,) = _LENGTH.unpack_from(header, at)
+    at += _LENGTH.size
+    if at + block > len(header):
+        raise MalformedError(f"the fields of a binary header have {block:,} bytes")
+    return Request(code, opaque, flag, version, dict(_fields(header, at, at + block)), body)
+
+
+def _fields(header: bytes, at: int, end: int) -> Iterator[tuple[str, str | None]]:
+    while at < end:
+        key, at = _piece(header, at, end, _KEY_LENGTH)
+        value, at = _piece(header, at, end, _LENGTH)
+        yield key, value or None
+
+
+def _piece(header: bytes, at: int, end: int, length: Struct) -> tuple[str, int]:
+    (size,) = length.unpack_from(header, at)
+    at += length.size
+    if size < 0 or at + size > end:
+        raise MalformedError(f"a field of a binary header has {size:,} bytes")
+    return header[at : at + size].decode(), at + size

@@ -1,0 +1,61 @@
+"""JSON as RocketMQ's Java writes and reads it: keys of maps that are numbers stand bare."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Any, Final
+
+#: A text, which stays, or a bare key.
+_BARE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?<=[{,])(\s*)(-?\d+)(?=\s*:)', re.DOTALL)
+
+
+class BodyError(Exception):
+    """A body does not say what it should."""
+
+
+def loads(body: bytes | str) -> Any:
+    """Read JSON whose numeric keys may stand bare; raises `BodyError`."""
+    try:
+        text = body if isinstance(body, str) else body.decode()
+        try:
+            return json.loads(text, parse_constant=_refuse)
+        except json.JSONDecodeError:
+            return json.loads(_BARE.sub(_quoted, text), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BodyError(f"not JSON: {error}"[:200]) from None
+
+
+def dumps(value: Any) -> bytes:
+    """Write JSON as Java's name server does: keys are sorted, and those that are numbers bare."""
+    return _write(value, "{}:".format, encode_basestring).encode()
+
+
+def dumps_standard(value: Any) -> bytes:
+    """Write JSON as everybody reads it, in ASCII: also keys that are numbers are quoted."""
+    return _write(value, '"{}":'.format, encode_basestring_ascii).encode()
+
+
+def _write(value: Any, number: Any, text: Any) -> str:
+    if isinstance(value, str):
+        return str(text(value))
+    if isinstance(value, Mapping):
+        members = (
+            (number(key) if isinstance(key, int) else f"{text(key)}:") + _write(each, number, text)
+            for key, each in sorted(value.items())
+        )
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join([_write(each, number, text) for each in value]) + "]"
+    return json.dumps(value)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    space, key = found.groups()
+    return found[0] if key is None else f'{space}"{key}"'
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")

@@ -1,0 +1,158 @@
+"""What clients, brokers and tools look up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final
+
+from quorate_name_server.brokers.rows import clusters_of
+from quorate_name_server.remoting.door import Door, RefusedError
+from quorate_name_server.remoting.fields import flag, text
+from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.java_json import dumps, dumps_standard
+from quorate_name_server.remoting.shapes import addresses, cluster_info, route_data
+from quorate_name_server.v1 import service_pb2 as answers
+
+if TYPE_CHECKING:
+    from quorate_name_server.remoting.connection import Connection
+
+_SYSTEM_ERROR: Final = 1
+_TOPIC_NOT_EXIST: Final = 17
+#: Releases since this one read standard JSON: 4.9.4.
+_STANDARD_SINCE: Final = 401
+_NO_ROUTE: Final = (
+    "No topic route info in name server for the topic: {}\n"
+    "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+)
+#: Bits of a topic's flags.
+_UNIT: Final = 1
+_UNIT_SUBSCRIPTION: Final = 2
+
+
+def route(door: Door, _: Connection, request: Request) -> Response | Awaitable[Response]:
+    """Tell where the queues of a topic are."""
+    fields = request.fields
+    topic = fields.get("topic") or "null"
+    zone = fields.get("__ZONE_NAME") if flag(fields, "__ZONE_MODE") else None
+    standard = not zone and (
+        request.version >= _STANDARD_SINCE or bool(flag(fields, "acceptStandardJsonOnly"))
+    )
+    if not door.at_hand:
+        return _read_route(door, topic, zone, standard=standard)
+
+    def make() -> bytes:
+        return _route_body(door, door.known.route(topic), topic, zone, standard=standard)
+
+    if zone:
+        return Response(body=make())
+    return Response(body=door.kept(("route", topic, standard), make))
+
+
+async def _read_route(door: Door, topic: str, zone: str | None, *, standard: bool) -> Response:
+    found = await door.names.GetRoutes(answers.GetRoutesRequest(topics=[topic]), None)
+    held = found.routes[0] if found.routes else None
+    return Response(body=_route_body(door, held, topic, zone, standard=standard))
+
+
+def _route_body(
+    door: Door, found: answers.Route | None, topic: str, zone: str | None, *, standard: bool
+) -> bytes:
+    if found is None:
+        raise RefusedError(Response(_TOPIC_NOT_EXIST, _NO_ROUTE.format(topic)))
+    said = route_data(
+        found,
+        ordered=door.settings.on("orderMessageEnable"),
+        acting=door.settings.on("supportActingMaster"),
+        zone=zone,
+    )
+    return dumps_standard(said) if standard else dumps(said)
+
+
+def clusters(door: Door, _: Connection, request: Request) -> Response | Awaitable[Response]:
+    """Tell which brokers there are, and in which clusters."""
+    if door.at_hand:
+        return Response(
+            body=door.kept("clusters", lambda: dumps(cluster_info(door.known.brokers.values())))
+        )
+    return _read_clusters(door)
+
+
+async def _read_clusters(door: Door) -> Response:
+    found = await door.names.GetBrokers(answers.GetBrokersRequest(), None)
+    return Response(body=dumps(cluster_info(found.brokers)))
+
+
+async def member_group(door: Door, _: Connection, request: Request) -> Response:
+    """Tell the addresses of a broker's members."""
+    name = text(request.fields, "brokerName")
+    group = {
+        "brokerAddrs": addresses(await door.broker(name)),
+        "brokerName": name,
+        "cluster": text(request.fields, "clusterName"),
+    }
+    return Response(body=dumps({"brokerMemberGroup": group}))
+
+
+async def all_topics(door: Door, _: Connection, request: Request) -> Response:
+    """List all topics."""
+    _check_enabled(door, "enableAllTopicList")
+    return await _topics(door, answers.ListTopicsRequest())
+
+
+async def topics_of_cluster(door: Door, _: Connection, request: Request) -> Response:
+    """List the topics that have queues on brokers of a cluster."""
+    _check_enabled(door, "enableTopicList")
+    cluster = text(request.fields, "cluster")
+    if not cluster:
+        return Response(body=dumps({"topicList": []}))
+    return await _topics(door, answers.ListTopicsRequest(cluster=cluster))
+
+
+async def unit_topics(door: Door, _: Connection, request: Request) -> Response:
+    """List the topics of a unit."""
+    _check_enabled(door, "enableTopicList")
+    return await _topics(door, answers.ListTopicsRequest(flags=_UNIT))
+
+
+async def unit_subscription_topics(door: Door, _: Connection, request: Request) -> Response:
+    """List the topics that subscriptions of a unit have."""
+    _check_enabled(door, "enableTopicList")
+    return await _topics(door, answers.ListTopicsRequest(flags=_UNIT_SUBSCRIPTION))
+
+
+async def subscription_topics_of_no_unit(door: Door, _: Connection, request: Request) -> Response:
+    """List the topics that subscriptions of a unit have and that are of none."""
+    _check_enabled(door, "enableTopicList")
+    asked = answers.ListTopicsRequest(flags=_UNIT_SUBSCRIPTION, without_flags=_UNIT)
+    return await _topics(door, asked)
+
+
+async def system_topics(door: Door, _: Connection, request: Request) -> Response:
+    """List what brokers make topics of: the names of clusters and of brokers."""
+    found = await door.names.GetBrokers(answers.GetBrokersRequest(), None)
+    named = {cluster for broker in found.brokers for cluster in clusters_of(broker)}
+    said: dict[str, object] = {
+        "topicList": [*sorted(named), *(broker.name for broker in found.brokers)]
+    }
+    for broker in found.brokers:
+        said["brokerAddr"] = broker.members[0].address
+        break
+    return Response(body=dumps(said))
+
+
+def _check_enabled(door: Door, setting: str) -> None:
+    if not door.settings.on(setting):
+        raise RefusedError(Response(_SYSTEM_ERROR, "disable"))
+
+
+async def _topics(door: Door, request: answers.ListTopicsRequest) -> Response:
+    found: list[str] = []
+    while True:
+        page = await door.names.ListTopics(request, None)
+        found += page.topics
+        if not page.next_page_token:
+            return Response(body=dumps({"topicList": found}))
+        request.page_token = page.next_page_token
+        # A page from memory was made without a pause.
+        await asyncio.sleep(0)

@@ -1,0 +1,84 @@
+"""Members of a broker are told when another one has the smallest id, where that is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from typing import Final
+
+from quorate.plugin import RowEvent
+
+from quorate_name_server.families import BROKERS
+from quorate_name_server.remoting.door import CONNECT_S, Door
+from quorate_name_server.remoting.headers import encode_one_way
+from quorate_name_server.v1 import rows_pb2 as rows
+
+_log = logging.getLogger(__name__)
+
+_MIN_ID_CHANGED: Final = 905
+#: Before the brokers are watched anew.
+_RETRY_S: Final = 1.0
+_opaques: Final = count(1)
+
+
+async def notify_forever(door: Door) -> None:
+    """Notify until cancelled."""
+    known: dict[bytes, rows.Broker] = {}
+    while True:
+        try:
+            async for watched in door.node.watch(BROKERS):
+                event = watched.event
+                if watched.resync:
+                    known.clear()
+                if not isinstance(event, RowEvent):
+                    continue
+                before = known.pop(event.key, None)
+                if event.value is None:
+                    continue
+                broker = rows.Broker.FromString(event.value)
+                known[event.key] = broker
+                if before is not None and door.settings.on("notifyMinBrokerIdChanged"):
+                    await _notify(before, broker)
+        except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
+            _log.warning("brokers are watched anew: %s", error)
+        await asyncio.sleep(_RETRY_S)
+
+
+async def _notify(before: rows.Broker, broker: rows.Broker) -> None:
+    await asyncio.gather(
+        *(_send(address, fields) for address, fields in notifications(before, broker))
+    )
+
+
+def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield whom to tell of a change of a broker, and what; members are by id."""
+    if not before.members or not broker.members:
+        return
+    old, new = before.members[0], broker.members[0]
+    if old.id == new.id:
+        return
+    fields = {"minBrokerId": str(new.id), "minBrokerAddr": new.address}
+    if new.id < old.id:
+        fields["haBrokerAddr"] = new.ha_address
+        told = broker.members[1:]
+    elif broker.enable_acting_master:
+        fields["offlineBrokerAddr"] = old.address
+        told = broker.members[:]
+    else:
+        return
+    for member in told:
+        yield member.address, fields
+
+
+async def _send(address: str, fields: dict[str, str]) -> None:
+    host, _, port = address.rpartition(":")
+    with suppress(OSError, TimeoutError, ValueError):
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.write(encode_one_way(_MIN_ID_CHANGED, fields, next(_opaques)))
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()

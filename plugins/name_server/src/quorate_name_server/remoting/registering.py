@@ -1,0 +1,121 @@
+"""What brokers say of themselves."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from quorate.plugin import Rejected
+
+from quorate_name_server.brokers.registering import OLDER_STATE, TABLE_INCOMPLETE
+from quorate_name_server.brokers.rows import member_of
+from quorate_name_server.remoting import register_body, shapes
+from quorate_name_server.remoting.door import Door, RefusedError, only_reply
+from quorate_name_server.remoting.fields import flag, number, text
+from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.java_json import BodyError, dumps, loads
+from quorate_name_server.routes.making import ORDER_TOPICS
+from quorate_name_server.v1 import commands_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate_name_server.remoting.connection import Connection
+
+_SYSTEM_ERROR: Final = 1
+#: Of a CRC-32: Java has no sign to spare.
+_CRC_BITS: Final = 0x7FFFFFFF
+
+
+async def register(door: Door, connection: Connection, request: Request) -> Response:
+    """Register a member of a broker, and its topics."""
+    said = _registration(door, request)
+    try:
+        reply = await door.names.Register(pb.RegisterBrokers(brokers=[said]), None)
+        registered = pb.Registered.FromString(only_reply(reply))
+    except Rejected as refusal:
+        if refusal.code == OLDER_STATE:
+            # The stock name server lets the one with the older state believe that it is registered.
+            return Response(fields={})
+        if refusal.code == TABLE_INCOMPLETE:
+            raise RefusedError(Response(_SYSTEM_ERROR, "register broker failed")) from None
+        raise
+    if connection.is_open:
+        member = (said.name, said.address)
+        # One that no majority has confirmed has no number yet.
+        before = connection.registrations.get(member, 0)
+        connection.registrations[member] = registered.registration or before
+        door.connections[member] = connection
+    fields = {}
+    if registered.master_address:
+        fields["masterAddr"] = registered.master_address
+        fields["haServerAddr"] = registered.master_ha_address
+    order = door.known.settings(ORDER_TOPICS)
+    if order is None or not door.settings.on("returnOrderTopicConfigToBroker"):
+        return Response(fields=fields)
+    return Response(fields=fields, body=dumps({"table": order}))
+
+
+async def unregister(door: Door, _: Connection, request: Request) -> Response:
+    """Remove a member of a broker."""
+    leaving = pb.Unregistration(
+        name=text(request.fields, "brokerName"), address=text(request.fields, "brokerAddr")
+    )
+    only_reply(await door.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None))
+    return Response()
+
+
+async def heartbeat(door: Door, _: Connection, request: Request) -> Response:
+    """Prolong the life of a member; one that is not registered is not told so."""
+    await _prolong(door, request.fields)
+    return Response()
+
+
+async def query_data_version(door: Door, _: Connection, request: Request) -> Response:
+    """Tell whether the topics of a member have changed, which is a heartbeat, too."""
+    fields = request.fields
+    broker = await door.broker(text(fields, "brokerName"))
+    member = member_of(broker, "address", text(fields, "brokerAddr"))
+    asked = register_body.data_version(loads(request.body)) if request.body else None
+    if member is None:
+        return Response(fields={"changed": "true"})
+    await _prolong(door, fields)
+    changed = asked != member.data_version
+    return Response(
+        fields={"changed": str(changed).lower()},
+        body=dumps(shapes.data_version(member.data_version)),
+    )
+
+
+def _registration(door: Door, request: Request) -> pb.Registration:
+    fields, body = request.fields, request.body
+    expected = number(fields, "bodyCrc32") or 0
+    if expected and zlib.crc32(body) & _CRC_BITS != expected:
+        raise RefusedError(Response(_SYSTEM_ERROR, "crc32 not match"))
+    member_id = number(fields, "brokerId")
+    if member_id is None:
+        raise BodyError("brokerId is missing, or is no number")
+    timeout_ms = number(fields, "heartbeatTimeoutMillis") or 0
+    try:
+        said = pb.Registration(
+            cluster=text(fields, "clusterName"),
+            name=text(fields, "brokerName"),
+            id=member_id,
+            address=text(fields, "brokerAddr"),
+            ha_address=text(fields, "haServerAddr"),
+            zone=text(fields, "__ZONE_NAME"),
+            heartbeat_timeout_ms=max(timeout_ms, 0),
+            drops_absent_topics=door.settings.on("deleteTopicWithBrokerRegistration"),
+            door=door.name,
+        )
+    except ValueError as error:
+        raise BodyError(f"the fields of the header are no registration: {error}") from None
+    acting = flag(fields, "enableActingMaster")
+    if acting is not None:
+        said.enable_acting_master = acting
+    register_body.read_body(said, body, version=request.version)
+    return said
+
+
+async def _prolong(door: Door, fields: Mapping[str, str | None]) -> None:
+    beat = pb.Heartbeat(name=text(fields, "brokerName"), address=text(fields, "brokerAddr"))
+    await door.names.Heartbeat(pb.SendHeartbeats(brokers=[beat]), None)

@@ -1,0 +1,185 @@
+"""The server of RocketMQ's protocol: where it listens, who is connected, and what that may cost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from quorate.plugin import Invalid, NodeApi, Rejected
+
+from quorate_name_server.config import NameServerConfig
+from quorate_name_server.remoting.codes import CODES
+from quorate_name_server.remoting.connection import Connection
+from quorate_name_server.remoting.door import Door, RefusedError
+from quorate_name_server.remoting.frames import MalformedError
+from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.java_json import BodyError
+from quorate_name_server.remoting.notifying import notify_forever
+from quorate_name_server.remoting.room import Room
+from quorate_name_server.remoting.tls import Certificates
+
+_log = logging.getLogger(__name__)
+
+_SYSTEM_ERROR: Final = 1
+_SYSTEM_BUSY: Final = 2
+_NOT_SUPPORTED: Final = 3
+#: A connection is closed on which nothing has passed for so long.
+IDLE_S: Final = 120.0
+_IDLE_CHECK_S: Final = 5.0
+#: Large frames that all connections together hold.
+ROOM_BYTES: Final = 1 << 28
+_BACKLOG: Final = 1_024
+#: The shortest time between two complaints; what comes in between is counted.
+_COMPLAINT_S: Final = 1.0
+_LONGEST_REMARK: Final = 500
+
+
+class Server:
+    """Serves connections until it is closed; a node has at most one."""
+
+    def __init__(self, node: NodeApi) -> None:
+        config = node.config(NameServerConfig)
+        self._config: Final = config
+        self.tls_only: Final = config.remoting_tls_only
+        self.door: Final = Door(node, config)
+        self.room: Final = Room(ROOM_BYTES)
+        self._certificates: Final = (
+            Certificates(
+                config.remoting_cert_file,
+                config.remoting_key_file,
+                config.remoting_client_ca_file,
+            )
+            if config.remoting_cert_file
+            else None
+        )
+        self._connections: Final[set[Connection]] = set()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._complained_s = float("-inf")
+        self._unsaid = 0
+        self._closing = False
+        self._listening: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen; raises `OSError`."""
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(
+            lambda: Connection(self),
+            self._config.remoting_host,
+            self._config.remoting_port,
+            backlog=_BACKLOG,
+        )
+        self.start(self._close_idle())
+        self.start(notify_forever(self.door))
+
+    async def close(self) -> None:
+        """Close all connections; brokers that have registered by them stay registered."""
+        self._closing = True
+        if self._listening is not None:
+            self._listening.close()
+        for connection in self._connections:
+            connection.abort()
+        while self._connections:
+            await asyncio.sleep(0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # What connections call.
+
+    def now_s(self) -> float:
+        """Return the time that idle connections are judged by, in seconds."""
+        return asyncio.get_running_loop().time()
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Return what a connection's TLS is served with; raises `MalformedError`."""
+        if self._certificates is None:
+            raise MalformedError("it begins with TLS, and remoting_cert_file is not set")
+        try:
+            return self._certificates.context()
+        except OSError as error:
+            raise MalformedError(f"the certificate cannot be read: {error}") from None
+
+    def entered(self, connection: Connection) -> bool:
+        """Take note of a connection; False: there are too many."""
+        self._connections.add(connection)
+        if len(self._connections) > self._config.remoting_connections:
+            self.complain(
+                f"a connection of {connection.host} is refused: there are "
+                f"{self._config.remoting_connections:,}; raise remoting_connections"
+            )
+            return False
+        return True
+
+    def left(self, connection: Connection) -> None:
+        """Forget a connection; the brokers that have registered by it are unregistered."""
+        self._connections.discard(connection)
+        if connection.registrations and not self._closing:
+            self.start(self.door.lose(connection))
+
+    def answer(self, connection: Connection, request: Request) -> Response | Awaitable[Response]:
+        """Answer a request, at once if that can be."""
+        handle = CODES.get(request.code)
+        if handle is None:
+            return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
+        try:
+            answer = handle(self.door, connection, request)
+        except Exception as error:  # noqa: BLE001 - one request alone fails
+            return self._failed(request, error)
+        return answer if isinstance(answer, Response) else self._awaited(request, answer)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the connections until the server is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def complain(self, what: str) -> None:
+        """Log what a peer did wrong, at most once in a second."""
+        now_s = self.now_s()
+        if now_s - self._complained_s < _COMPLAINT_S:
+            self._unsaid += 1
+            return
+        more = f" (and {self._unsaid:,} times the like)" if self._unsaid else ""
+        self._complained_s, self._unsaid = now_s, 0
+        _log.warning("RocketMQ door: %s%s", what[:_LONGEST_REMARK], more)
+
+    async def _awaited(self, request: Request, answer: Awaitable[Response]) -> Response:
+        try:
+            return await answer
+        except Exception as error:  # noqa: BLE001 - one request alone fails
+            return self._failed(request, error)
+
+    def _failed(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, RefusedError):
+            return error.response
+        if isinstance(error, Rejected) and error.code == "RESOURCE_EXHAUSTED":
+            return Response(_SYSTEM_BUSY, str(error)[:_LONGEST_REMARK])
+        if not isinstance(error, (BodyError, Invalid, Rejected, TimeoutError)):
+            _log.error("RocketMQ door: request %d failed", request.code, exc_info=error)
+        return Response(_SYSTEM_ERROR, f"{type(error).__name__}: {error}"[:_LONGEST_REMARK])
+
+    async def _close_idle(self) -> None:
+        while True:
+            await asyncio.sleep(_IDLE_CHECK_S)
+            until_s = self.now_s() - IDLE_S
+            for connection in list(self._connections):
+                if connection.active_s < until_s:
+                    connection.close()
+
+
+@asynccontextmanager
+async def serving(node: NodeApi) -> AsyncIterator[None]:
+    """Serve RocketMQ's protocol as long as the node lives, where a port is set for it."""
+    if not node.config(NameServerConfig).remoting_port:
+        yield
+        return
+    server = Server(node)
+    await server.open()
+    try:
+        yield
+    finally:
+        await server.close()

@@ -1,0 +1,103 @@
+"""The properties of a name server: what tools read and change, and what of it counts here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from quorate_name_server.routes.known import KnownRoutes
+
+#: The namespace of the settings in which changed properties are: all nodes share them.
+NAMESPACE: Final = "NAMESRV_CONFIG"
+#: Properties that no request changes.
+BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
+
+#: As the stock name server begins with them.
+_DEFAULTS: Final[Mapping[str, str]] = {
+    "bindAddress": "",
+    "clientRequestThreadPoolNums": "8",
+    "clientRequestThreadPoolQueueCapacity": "50000",
+    "clusterTest": "false",
+    "configBlackList": "configBlackList;configStorePath;kvConfigPath",
+    "configStorePath": "",
+    "defaultThreadPoolNums": "16",
+    "defaultThreadPoolQueueCapacity": "10000",
+    "deleteTopicWithBrokerRegistration": "false",
+    "enableAllTopicList": "true",
+    "enableControllerInNamesrv": "false",
+    "enableShutdownGracefully": "false",
+    "enableTopicList": "true",
+    "kvConfigPath": "",
+    "listenPort": "",
+    "needWaitForService": "false",
+    "notifyMinBrokerIdChanged": "false",
+    "orderMessageEnable": "false",
+    "productEnvName": "center",
+    "returnOrderTopicConfigToBroker": "true",
+    "rocketmqHome": "",
+    "scanNotActiveBrokerInterval": "5000",
+    "serverAsyncSemaphoreValue": "64",
+    "serverCallbackExecutorThreads": "0",
+    "serverChannelMaxIdleTimeSeconds": "120",
+    "serverNettyWorkerGroupEnable": "true",
+    "serverOnewaySemaphoreValue": "256",
+    "serverPooledByteBufAllocatorEnable": "true",
+    "serverSelectorThreads": "3",
+    "serverSocketBacklog": "1024",
+    "serverSocketRcvBufSize": "0",
+    "serverSocketSndBufSize": "0",
+    "serverWorkerThreads": "8",
+    "shutdownWaitTimeSeconds": "30",
+    "supportActingMaster": "false",
+    "unRegisterBrokerQueueCapacity": "3000",
+    "useEpollNativeSelector": "false",
+    "waitSecondsForService": "45",
+    "writeBufferHighWaterMark": "0",
+    "writeBufferLowWaterMark": "0",
+}
+
+
+class Settings:
+    """The properties as they are now, on every node the same but for where it listens."""
+
+    def __init__(self, known: KnownRoutes, host: str, port: int) -> None:
+        self._known: Final = known
+        self._own: Final = {"bindAddress": host, "listenPort": str(port)}
+
+    def on(self, name: str) -> bool:
+        """Tell whether a property is true."""
+        changed = self._known.settings(NAMESPACE) or {}
+        return changed.get(name, _DEFAULTS[name]) == "true"
+
+    def text(self) -> bytes:
+        """Return all of them, sorted, a line each."""
+        known = self._known.settings(NAMESPACE) or {}
+        changed = {name: value for name, value in known.items() if name in _DEFAULTS}
+        now = {**_DEFAULTS, **changed, **self._own}
+        return "".join(f"{name}={now[name]}\n" for name in sorted(now)).encode()
+
+
+def parse(text: str) -> dict[str, str]:
+    """Return the properties of a text in the format of Java's."""
+    found = {}
+    for line in text.splitlines():
+        said = line.strip()
+        if said and said[0] not in "#!":
+            name, _, value = said.partition("=")
+            found[name.strip()] = value.strip()
+    return found
+
+
+def accepted(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return those that there are, whose values are of their kinds, as they are stored."""
+    found = {}
+    for name, value in properties.items():
+        default = _DEFAULTS.get(name)
+        if default in ("true", "false"):
+            found[name] = str(value.lower() == "true").lower()
+        elif default is not None and default.isdigit():
+            if value.removeprefix("-").isdecimal():
+                found[name] = value
+        elif default is not None:
+            found[name] = value
+    return found

@@ -1,0 +1,82 @@
+"""TLS on a connection that has begun in the clear: its bytes pass through OpenSSL's memory."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from quorate_name_server.remoting.frames import MalformedError
+
+#: The first byte of a client's first TLS record.
+HANDSHAKE: Final = 0x16
+_PIECE: Final = 1 << 16
+
+
+class Certificates:
+    """The certificate that connections are served with, read again when its file has changed."""
+
+    def __init__(self, cert_file: str, key_file: str, client_ca_file: str) -> None:
+        self._files: Final = (cert_file, key_file or cert_file)
+        self._read_at: tuple[int, ...] = ()
+        self._context: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if client_ca_file:
+            self._context.load_verify_locations(client_ca_file)
+            self._context.verify_mode = ssl.CERT_REQUIRED
+        self.context()
+
+    def context(self) -> ssl.SSLContext:
+        """Return what a new connection is served with; raises `OSError`."""
+        changed_at = tuple(os.stat(file).st_mtime_ns for file in self._files)
+        if changed_at != self._read_at:
+            self._context.load_cert_chain(*self._files)
+            self._read_at = changed_at
+        return self._context
+
+
+class Tls:
+    """The TLS of one connection; `write` sends what the peer is to get."""
+
+    def __init__(self, context: ssl.SSLContext, write: Callable[[bytes], None]) -> None:
+        self._received: Final = ssl.MemoryBIO()
+        self._sent: Final = ssl.MemoryBIO()
+        self._ssl: Final = context.wrap_bio(self._received, self._sent, server_side=True)
+        self._write: Final = write
+        self._agreed = False
+        #: Whether the peer has ended it.
+        self.ended = False
+
+    def receive(self, data: bytes) -> bytes:
+        """Take bytes of the peer, and return what they say; raises `MalformedError`."""
+        self._received.write(data)
+        found = []
+        try:
+            if not self._agreed:
+                self._ssl.do_handshake()
+                self._agreed = True
+            while piece := self._ssl.read(_PIECE):
+                found.append(piece)
+            self._end()
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            raise MalformedError(f"TLS: {error.reason}") from None
+        finally:
+            self._flush()
+        return b"".join(found)
+
+    def send(self, data: bytes) -> None:
+        """Send bytes to the peer."""
+        self._ssl.write(data)
+        self._flush()
+
+    def _end(self) -> None:
+        self.ended = True
+        with suppress(ssl.SSLError):
+            self._ssl.unwrap()
+
+    def _flush(self) -> None:
+        if sent := self._sent.read():
+            self._write(sent)

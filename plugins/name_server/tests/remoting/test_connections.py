@@ -1,0 +1,303 @@
+"""What a connection may do to the door, and what it may not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from quorate_name_server.remoting import connection, server
+from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
+from quorate_name_server.remoting.room import Room
+
+from tests.support.rocketmq.peers import CLUSTERS, PUT, ROUTE, Doors, Peer, register
+from tests.support.rocketmq.recorded import exchanges
+
+ONE_WAY, RESPONSE = 2, 1
+Opening = Callable[..., Awaitable[Doors]]
+HEADER = b'{"code":106,"opaque":1}'
+
+
+async def is_closed(peer: Peer) -> bool:
+    """Wait for the end of a connection, before which nothing comes."""
+    async with asyncio.timeout(10):
+        try:
+            return await peer.reader.read() == b""
+        except ConnectionResetError:
+            return True
+
+
+async def test_requests_are_pipelined_and_each_gets_its_answer(peer: Peer) -> None:
+    await register(peer)
+    first = peer.opaque + 1
+    for number in range(200):
+        peer.send(PUT, namespace="N", key=str(number), value="V")
+        peer.send(ROUTE, topic="T1")
+
+    answers = [await peer.answer() for _ in range(400)]
+
+    assert {each.code for each in answers} == {0}
+    assert sorted(each.header["opaque"] for each in answers) == list(range(first, first + 400))
+
+
+async def test_what_asks_for_no_answer_gets_none(peer: Peer) -> None:
+    peer.send(CLUSTERS, flag=ONE_WAY)
+    peer.send(9_999, flag=ONE_WAY)
+    peer.send(PUT, flag=ONE_WAY, namespace="N", key="K")
+    peer.send(CLUSTERS, flag=RESPONSE)
+
+    answer = await peer.ask(CLUSTERS)
+
+    assert answer.code == 0
+
+
+async def test_a_frame_may_come_byte_by_byte(peer: Peer) -> None:
+    for byte in frame(HEADER):
+        peer.writer.write(bytes([byte]))
+        await peer.writer.drain()
+
+    assert (await peer.answer()).code == 0
+
+
+async def test_a_proxy_may_tell_whom_it_speaks_for(door: Doors) -> None:
+    for said in (
+        b"PROXY TCP4 192.0.2.1 192.0.2.2 56324 9876\r\n",
+        b"\r\n\r\n\x00\r\nQUIT\n" + bytes.fromhex("21110003") + b"abc",
+    ):
+        peer = await door.connect()
+        peer.writer.write(said + frame(HEADER))
+        assert (await peer.answer()).code == 0
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        frame(b"no JSON"),
+        frame(b"[]"),
+        frame(b'{"code":"x"}'),
+        b"\x00\x00\x00\x10\x02\x00\x00\x08" + bytes(12),
+        (LARGEST_FRAME - 3).to_bytes(4, "big") + bytes(8),
+        b"\xff\xff\xff\xff" + bytes(8),
+        b"\x16\x03\x01\x00\x05hello",
+    ],
+)
+async def test_what_is_not_of_the_protocol_closes_the_connection(
+    door: Doors, stream: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    peers = [await door.connect() for _ in range(3)]
+    with caplog.at_level(logging.WARNING):
+        for peer in peers:
+            peer.writer.write(stream)
+
+        assert all([await is_closed(peer) for peer in peers])
+
+    [line] = caplog.messages
+    assert len(line) < 600
+    assert (await (await door.connect()).ask(CLUSTERS)).code == 0
+
+
+async def test_a_body_that_is_malformed_is_answered_with_an_error(peer: Peer) -> None:
+    assert (await register(peer, b"\xff")).code == 1
+    assert (await register(peer, b"[" * 100_000)).code == 1
+    assert (await peer.ask(CLUSTERS)).code == 0
+
+
+RECORDED = [frame(each.asked[0].encode(), each.asked[1].encode()) for each in exchanges()]
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_mutated_frames_do_no_harm(data: st.DataObject) -> None:
+    streams = []
+    for _ in range(data.draw(st.integers(1, 5))):
+        stream = bytearray(data.draw(st.sampled_from(RECORDED) | st.binary(max_size=64)))
+        for _ in range(data.draw(st.integers(0, 4))):
+            at = data.draw(st.integers(0, len(stream)))
+            stream[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+        streams.append(bytes(stream))
+
+    asyncio.run(send_and_ask(streams))
+
+
+async def send_and_ask(streams: list[bytes]) -> None:
+    """Send each on a connection of its own, and demand that a healthy one is answered."""
+    failed: list[str] = []
+
+    class Failures(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.levelno >= logging.ERROR:
+                failed.append(self.format(record))
+
+    handler = Failures()
+    logging.getLogger("quorate_name_server").addHandler(handler)
+    try:
+        async with Doors.opened() as door:
+            for stream in streams:
+                peer = await door.connect()
+                peer.writer.write(stream)
+                peer.writer.write_eof()
+                try:
+                    await peer.reader.read()
+                except ConnectionResetError:
+                    continue
+            assert (await (await door.connect()).ask(CLUSTERS)).code == 0
+    finally:
+        logging.getLogger("quorate_name_server").removeHandler(handler)
+    assert not failed
+
+
+# Bounds.
+
+
+async def test_connections_beyond_the_limit_are_closed(open_door: Opening) -> None:
+    door = await open_door(remoting_connections=2)
+    peers = [await door.connect() for _ in range(2)]
+    assert [(await peer.ask(CLUSTERS)).code for peer in peers] == [0, 0]
+
+    assert await is_closed(await door.connect())
+
+    await peers[0].close()
+    peer = await door.connect()
+    while await asyncio.wait_for(ended(peer), 10):
+        peer = await door.connect()
+
+
+async def ended(peer: Peer) -> bool:
+    try:
+        return (await peer.ask(CLUSTERS)).code != 0
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return True
+
+
+async def test_idle_connections_are_closed(
+    monkeypatch: pytest.MonkeyPatch, open_door: Opening
+) -> None:
+    monkeypatch.setattr(server, "IDLE_S", 0.0)
+    monkeypatch.setattr(server, "_IDLE_CHECK_S", 0.01)
+
+    assert await is_closed(await (await open_door()).connect())
+
+
+async def test_a_peer_that_reads_nothing_is_not_read_from(door: Doors) -> None:
+    reading, silent = await door.connect(), await door.connect(limit=1)
+    await register(reading)
+    silent.writer.transport.set_write_buffer_limits(high=0)
+
+    async def flood() -> None:
+        while True:
+            silent.send(ROUTE, topic="T1")
+            await silent.writer.drain()
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(flood(), 0.5)
+    assert (await reading.ask(ROUTE, topic="T1")).code == 0
+
+
+def test_room_is_given_in_the_order_of_asking() -> None:
+    room, taken = Room(10), []
+
+    assert room.take(6, lambda: None)
+    assert not room.take(8, lambda: taken.append(8))
+    assert not room.take(1, lambda: taken.append(1))
+    assert taken == []
+    room.give(6)
+
+    assert taken == [8, 1]
+
+
+async def test_large_frames_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch, open_door: Opening
+) -> None:
+    monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
+    door = await open_door()
+    holding, waiting, gone = [await door.connect() for _ in range(3)]
+    large = frame(HEADER, bytes(200_000))
+    half = len(large) // 2
+    assert len(large) > connection.LARGE
+
+    holding.writer.write(large[:half])
+    await holding.writer.drain()
+    for peer in (gone, waiting):
+        peer.writer.write(large)
+    await gone.close()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await waiting.answer()
+    holding.writer.write(large[half:])
+
+    assert (await holding.answer()).code == 0
+    assert (await waiting.answer()).code == 0
+
+
+# TLS.
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout"
+    subprocess.run([*command.split(), file, "-out", f"{file}.crt"], check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + Path(f"{file}.crt").read_bytes())
+    return file
+
+
+def client_context(certificate: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=f"{certificate}.crt")
+    context.check_hostname = False
+    return context
+
+
+async def test_one_port_serves_tls_and_plain(open_door: Opening, certificate: Path) -> None:
+    door = await open_door(remoting_cert_file=str(certificate))
+    plain, secure = await door.connect(), await door.connect(ssl=client_context(certificate))
+    await register(plain)
+
+    answers = [await peer.ask(ROUTE, topic="T1") for peer in (plain, secure)]
+    large = await secure.ask(CLUSTERS, bytes(1 << 20))
+
+    assert answers[0].json == answers[1].json
+    assert large.code == 0
+
+
+async def test_plain_connections_are_closed_where_tls_is_demanded(
+    open_door: Opening, certificate: Path
+) -> None:
+    door = await open_door(remoting_cert_file=str(certificate), remoting_tls_only=True)
+    plain, secure = await door.connect(), await door.connect(ssl=client_context(certificate))
+    plain.writer.write(frame(HEADER))
+
+    assert await is_closed(plain)
+    assert (await secure.ask(CLUSTERS)).code == 0
+
+
+async def test_clients_need_a_certificate_where_that_is_demanded(
+    open_door: Opening, certificate: Path
+) -> None:
+    door = await open_door(
+        remoting_cert_file=str(certificate), remoting_client_ca_file=f"{certificate}.crt"
+    )
+    known = client_context(certificate)
+    known.load_cert_chain(certificate)
+    secure = await door.connect(ssl=known)
+
+    assert (await secure.ask(CLUSTERS)).code == 0
+    with pytest.raises((ssl.SSLError, OSError, asyncio.IncompleteReadError)):
+        await (await door.connect(ssl=client_context(certificate))).ask(CLUSTERS)
+
+
+async def test_a_changed_certificate_is_served(open_door: Opening, certificate: Path) -> None:
+    file = certificate.with_name("changing.pem")
+    file.write_bytes(certificate.read_bytes())
+    door = await open_door(remoting_cert_file=str(file))
+    await (await door.connect(ssl=client_context(certificate))).ask(CLUSTERS)
+
+    file.write_bytes(b"none")
+
+    with pytest.raises((ssl.SSLError, OSError)):
+        await door.connect(ssl=client_context(certificate))

@@ -1,0 +1,1 @@
+"""Stock parts of RocketMQ beside Quorate: its name server, brokers, tools and clients."""
