@@ -12,6 +12,7 @@ from quorate_name_server.remoting.headers import Request, Response, decode, enco
 from quorate_name_server.remoting.tls import HANDSHAKE, Tls
 
 if TYPE_CHECKING:
+    from quorate_name_server.remoting.registering import Standing
     from quorate_name_server.remoting.server import Server
 
 #: Requests of one connection that are worked on at a time.
@@ -47,6 +48,8 @@ class Connection(asyncio.Protocol):
         self.active_s = 0.0
         #: The registrations that came by it, by the broker and the address of the member.
         self.registrations: Final[dict[tuple[str, str], int]] = {}
+        #: What these said last, where it was nothing new.
+        self.standing: Final[dict[tuple[str, str], Standing]] = {}
 
     # What asyncio calls.
 
