@@ -1,5 +1,6 @@
 """A cluster with a proxy in front of each node, for each other node and for its clients."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +14,17 @@ class ProxiedCluster(Cluster):
     """Nodes that can be cut off from each other and from their clients."""
 
     def __init__(
-        self, directory: Path, nodes: int = 3, *, settings: Settings | None = None
+        self,
+        directory: Path,
+        nodes: int = 3,
+        *,
+        plugins: Collection[str] = (),
+        settings: Settings | None = None,
     ) -> None:
         self._proxies: Final = Proxies().__enter__()
         self._between: Final[dict[tuple[str, str], Proxy]] = {}
         self._fronts: Final[dict[str, Proxy]] = {}
-        super().__init__(directory, nodes, settings=settings)
+        super().__init__(directory, nodes, plugins=plugins, settings=settings)
         self._exit.push(self._proxies)
 
     def partition(self, name: str, *, clients: bool = False) -> None:

@@ -20,6 +20,8 @@ from quorate_name_server.client import AVAILABLE, CONSISTENT, NameServer
 from quorate_name_server.families import GROUP
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as answers
 
+from tests.support.proxied_cluster import ProxiedCluster
+
 pytestmark = pytest.mark.ci
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -74,7 +76,7 @@ async def test_routes_outlive_nodes_and_brokers_that_nobody_confirmed(tmp_path: 
 
 
 async def test_a_minority_and_a_majority_are_one_again_after_they_were_two(tmp_path: Path) -> None:
-    with Cluster(tmp_path, plugins=["name_server"], settings=SETTINGS, proxied=True) as cluster:
+    with ProxiedCluster(tmp_path, plugins=["name_server"], settings=SETTINGS) as cluster:
         cluster.ready()
         leader = (await asyncio.to_thread(cluster.leader, f"{GROUP}/0")).name
         minority = next(name for name in cluster.nodes if name != leader)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as asked
+from google.protobuf.message import Message
+from quorate_name_server.v1 import (
+    commands_pb2 as pb,
+    replica_sets_pb2 as sets,
+    rows_pb2 as rows,
+    service_pb2 as asked,
+)
 
 from tests.integration.rows.row import MANY, STRANGE, TEXT, InPlace, Row, by_method
 
@@ -30,6 +36,16 @@ def queues(**fields: str) -> pb.PutQueues:
 def setting(**fields: str) -> pb.PutKvConfigs:
     given = {"namespace": "n", "key": "k", **fields}
     return pb.PutKvConfigs(configs=[rows.KvConfig(**given)])  # type: ignore[arg-type]  # by name
+
+
+def replica(**fields: object) -> sets.ApplyReplicaIds:
+    given = {"name": "b", "cluster": "c", "id": 1, "check_code": "x", **fields}
+    return sets.ApplyReplicaIds(replicas=[sets.ReplicaId(**given)])  # type: ignore[arg-type]
+
+
+def placed(kind: type[Message], **fields: str) -> Message:
+    given = {"name": "b", "address": "a:1", **fields}
+    return kind(replicas=[sets.ReplicaAddress(id=1, **given)])
 
 
 NUMBERS: Final = pb.BrokerQueues(topic="t", broker="b", queues=rows.Queues(perm=1 << 31))
@@ -167,8 +183,85 @@ SETTINGS: Final = {
     ),
 }
 
+REPLICAS: Final = {
+    "ApplyId": Row(
+        empty=None,
+        large=((replica(name=TEXT), InPlace("replicas[0].name")),),
+        wrong=(
+            (replica(id=0), InPlace("replicas[0].id")),
+            (replica(check_code=""), InPlace("replicas[0].check_code")),
+        ),
+    ),
+    "Register": Row(
+        empty=None,
+        large=((placed(sets.RegisterReplicas, address=TEXT), InPlace("replicas[0].address")),),
+        wrong=((placed(sets.RegisterReplicas, name=""), InPlace("replicas[0].name")),),
+    ),
+    "Heartbeat": Row(
+        empty=None,
+        large=(
+            (
+                sets.SendReplicaHeartbeats(
+                    replicas=[sets.ReplicaHeartbeat(name="b", id=1, timeout_ms=1 << 31)]
+                ),
+                InPlace("replicas[0].timeout_ms"),
+            ),
+        ),
+    ),
+    "Lose": Row(
+        empty=None,
+        large=((placed(sets.LoseReplicas, name=TEXT), InPlace("replicas[0].name")),),
+    ),
+    "Elect": Row(
+        empty=None,
+        large=(
+            (
+                sets.ElectMasters(elections=[sets.Election(name=TEXT)]),
+                InPlace("elections[0].name"),
+            ),
+        ),
+        wrong=(
+            (
+                sets.ElectMasters(elections=[sets.Election(name="b", designated=True)]),
+                InPlace("elections[0].id"),
+            ),
+        ),
+    ),
+    "AlterInSync": Row(
+        empty=None,
+        large=(
+            (
+                sets.AlterInSyncSets(sets=[sets.InSyncSet(name="b", in_sync=range(101))]),
+                InPlace("sets[0].in_sync"),
+            ),
+        ),
+        wrong=(
+            (
+                sets.AlterInSyncSets(sets=[sets.InSyncSet(name="b")]),
+                InPlace("sets[0].in_sync"),
+            ),
+        ),
+    ),
+    "Clean": Row(
+        empty=None,
+        large=(
+            (
+                sets.CleanReplicas(sets=[sets.ReplicaCleaning(name="b", ids=range(101))]),
+                InPlace("sets[0].ids"),
+            ),
+        ),
+    ),
+    "Get": Row(empty=None, large=((sets.GetReplicaSets(sets=[TEXT]), "sets[0]"),)),
+    "List": Row(
+        empty=None,
+        large=((sets.ListReplicaSets(page_size=MANY), "page_size"),),
+        wrong=((sets.ListReplicaSets(page_token=b"\xff"), "page_token"),),
+    ),
+}
+
 ROWS: Final = by_method(
     {
+        "quorate_name_server.v1.ReplicaSetService": REPLICAS,
         "quorate_name_server.v1.NameService": NAMES,
         "quorate_name_server.v1.KvConfigService": SETTINGS,
     }
