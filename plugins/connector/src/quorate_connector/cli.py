@@ -112,10 +112,10 @@ def roll_back(
 @click.pass_obj
 def list_connectors(console: Console, tenant: str, prefix: str, kind: str, limit: int) -> None:
     """List the connectors of TENANT, or of all tenants."""
-    request = pb.ListConnectorsRequest(
+    found = _connectors(console).list(
         tenant=tenant, name_prefix=prefix, type=kind, page_size=min(limit, _PAGE)
     )
-    console.print(map(_row, first_rows(_connectors(console).list(request), limit)))
+    console.print(map(_row, first_rows(found, limit)))
 
 
 @connector.command()
@@ -233,11 +233,11 @@ def status(
     console: Console, tenant: str, name: str, worker: str, state: str | None, limit: int
 ) -> None:
     """List the tasks of the connector NAME of TENANT, of all connectors of TENANT, or of all."""
-    request = tasks_pb2.ListTasksRequest(
+    found = _connectors(console).tasks.list(
         tenant=tenant,
         connector=name,
         worker=worker,
-        state=None if state is None else tasks_pb2.TaskState.Name(_STATES[state]),
+        state=None if state is None else _STATES[state],
         page_size=min(limit, _PAGE),
     )
     console.print(
@@ -254,7 +254,7 @@ def status(
             "reason": task.reason,
             "changed_at": time_text(task.changed_at_ms),
         }
-        for task in first_rows(_connectors(console).tasks.list(request), limit)
+        for task in first_rows(found, limit)
     )
 
 

@@ -193,7 +193,7 @@ async def test_topics(q: AsyncClient) -> None:
 
 async def test_retained_messages(q: AsyncClient) -> None:
     retained = Mqtt(q).retained_messages
-    named = {"tenant": "north", "topic": "a/b"}
+    named: dict[str, Any] = {"tenant": "north", "topic": "a/b"}
     message = PutRetainedMessageRequest(
         **named, payload=b"x", qos=1, properties=b"p", expiry_ms=60_000
     )
