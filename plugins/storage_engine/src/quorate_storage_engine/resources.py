@@ -18,7 +18,6 @@ from quorate_storage_engine.families import (
     drop_key,
     segment_key,
 )
-from quorate_storage_engine.health import get_health
 from quorate_storage_engine.leadership import apply as leadership, queries as leader_queries
 from quorate_storage_engine.removal import apply as removal, queries as removal_queries
 from quorate_storage_engine.segments import apply as segments, rows as segment_queries
@@ -162,7 +161,7 @@ SEGMENT: Final = Resource(
         "Delete": _of_segments(
             "segments",
             segments.delete,
-            validation.check_delete_segment,
+            validation.check_shard,
             pb.DeleteSegment(**_FIRST),
         ),
         "ForceLeader": _of_segments(
@@ -285,5 +284,5 @@ QUERIES: Final = (
     _query(asked.FindRemovableQuery, removal_queries.find_removable),
     _query(asked.FindAbandonedQuery, removal_queries.find_abandoned, BROKERS),
     _query(asked.FindLostDropsQuery, removal_queries.find_lost_drops, BROKERS),
-    _query(asked.GetHealthQuery, get_health),
+    _query(asked.GetHealthQuery, removal_queries.get_health),
 )
