@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.plugin import Rejected, Txn, keys, read_range
 
-from quorate_spark.families import LOADS, PARTITIONS, load_key, partition_key
+from quorate_spark.loads import LOADS, PARTITIONS, load_key, partition_key
 from quorate_spark.v1.commands_pb2 import (
     BeginAbortCommand,
     BeginLoadCommand,
