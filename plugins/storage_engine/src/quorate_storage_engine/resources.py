@@ -22,7 +22,7 @@ from quorate_storage_engine.leadership import apply as leadership, queries as le
 from quorate_storage_engine.removal import apply as removal, queries as removal_queries
 from quorate_storage_engine.segments import apply as segments, rows as segment_queries
 from quorate_storage_engine.service import EngineReads
-from quorate_storage_engine.shards import apply as shards, rows as shard_queries
+from quorate_storage_engine.shards import apply as shards
 from quorate_storage_engine.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,
@@ -270,8 +270,8 @@ def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
 
 
 QUERIES: Final = (
-    _query(asked.GetShardQuery, shard_queries.get_shard),
-    _query(asked.ListShardsQuery, shard_queries.list_shards),
+    _query(asked.GetShardQuery, shards.get_shard),
+    _query(asked.ListShardsQuery, shards.list_shards),
     _query(asked.GetSegmentsQuery, segment_queries.get_segments),
     _query(asked.ListSegmentsQuery, segment_queries.list_segments),
     _query(asked.FindOrphansQuery, leader_queries.find_orphans, BROKERS),
