@@ -171,31 +171,22 @@ def delete(console: Console, tenant: str, name: str, yes: bool, missing_ok: bool
     _connectors(console).delete(tenant, name, missing_ok=missing_ok)
 
 
-def _aiming(name: str, aim: Callable[[SyncConnectors, str, str], pb.Connector], help: str) -> None:
+def _aiming(verb: str, help: str) -> None:
     """Add a command that says what the tasks of a connector are to do."""
 
-    @connector.command(name, help=help)
+    @connector.command(verb, help=help)
     @_named
     @click.pass_obj
     def run(console: Console, tenant: str, name: str) -> None:
-        _show(console, aim(_connectors(console), tenant, name))
+        _show(console, getattr(_connectors(console), verb)(tenant, name))
 
 
 _aiming(
     "pause",
-    lambda connectors, *named: connectors.pause(*named),
     "Have the tasks of the connector NAME of TENANT do nothing; they keep their workers.",
 )
-_aiming(
-    "resume",
-    lambda connectors, *named: connectors.resume(*named),
-    "Have the tasks of the connector NAME of TENANT run, also after it was stopped.",
-)
-_aiming(
-    "stop",
-    lambda connectors, *named: connectors.stop(*named),
-    "Take the tasks of the connector NAME of TENANT from their workers.",
-)
+_aiming("resume", "Have the tasks of the connector NAME of TENANT run, also after it was stopped.")
+_aiming("stop", "Take the tasks of the connector NAME of TENANT from their workers.")
 
 
 @connector.command()

@@ -68,24 +68,27 @@ async def q(cluster: Cluster) -> AsyncIterator[AsyncClient]:
 
 async def test_users(q: AsyncClient) -> None:
     users = Mqtt(q).users
-    made = await users.create("north", "ann", b"secret", description="a user")
+    ann: dict[str, Any] = {"tenant": "north", "name": "ann"}
+    request = CreateUserRequest(**ann, password=b"secret", description="a user")
+    made = await users.create(request)
 
     assert await users.get("north", "ann") == made
     assert await users.get("north", "bob") is None
     assert (await users.authenticate("north", "ann", b"secret")).authenticated
     assert not (await users.authenticate("north", "ann", b"wrong")).authenticated
-    changed = await users.update("north", "ann", superuser=True)
+    changed = await users.update(UpdateUserRequest(**ann, superuser=True))
     assert (changed.superuser, changed.description) == (True, "a user")
-    changed = await users.update("north", "ann", password=b"other", superuser=False)
+    change = UpdateUserRequest(**ann, password=b"other", superuser=False)
+    changed = await users.update(change)
     assert not changed.superuser
     assert (await users.authenticate("north", "ann", b"other")).authenticated
     many = [CreateUserRequest(tenant="north", name=name, password=b"x") for name in ("ann", "cem")]
-    reply = await users.create_many(many)
+    reply = await users.create(many)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
     listed = [user.name async for user in users.list(tenant="north", page_size=1)]
     assert listed == ["ann", "cem"]
     changes = [UpdateUserRequest(tenant="north", name=name, superuser=True) for name in listed]
-    assert not (await users.update_many(changes)).refusals
+    assert not (await users.update(changes)).refusals
     supers = users.list(tenant="north", superuser=True)
     assert [user.name async for user in supers] == listed
     await users.delete("north", "ann")
@@ -447,7 +450,7 @@ def test_the_twin_does_the_same(cluster: Cluster) -> None:
         mqtt.retained_messages.delete("north", "t")
         access = Access(client_id="c1", action=Action.CONNECT)
         assert mqtt.check_access("north", access).allowed
-        mqtt.users.create("north", "dan", b"x")
+        mqtt.users.create(CreateUserRequest(tenant="north", name="dan", password=b"x"))
         assert mqtt.users.get("north", "dan") is not None
         mqtt.users.delete("north", "dan")
         assert mqtt.acl_rules.get("north", "r") is None
