@@ -22,8 +22,8 @@ from quorate_connector.client import Connectors, SyncConnectors
 from quorate_connector.client.tasks import Tasks, Workers
 from quorate_connector.connectors.apply import MOST_VERSIONS
 from quorate_connector.definition_file import DefinitionFile
-from quorate_connector.resources import SHIPPED
 from quorate_connector.types.checking import LARGEST_CONFIG, checked
+from quorate_connector.types.shipped import SHIPPED
 from quorate_connector.v1.connectors_pb2 import (
     CreateConnectorRequest,
     Definition,
