@@ -19,6 +19,7 @@ from quorate.plugin import keys
 from quorate.v1.cluster_pb2 import Broker as BrokerRow
 from quorate_mqtt.client import Access, AccessCache, Action, Mqtt
 from quorate_mqtt.topic_filters import group_of, matches, unshared
+from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest
 from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import (
     JoinSharedGroup,
@@ -195,7 +196,7 @@ class Broker:
             filter=topic_filter,
             generation=connection.generation,
         )
-        await self._mqtt.subscriptions.set(subscription)
+        await self._mqtt.subscriptions.do("Set", subscription)
         connection.filters.add(topic_filter)
         await self._join(connection.client_id, topic_filter)
         if not group_of(topic_filter):
@@ -212,7 +213,10 @@ class Broker:
             )
         )
         if retain and payload:
-            await self._mqtt.retained_messages.put(TENANT, topic, payload.encode())
+            message = PutRetainedMessageRequest(
+                tenant=TENANT, topic=topic, payload=payload.encode()
+            )
+            await self._mqtt.retained_messages.put(message)
         elif retain:
             await self._mqtt.retained_messages.delete(TENANT, topic)
         await self._send_everywhere(topic, payload)
@@ -229,14 +233,15 @@ class Broker:
             return
         del self._clients[client_id]
         for topic_filter in filter(group_of, connection.filters):
-            await self._mqtt.shared_groups.leave(
+            await self._mqtt.shared_group_members.do(
+                "Leave",
                 LeaveSharedGroup(
                     tenant=TENANT,
                     group=group_of(topic_filter),
                     client_id=client_id,
                     filter=unshared(topic_filter),
                     broker_epoch=self._epoch,
-                )
+                ),
             )
         await self._mqtt.sessions.disconnect(
             TENANT, client_id, connection.generation, discard_will=discard_will
@@ -244,7 +249,8 @@ class Broker:
 
     async def _join(self, client_id: str, topic_filter: str) -> None:
         if group_of(topic_filter):
-            await self._mqtt.shared_groups.join(
+            await self._mqtt.shared_group_members.do(
+                "Join",
                 JoinSharedGroup(
                     tenant=TENANT,
                     group=group_of(topic_filter),
@@ -252,7 +258,7 @@ class Broker:
                     filter=unshared(topic_filter),
                     broker=self._name,
                     broker_epoch=self._epoch,
-                )
+                ),
             )
 
     def _demand(self, access: Access) -> None:

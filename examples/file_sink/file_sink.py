@@ -22,7 +22,7 @@ from typing import IO, Final
 
 from quorate.client import AsyncClient, ChangeKind, KeyValue, connect
 from quorate_connector.client import AssignedTask, ConnectorWorker, Runner
-from quorate_connector.types.file import FILE, FileConfig
+from quorate_connector.types.shipped import FILE, FileConfig
 
 CLUSTER: Final = "examples"
 #: Messages that are written and synced at a time.

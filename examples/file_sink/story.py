@@ -22,7 +22,6 @@ from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definiti
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_PAUSED,
     TASK_STATE_RUNNING,
-    ListTasksRequest,
     Task,
     TaskState,
 )
@@ -140,9 +139,8 @@ async def publish(q: AsyncClient, start: int, end: int) -> None:
 
 async def tasks(connectors: Connectors, state: TaskState, *, workers: int) -> list[Task]:
     """Wait until all tasks are in a state, and so many workers have them; return them."""
-    request = ListTasksRequest(tenant=TENANT, connector=NAME)
     while True:
-        found = [task async for task in connectors.tasks.list(request)]
+        found = [task async for task in connectors.tasks.list(tenant=TENANT, connector=NAME)]
         settled = len(found) == PARTITIONS and all(task.state == state for task in found)
         if settled and len({task.worker for task in found}) == workers:
             return found

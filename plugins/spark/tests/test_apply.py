@@ -4,7 +4,7 @@ import pytest
 from quorate.plugin import Rejected, batches
 from quorate.testing import MemoryTxn
 from quorate_spark import apply
-from quorate_spark.families import LOADS, PARTITIONS, load_key, partition_key
+from quorate_spark.loads import LOADS, PARTITIONS, load_key, partition_key
 from quorate_spark.v1.commands_pb2 import (
     BeginAbortCommand,
     BeginLoadCommand,

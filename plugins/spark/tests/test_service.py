@@ -4,7 +4,7 @@ import pytest
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import Invalid
 from quorate.testing import MemoryNode
-from quorate_spark.service import LOADS, LoadService
+from quorate_spark.loads import SERVICE, LoadService
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, ReportPartitionCommand
 from quorate_spark.v1.rows_pb2 import Load
 from quorate_spark.v1.service_pb2 import GetLoadRequest, ListLoadsRequest
@@ -25,7 +25,7 @@ def node() -> MemoryNode:
 
 @pytest.fixture
 def service(node: MemoryNode) -> LoadService:
-    servicer = node.servicer(LOADS.full_name)
+    servicer = node.servicer(SERVICE.full_name)
     assert isinstance(servicer, LoadService)
     return servicer
 

@@ -24,7 +24,7 @@ from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector.client import Connectors
 from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definition
-from quorate_connector.v1.tasks_pb2 import TASK_STATE_RUNNING, ListTasksRequest, Task
+from quorate_connector.v1.tasks_pb2 import TASK_STATE_RUNNING, Task
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "file_sink"
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -217,8 +217,8 @@ async def reassigned(q: AsyncClient, workers: Mapping[str, Program], what: str) 
 async def running(q: AsyncClient, workers: Mapping[str, Program]) -> list[Task]:
     """Wait until all tasks run at workers that live, and return them."""
     while True:
-        request = ListTasksRequest(tenant="home", connector="sink")
-        tasks = [each async for each in Connectors(q).tasks.list(request)]
+        found = Connectors(q).tasks.list(tenant="home", connector="sink")
+        tasks = [each async for each in found]
         if all(
             each.state == TASK_STATE_RUNNING and each.worker and workers[each.worker].runs
             for each in tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from quorate.client import AsyncClient, connect
@@ -13,7 +13,12 @@ from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
-from quorate_mqtt.v1.users_pb2 import AuthenticateRequest, AuthenticateResponse
+from quorate_mqtt.v1.users_pb2 import (
+    AuthenticateRequest,
+    AuthenticateResponse,
+    CreateUserRequest,
+    UpdateUserRequest,
+)
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
@@ -28,11 +33,12 @@ async def test_every_node_refuses_a_password_that_was_changed(tmp_path: Path) ->
         async with asyncio.timeout(2 * PATIENCE_S), connect(cluster.endpoints) as q:
             users = Mqtt(q).users
             await q.execute(CreateTenant(name="home"), Tenant)
-            await users.create("home", "ada", b"old")
+            ada: dict[str, Any] = {"tenant": "home", "name": "ada"}
+            await users.create(CreateUserRequest(**ada, password=b"old"))
             for _ in range(2):
                 assert await answers(q, nodes, b"old") == [True] * len(nodes)
 
-            await users.update("home", "ada", password=b"new")
+            await users.update(UpdateUserRequest(**ada, password=b"new"))
 
             # Not within a second: at once.
             assert await answers(q, nodes, b"old") == [False] * len(nodes)

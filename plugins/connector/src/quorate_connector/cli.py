@@ -112,10 +112,10 @@ def roll_back(
 @click.pass_obj
 def list_connectors(console: Console, tenant: str, prefix: str, kind: str, limit: int) -> None:
     """List the connectors of TENANT, or of all tenants."""
-    request = pb.ListConnectorsRequest(
+    found = _connectors(console).list(
         tenant=tenant, name_prefix=prefix, type=kind, page_size=min(limit, _PAGE)
     )
-    console.print(map(_row, first_rows(_connectors(console).list(request), limit)))
+    console.print(map(_row, first_rows(found, limit)))
 
 
 @connector.command()
@@ -171,31 +171,22 @@ def delete(console: Console, tenant: str, name: str, yes: bool, missing_ok: bool
     _connectors(console).delete(tenant, name, missing_ok=missing_ok)
 
 
-def _aiming(name: str, aim: Callable[[SyncConnectors, str, str], pb.Connector], help: str) -> None:
+def _aiming(verb: str, help: str) -> None:
     """Add a command that says what the tasks of a connector are to do."""
 
-    @connector.command(name, help=help)
+    @connector.command(verb, help=help)
     @_named
     @click.pass_obj
     def run(console: Console, tenant: str, name: str) -> None:
-        _show(console, aim(_connectors(console), tenant, name))
+        _show(console, getattr(_connectors(console), verb)(tenant, name))
 
 
 _aiming(
     "pause",
-    lambda connectors, *named: connectors.pause(*named),
     "Have the tasks of the connector NAME of TENANT do nothing; they keep their workers.",
 )
-_aiming(
-    "resume",
-    lambda connectors, *named: connectors.resume(*named),
-    "Have the tasks of the connector NAME of TENANT run, also after it was stopped.",
-)
-_aiming(
-    "stop",
-    lambda connectors, *named: connectors.stop(*named),
-    "Take the tasks of the connector NAME of TENANT from their workers.",
-)
+_aiming("resume", "Have the tasks of the connector NAME of TENANT run, also after it was stopped.")
+_aiming("stop", "Take the tasks of the connector NAME of TENANT from their workers.")
 
 
 @connector.command()
@@ -233,11 +224,11 @@ def status(
     console: Console, tenant: str, name: str, worker: str, state: str | None, limit: int
 ) -> None:
     """List the tasks of the connector NAME of TENANT, of all connectors of TENANT, or of all."""
-    request = tasks_pb2.ListTasksRequest(
+    found = _connectors(console).tasks.list(
         tenant=tenant,
         connector=name,
         worker=worker,
-        state=None if state is None else tasks_pb2.TaskState.Name(_STATES[state]),
+        state=None if state is None else _STATES[state],
         page_size=min(limit, _PAGE),
     )
     console.print(
@@ -254,7 +245,7 @@ def status(
             "reason": task.reason,
             "changed_at": time_text(task.changed_at_ms),
         }
-        for task in first_rows(_connectors(console).tasks.list(request), limit)
+        for task in first_rows(found, limit)
     )
 
 

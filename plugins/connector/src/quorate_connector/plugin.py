@@ -25,6 +25,7 @@ from quorate_connector import families, resources
 from quorate_connector.api import TYPES, ConnectorType
 from quorate_connector.config import ConnectorConfig
 from quorate_connector.scheduling.controllers import METRICS
+from quorate_connector.types.shipped import SHIPPED
 
 
 @hookimpl
@@ -85,5 +86,5 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    types = (each.extension for each in resources.SHIPPED)
+    types = (each.extension for each in SHIPPED)
     return [ExtensionPoint(name=TYPES, type=ConnectorType), *types]

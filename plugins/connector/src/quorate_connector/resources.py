@@ -20,15 +20,8 @@ from quorate_connector.scheduling import apply as scheduling, queries as surveys
 from quorate_connector.scheduling.controllers import SCHEDULING
 from quorate_connector.tasks import apply as tasks
 from quorate_connector.tasks.service import TaskReads
-from quorate_connector.types.file import FILE
-from quorate_connector.types.kafka import KAFKA
-from quorate_connector.types.mqtt_bridge import MQTT_BRIDGE
-from quorate_connector.types.webhook import WEBHOOK
 from quorate_connector.v1 import connectors_pb2, queries_pb2, scheduling_pb2, tasks_pb2 as pb
 from quorate_connector.workers import apply as workers
-
-#: The types that the plugin brings itself.
-SHIPPED: Final = (FILE, KAFKA, MQTT_BRIDGE, WEBHOOK)
 
 _TASK_SERVICE: Final = pb.DESCRIPTOR.services_by_name["TaskService"]
 # What the examples are about: a connector of two tasks, which is to have three, and its first task.

@@ -17,13 +17,11 @@ from quorate_connector.v1.connectors_pb2 import (
     TARGET_STOPPED,
     CreateConnectorRequest,
     Definition,
-    ListConnectorsRequest,
     UpdateConnectorRequest,
 )
 from quorate_connector.v1.tasks_pb2 import (
     TASK_STATE_STOPPED,
     TASK_STATE_UNASSIGNED,
-    ListTasksRequest,
 )
 
 
@@ -42,10 +40,10 @@ async def q(cluster: Cluster) -> AsyncIterator[AsyncClient]:
     async with connect(cluster.endpoints) as q:
         yield q
         connectors = Connectors(q)
-        listed = connectors.list(ListConnectorsRequest(tenant="north"))
+        listed = connectors.list(tenant="north")
         names = [(each.tenant, each.name) async for each in listed]
         if names:
-            await connectors.delete_many(names)
+            await connectors.delete(names)
 
 
 def known(tenant: str, connectors: SyncConnectors) -> bool | None:
@@ -104,23 +102,22 @@ async def test_many_at_once(q: AsyncClient) -> None:
     connectors = Connectors(q)
     await connectors.create(creation("b"))
 
-    reply = await connectors.create_many(map(creation, ("a", "b", "c")))
+    reply = await connectors.create(map(creation, ("a", "b", "c")))
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "ALREADY_EXISTS")]
-    request = ListConnectorsRequest(tenant="north", page_size=2)
-    assert [each.name async for each in connectors.list(request)] == ["a", "b", "c"]
-    assert not request.page_token, "whoever asks keeps the request"
-    reply = await connectors.update_many(update(name, "/data/other") for name in ("d", "a"))
+    listed = connectors.list(tenant="north", page_size=2)
+    assert [each.name async for each in listed] == ["a", "b", "c"]
+    reply = await connectors.update(update(name, "/data/other") for name in ("d", "a"))
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "CONNECTOR_NOT_FOUND")]
-    reply = await connectors.delete_many([("north", name) for name in ("a", "d", "b", "c")])
+    reply = await connectors.delete([("north", name) for name in ("a", "d", "b", "c")])
     assert [(each.item, each.code) for each in reply.refusals] == [(1, "CONNECTOR_NOT_FOUND")]
-    assert [each async for each in connectors.list(request)] == []
+    assert [each async for each in connectors.list(tenant="north")] == []
 
 
 async def test_targets_and_tasks(q: AsyncClient) -> None:
     connectors = Connectors(q)
     await connectors.create(creation("a", tasks=3))
 
-    listing = connectors.tasks.list(ListTasksRequest(tenant="north", page_size=2))
+    listing = connectors.tasks.list(tenant="north", page_size=2)
     assert [task.id.number async for task in listing] == [0, 1, 2]
     task = await connectors.tasks.get("north", "a", 2)
     assert task is not None
@@ -157,8 +154,8 @@ def test_the_same_without_await(cluster: Cluster) -> None:
     with Client(cluster.endpoints) as q:
         connectors = SyncConnectors(q)
         made = connectors.create(creation("a"))
-        assert list(connectors.list(ListConnectorsRequest(tenant="north"))) == [made]
-        assert [each.id.number for each in connectors.tasks.list(ListTasksRequest())] == [0, 1]
+        assert list(connectors.list(tenant="north")) == [made]
+        assert [each.id.number for each in connectors.tasks.list()] == [0, 1]
         connectors.delete("north", "a")
 
 

@@ -10,7 +10,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.resource import reading
 from quorate_connector.connectors import service
 from quorate_connector.connectors.apply import MOST_VERSIONS
-from quorate_connector.resources import SHIPPED
+from quorate_connector.types.shipped import SHIPPED
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,
     TARGET_RUNNING,

@@ -7,8 +7,8 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, create_model
 from quorate.plugin import Invalid
 from quorate_connector.api import ConnectorType, SecretRef
-from quorate_connector.resources import SHIPPED
 from quorate_connector.types.checking import LARGEST_CONFIG, checked, progress_of
+from quorate_connector.types.shipped import SHIPPED
 
 TYPES = {each.name: each for each in SHIPPED}
 SECRET = "hunter2"

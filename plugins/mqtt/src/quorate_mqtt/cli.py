@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Final
 
 import click
@@ -11,6 +12,7 @@ from quorate.plugin.console import columns_of, words_of
 
 from quorate_mqtt.client import Access, Action, SyncMqtt
 from quorate_mqtt.v1 import blacklist_pb2 as blacklist
+from quorate_mqtt.v1.users_pb2 import CreateUserRequest, UpdateUserRequest
 
 _KINDS: Final = words_of(blacklist.DESCRIPTOR.enum_types_by_name["BlacklistKind"])
 #: A hundred years: what is to last longer has no end.
@@ -51,8 +53,14 @@ def create_user(
     """Make the user NAME of TENANT."""
     users = SyncMqtt(console.client()).users
     write = users.put if replace else users.create
-    made = write(tenant, name, password.encode(), superuser=superuser, description=description)
-    console.print([dict(columns_of(made))])
+    request = CreateUserRequest(
+        tenant=tenant,
+        name=name,
+        password=password.encode(),
+        superuser=superuser,
+        description=description,
+    )
+    console.print([dict(columns_of(write(request)))])
 
 
 @users.command("set-password")
@@ -62,8 +70,8 @@ def create_user(
 @click.pass_obj
 def set_password(console: Console, tenant: str, name: str, password: str) -> None:
     """Give the user NAME of TENANT another password."""
-    users = SyncMqtt(console.client()).users
-    console.print([dict(columns_of(users.update(tenant, name, password=password.encode())))])
+    change = UpdateUserRequest(tenant=tenant, name=name, password=password.encode())
+    console.print([dict(columns_of(SyncMqtt(console.client()).users.update(change)))])
 
 
 @mqtt.group("blacklist-entries")
@@ -145,15 +153,7 @@ def check(
     decision = SyncMqtt(console.client()).check_access(
         tenant, access, allow_unmatched=not deny_unmatched
     )
-    console.print(
-        [
-            {
-                "allowed": decision.allowed,
-                "reason": decision.reason.value,
-                "decided_by": decision.decided_by,
-            }
-        ]
-    )
+    console.print([asdict(decision)])
 
 
 @mqtt.group("sessions")

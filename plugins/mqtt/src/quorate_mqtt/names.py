@@ -1,6 +1,7 @@
 """What may be a topic, a client, a user or a broker; what may not is refused."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from quorate.plugin import Invalid
 from quorate.plugin.checking import check_text
@@ -32,6 +33,23 @@ def check_qos(field: str, qos: int) -> None:
     """Refuse a quality of service that MQTT does not have."""
     if qos > 2:
         raise Invalid(field, f"must be 0, 1 or 2, not {qos}")
+
+
+def check_epoch(field: str, epoch: int) -> None:
+    """Refuse the epoch of no registration of a broker."""
+    if epoch == 0:
+        raise Invalid(field, "must be the epoch that the registration was answered with")
+
+
+def when_given(**checks: Callable[[str, Any], None]) -> Callable[[Any], None]:
+    """Return what refuses a list whose conditions no row can meet; empty ones ask for nothing."""
+
+    def check_given(request: Any) -> None:
+        for field, check in checks.items():
+            if value := getattr(request, field):
+                check(field, value)
+
+    return check_given
 
 
 def _check_topic(field: str, topic: str, fault: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Final
 
@@ -9,7 +10,13 @@ from quorate.plugin import Invalid, Rejected, Resource, Timer, Txn, Verb, keys, 
 from quorate.plugin.checking import check_choice, check_description, check_text
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.names import LONGEST_TOPIC, check_identity, check_qos, check_topic_filter
+from quorate_mqtt.names import (
+    LONGEST_TOPIC,
+    check_identity,
+    check_qos,
+    check_topic_filter,
+    when_given,
+)
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1 import (
@@ -132,28 +139,6 @@ def _check_network(field: str, text: str) -> None:
         raise Invalid(field, reason) from None
 
 
-def check_acl_list(request: acl.ListAclRulesRequest) -> None:
-    """Refuse to look for a subject that no rule can have."""
-    if request.subject_kind:
-        check_choice("subject_kind", request.subject_kind, acl.AclSubject)
-    if request.subject:
-        check_identity("subject", request.subject)
-
-
-def check_blacklist_list(request: blacklist.ListBlacklistEntriesRequest) -> None:
-    """Refuse to look for a subject that no entry can have."""
-    if request.kind:
-        check_choice("kind", request.kind, blacklist.BlacklistKind)
-    if request.subject:
-        check_identity("subject", request.subject)
-
-
-def check_rewrite_list(request: rewrite.ListRewriteRulesRequest) -> None:
-    """Refuse to look for an action that no rule can have."""
-    if request.action:
-        check_choice("action", request.action, rewrite.RewriteAction)
-
-
 ACL_RULE: Final = Resource(
     family="mqtt.acl_rules",
     group=GROUP,
@@ -164,7 +149,9 @@ ACL_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_acl_rule,
-    keep=check_acl_list,
+    keep=when_given(
+        subject_kind=partial(check_choice, choices=acl.AclSubject), subject=check_identity
+    ),
     examples=(
         acl.AclRule(
             tenant="acme",
@@ -197,7 +184,9 @@ BLACKLIST_ENTRY: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_entry,
-    keep=check_blacklist_list,
+    keep=when_given(
+        kind=partial(check_choice, choices=blacklist.BlacklistKind), subject=check_identity
+    ),
     changed=keep_deadline,
     verbs={
         "End": Verb(
@@ -232,7 +221,7 @@ REWRITE_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_rewrite_rule,
-    keep=check_rewrite_list,
+    keep=when_given(action=partial(check_choice, choices=rewrite.RewriteAction)),
     examples=(
         rewrite.RewriteRule(
             tenant="acme",

@@ -16,6 +16,7 @@ from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.cli import mqtt
 from quorate_mqtt.client import SyncMqtt
 from quorate_mqtt.resources import RESOURCES
+from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
 from quorate_mqtt.v1.shared_groups_pb2 import JoinSharedGroup
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
@@ -151,7 +152,8 @@ def test_topics_and_retained_messages(console: Asking) -> None:
     [marked] = console.run("topics", "delete", "north", "d")
     assert isinstance(marked["finalizers"], list)
 
-    SyncMqtt(console.q).retained_messages.put("north", "a/b", b"on")
+    message = PutRetainedMessageRequest(tenant="north", topic="a/b", payload=b"on")
+    SyncMqtt(console.q).retained_messages.put(message)
     [kept] = console.run("retained-messages", "list", "north", "--topic-filter", "a/#")
     assert kept["payload"] == b"on"
     console.run("retained-messages", "delete", "north", "a/b")
@@ -170,8 +172,10 @@ def test_clients(console: Asking) -> None:
             will=Will(topic="lamps", payload=b"lost"),
         )
         connected = client.sessions.connect("b1", epoch, connection)
-        client.subscriptions.set(SetSubscription(tenant="north", client_id="lamp", filter="a/#"))
-        client.shared_groups.join(
+        subscription = SetSubscription(tenant="north", client_id="lamp", filter="a/#")
+        client.subscriptions.do("Set", subscription)
+        client.shared_group_members.do(
+            "Join",
             JoinSharedGroup(
                 tenant="north",
                 group="crew",
@@ -179,7 +183,7 @@ def test_clients(console: Asking) -> None:
                 filter="jobs",
                 broker="b1",
                 broker_epoch=epoch,
-            )
+            ),
         )
         assert console.run("sessions", "count") == [
             {"broker": "b1", "broker_epoch": epoch, "connections": 1}

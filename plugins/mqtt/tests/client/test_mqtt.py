@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 from quorate.client import AsyncClient, Client, RejectedError, connect
@@ -27,17 +28,13 @@ from quorate_mqtt.v1.sessions_pb2 import (
 )
 from quorate_mqtt.v1.shared_groups_pb2 import (
     CreateSharedGroup,
-    DeleteSharedGroup,
     DeleteSharedGroupReply,
     JoinSharedGroup,
     LeaveSharedGroup,
     SharedGroup,
     UpdateSharedGroup,
 )
-from quorate_mqtt.v1.subscriptions_pb2 import (
-    DeleteSubscription,
-    SetSubscription,
-)
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
 from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     Topic,
@@ -71,24 +68,27 @@ async def q(cluster: Cluster) -> AsyncIterator[AsyncClient]:
 
 async def test_users(q: AsyncClient) -> None:
     users = Mqtt(q).users
-    made = await users.create("north", "ann", b"secret", description="a user")
+    ann: dict[str, Any] = {"tenant": "north", "name": "ann"}
+    request = CreateUserRequest(**ann, password=b"secret", description="a user")
+    made = await users.create(request)
 
     assert await users.get("north", "ann") == made
     assert await users.get("north", "bob") is None
     assert (await users.authenticate("north", "ann", b"secret")).authenticated
     assert not (await users.authenticate("north", "ann", b"wrong")).authenticated
-    changed = await users.update("north", "ann", superuser=True)
+    changed = await users.update(UpdateUserRequest(**ann, superuser=True))
     assert (changed.superuser, changed.description) == (True, "a user")
-    changed = await users.update("north", "ann", password=b"other", superuser=False)
+    change = UpdateUserRequest(**ann, password=b"other", superuser=False)
+    changed = await users.update(change)
     assert not changed.superuser
     assert (await users.authenticate("north", "ann", b"other")).authenticated
     many = [CreateUserRequest(tenant="north", name=name, password=b"x") for name in ("ann", "cem")]
-    reply = await users.create_many(many)
+    reply = await users.create(many)
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
     listed = [user.name async for user in users.list(tenant="north", page_size=1)]
     assert listed == ["ann", "cem"]
     changes = [UpdateUserRequest(tenant="north", name=name, superuser=True) for name in listed]
-    assert not (await users.update_many(changes)).refusals
+    assert not (await users.update(changes)).refusals
     supers = users.list(tenant="north", superuser=True)
     assert [user.name async for user in supers] == listed
     await users.delete("north", "ann")
@@ -196,17 +196,22 @@ async def test_topics(q: AsyncClient) -> None:
 
 async def test_retained_messages(q: AsyncClient) -> None:
     retained = Mqtt(q).retained_messages
-    stamp = await retained.put("north", "a/b", b"x", qos=1, properties=b"p", expiry_ms=60_000)
+    named: dict[str, Any] = {"tenant": "north", "topic": "a/b"}
+    message = PutRetainedMessageRequest(
+        **named, payload=b"x", qos=1, properties=b"p", expiry_ms=60_000
+    )
+    stamp: Any = await retained.put(message)
     found = await retained.get("north", "a/b")
     assert found is not None
     assert (found.payload, found.qos, found.properties) == (b"x", 1, b"p")
     assert found.expires_at_ms == stamp.expires_at_ms == stamp.stored_at_ms + 60_000
-    assert (await retained.put("north", "a/b", b"y")).expires_at_ms == 0
+    stamp = await retained.put(PutRetainedMessageRequest(**named, payload=b"y"))
+    assert stamp.expires_at_ms == 0
     many = [
         PutRetainedMessageRequest(tenant="north", topic=f"n/{number}", payload=b"z")
         for number in range(3)
     ]
-    reply = await retained.put_many(many)
+    reply = await retained.put(many)
     assert (reply.items, len(reply.refusals)) == (3, 0)
     listed = retained.list(tenant="north", topic_filter="n/#", page_size=2)
     assert [each.topic async for each in listed] == ["n/0", "n/1", "n/2"]
@@ -289,20 +294,19 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         subscription = SetSubscription(
             tenant="north", client_id="c1", filter="a/+", generation=first.generation, qos=1
         )
-        assert await mqtt.subscriptions.set(subscription)
-        assert not await mqtt.subscriptions.set(subscription)
-        reply = await mqtt.subscriptions.set_many(
+        assert (await mqtt.subscriptions.do("Set", subscription)).created
+        assert await mqtt.subscriptions.do("Set", subscription) is None
+        more = [
             SetSubscription(tenant="north", client_id="c1", filter=name) for name in ("x", "y", "z")
-        )
+        ]
+        reply = await mqtt.subscriptions.do("Set", more)
         assert (reply.items, len(reply.refusals)) == (3, 0)
         await mqtt.subscriptions.delete("north", "c1", "x")
         assert await mqtt.subscriptions.get("north", "c1", "x") is None
         kept = await mqtt.subscriptions.get("north", "c1", "a/+")
         assert kept is not None
         assert kept.subscription.qos == 1
-        await mqtt.subscriptions.delete_many(
-            [DeleteSubscription(tenant="north", client_id="c1", filter="y")]
-        )
+        await mqtt.subscriptions.delete([("north", "c1", "y")])
         listed = [
             each.filter
             async for each in mqtt.subscriptions.list(tenant="north", client_id="c1", page_size=1)
@@ -317,36 +321,36 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
             broker="b1",
             broker_epoch=epoch,
         )
-        group = await mqtt.shared_groups.join(member)
+        group = await mqtt.shared_group_members.do("Join", member)
         assert (group.leader, group.leader_epoch) == ("b1", epoch)
-        assert await mqtt.shared_groups.create("north", "g") == group
-        assert (await mqtt.shared_groups.update("north", "g", b"p")).parameters == b"p"
-        joined = await mqtt.shared_groups.join_many([member])
+        created = await mqtt.shared_groups.create(CreateSharedGroup(tenant="north", name="g"))
+        assert created == group
+        update = UpdateSharedGroup(tenant="north", name="g", parameters=b"p")
+        assert (await mqtt.shared_groups.update(update)).parameters == b"p"
+        joined = await mqtt.shared_group_members.do("Join", [member])
         assert not joined.refusals
         keyed = await mqtt.shared_groups.get("north", "g")
         assert keyed is not None
         assert keyed.group.parameters == b"p"
         groups = mqtt.shared_groups.list(leader="b1")
         assert [each.name async for each in groups] == ["g"]
-        members = mqtt.shared_groups.members(tenant="north")
+        members = mqtt.shared_group_members.list(tenant="north")
         assert [each.client_id async for each in members] == ["c1"]
         leaving = LeaveSharedGroup(
             tenant="north", group="g", client_id="c1", filter="a/#", broker_epoch=epoch
         )
-        assert await mqtt.shared_groups.leave(leaving)
-        assert not (await mqtt.shared_groups.leave_many([leaving])).refusals
-        assert await mqtt.shared_groups.delete("north", "g")
-        made = await mqtt.shared_groups.create_many(
+        assert (await mqtt.shared_group_members.do("Leave", leaving)).left
+        assert not (await mqtt.shared_group_members.do("Leave", [leaving])).refusals
+        assert (await mqtt.shared_groups.delete("north", "g")).deleted
+        made = await mqtt.shared_groups.create(
             CreateSharedGroup(tenant="north", name=name) for name in ("h", "i")
         )
         assert [SharedGroup.FromString(each).leader for each in made.replies] == ["b1", "b1"]
-        changed = await mqtt.shared_groups.update_many(
+        changed = await mqtt.shared_groups.update(
             UpdateSharedGroup(tenant="north", name=name, parameters=b"q") for name in ("h", "no")
         )
         assert [(each.item, each.code) for each in changed.refusals] == [(1, "NOT_FOUND")]
-        gone = await mqtt.shared_groups.delete_many(
-            DeleteSharedGroup(tenant="north", name=name) for name in ("h", "i", "no")
-        )
+        gone = await mqtt.shared_groups.delete([("north", name) for name in ("h", "i", "no")])
         deleted = [DeleteSharedGroupReply.FromString(each).deleted for each in gone.replies]
         assert deleted == [True, True, False]
 
@@ -439,13 +443,14 @@ async def test_a_cache_decides_as_the_cluster_does(q: AsyncClient) -> None:
 def test_the_twin_does_the_same(cluster: Cluster) -> None:
     with Client(cluster.endpoints) as q:
         mqtt = SyncMqtt(q)
-        mqtt.retained_messages.put("north", "t", b"x")
+        message = PutRetainedMessageRequest(tenant="north", topic="t", payload=b"x")
+        mqtt.retained_messages.put(message)
         listed = mqtt.retained_messages.list(tenant="north")
         assert [each.topic for each in listed] == ["t"]
         mqtt.retained_messages.delete("north", "t")
         access = Access(client_id="c1", action=Action.CONNECT)
         assert mqtt.check_access("north", access).allowed
-        mqtt.users.create("north", "dan", b"x")
+        mqtt.users.create(CreateUserRequest(tenant="north", name="dan", password=b"x"))
         assert mqtt.users.get("north", "dan") is not None
         mqtt.users.delete("north", "dan")
         assert mqtt.acl_rules.get("north", "r") is None

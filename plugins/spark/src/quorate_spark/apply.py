@@ -4,22 +4,15 @@ from typing import Final
 
 from quorate.plugin import Rejected, Txn, keys, read_range
 
-from quorate_spark.families import LOADS, PARTITIONS, load_key, partition_key
-from quorate_spark.v1.commands_pb2 import (
-    BeginAbortCommand,
-    BeginLoadCommand,
-    EndAbortCommand,
-    EndLoadCommand,
-    ForgetLoadCommand,
-    ReportPartitionCommand,
-)
+from quorate_spark.loads import LOADS, PARTITIONS, load_key, partition_key
+from quorate_spark.v1 import commands_pb2 as pb
 from quorate_spark.v1.rows_pb2 import Load, LoadPartition
 
 ABORTED: Final = "LOAD_ABORTED"
 OTHER: Final = "OTHER_LOAD"
 
 
-def begin_load(txn: Txn, command: BeginLoadCommand) -> Load:
+def begin_load(txn: Txn, command: pb.BeginLoadCommand) -> Load:
     """Begin a load, or go on with one of the same table and kind."""
     load = _find(txn, command.load_id)
     if load is None:
@@ -42,7 +35,7 @@ def begin_load(txn: Txn, command: BeginLoadCommand) -> Load:
     return load
 
 
-def report_partition(txn: Txn, command: ReportPartitionCommand) -> None:
+def report_partition(txn: Txn, command: pb.ReportPartitionCommand) -> None:
     """Record how far a part has come; it never goes back."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
@@ -61,7 +54,7 @@ def report_partition(txn: Txn, command: ReportPartitionCommand) -> None:
     txn.put(PARTITIONS, key, part.SerializeToString(deterministic=True))
 
 
-def end_load(txn: Txn, command: EndLoadCommand) -> Load:
+def end_load(txn: Txn, command: pb.EndLoadCommand) -> Load:
     """Record that a load has ended, in one way or the other."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
@@ -71,7 +64,7 @@ def end_load(txn: Txn, command: EndLoadCommand) -> Load:
     return load
 
 
-def begin_abort(txn: Txn, command: BeginAbortCommand) -> Load:
+def begin_abort(txn: Txn, command: pb.BeginAbortCommand) -> Load:
     """Let a load go on no more."""
     load = _demand(txn, command.load_id)
     if not load.insert_only:
@@ -86,7 +79,7 @@ def begin_abort(txn: Txn, command: BeginAbortCommand) -> Load:
     return load
 
 
-def end_abort(txn: Txn, command: EndAbortCommand) -> Load:
+def end_abort(txn: Txn, command: pb.EndAbortCommand) -> Load:
     """Record that nothing of a load is left."""
     load = _demand(txn, command.load_id)
     if load.state not in (Load.ABORTING, Load.ABORTED):
@@ -99,7 +92,7 @@ def end_abort(txn: Txn, command: EndAbortCommand) -> Load:
     return load
 
 
-def forget_load(txn: Txn, command: ForgetLoadCommand) -> None:
+def forget_load(txn: Txn, command: pb.ForgetLoadCommand) -> None:
     """Forget a load and its parts."""
     for row in read_range(txn, PARTITIONS, *keys.prefix(command.load_id)):
         txn.delete(PARTITIONS, row.key)

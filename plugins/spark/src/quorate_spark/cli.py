@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from quorate.client import Client, QuorateError
 from quorate.plugin import Console
+from quorate.plugin.console import columns_of
 from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -156,16 +157,7 @@ def list_loads(console: Console) -> None:
 def show(console: Console, load_id: str) -> None:
     """Show how far each part of a load has come."""
     view = _demand(console.client(), load_id)
-    console.print(
-        {
-            "partition": part.partition,
-            "rows": part.rows,
-            "bad_rows": part.bad_rows,
-            "batches": part.batches,
-            "finished": part.finished,
-        }
-        for part in view.parts
-    )
+    console.print(map(dict, map(columns_of, view.parts)))
 
 
 @loads.command()

@@ -8,19 +8,9 @@ from typing import Final
 from google.protobuf.empty_pb2 import Empty
 from quorate.client import Client
 
-from quorate_spark.v1.commands_pb2 import (
-    BeginAbortCommand,
-    EndAbortCommand,
-    ForgetLoadCommand,
-)
+from quorate_spark.v1 import commands_pb2 as pb, service_pb2 as requests
 from quorate_spark.v1.queries_pb2 import LoadView
 from quorate_spark.v1.rows_pb2 import Load
-from quorate_spark.v1.service_pb2 import (
-    GetLoadRequest,
-    GetLoadResponse,
-    ListLoadsRequest,
-    ListLoadsResponse,
-)
 
 _SERVICE: Final = "/quorate_spark.v1.LoadService"
 
@@ -33,16 +23,20 @@ class Loads:
 
     def get(self, load_id: str) -> LoadView | None:
         """Return a load with its parts, if there is one."""
-        request = GetLoadRequest(load_id=load_id)
-        found = self._client.call(f"{_SERVICE}/GetLoad", request, GetLoadResponse, read=True)
+        request = requests.GetLoadRequest(load_id=load_id)
+        found = self._client.call(
+            f"{_SERVICE}/GetLoad", request, requests.GetLoadResponse, read=True
+        )
         return found.load if found.HasField("load") else None
 
     def all(self) -> Iterator[LoadView]:
         """Yield every load in the order of the load ids, without its parts."""
         token = ""
         while True:
-            request = ListLoadsRequest(page_token=token)
-            page = self._client.call(f"{_SERVICE}/ListLoads", request, ListLoadsResponse, read=True)
+            request = requests.ListLoadsRequest(page_token=token)
+            page = self._client.call(
+                f"{_SERVICE}/ListLoads", request, requests.ListLoadsResponse, read=True
+            )
             yield from page.loads
             token = page.next_page_token
             if not token:
@@ -50,12 +44,12 @@ class Loads:
 
     def begin_abort(self, load_id: str) -> Load:
         """Let a load begin no part any more."""
-        return self._client.execute(BeginAbortCommand(load_id=load_id), Load)
+        return self._client.execute(pb.BeginAbortCommand(load_id=load_id), Load)
 
     def end_abort(self, load_id: str, removed: int) -> Load:
         """Tell that the rows of a load were taken back."""
-        return self._client.execute(EndAbortCommand(load_id=load_id, removed=removed), Load)
+        return self._client.execute(pb.EndAbortCommand(load_id=load_id, removed=removed), Load)
 
     def forget(self, load_id: str) -> None:
         """Forget a load with its parts; its sessions are another matter."""
-        self._client.execute(ForgetLoadCommand(load_id=load_id), Empty)
+        self._client.execute(pb.ForgetLoadCommand(load_id=load_id), Empty)

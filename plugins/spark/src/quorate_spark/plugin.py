@@ -16,18 +16,18 @@ from quorate.plugin import (
     hookimpl,
 )
 
-from quorate_spark import api, apply, families, service, vocabulary
+from quorate_spark import api, apply, loads
 from quorate_spark.v1 import commands_pb2 as commands
 
 
 @hookimpl
 def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
+    return loads.FAMILIES
 
 
 @hookimpl
 def quorate_commands() -> Sequence[Command[Any]]:
-    return vocabulary.COMMANDS
+    return loads.COMMANDS
 
 
 @hookimpl
@@ -44,12 +44,12 @@ def quorate_data_routes() -> Sequence[DataRoute[Any]]:
 
 @hookimpl
 def quorate_queries() -> Sequence[Query[Any]]:
-    return vocabulary.QUERIES
+    return loads.QUERIES
 
 
 @hookimpl
 def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.LOADS]
+    return [loads.SERVICE]
 
 
 @hookimpl

@@ -37,14 +37,9 @@ UIDS: Final = "storage_engine.uids"
 
 #: Those with rows are declared by their resources. None has a shard key: placement needs all of it
 #: together.
-FAMILIES: Final = (
-    ColumnFamily(name=REPLICAS, group=GROUP),
-    ColumnFamily(name=LEADERSHIPS, group=GROUP),
-    ColumnFamily(name=UNAVAILABLE, group=GROUP),
-    ColumnFamily(name=DISPLACED, group=GROUP),
-    ColumnFamily(name=THIN, group=GROUP),
-    ColumnFamily(name=REMOVALS, group=GROUP),
-    ColumnFamily(name=DELETIONS, group=GROUP),
+FAMILIES: Final = tuple(
+    ColumnFamily(name=name, group=GROUP)
+    for name in (REPLICAS, LEADERSHIPS, UNAVAILABLE, DISPLACED, THIN, REMOVALS, DELETIONS)
 )
 
 

@@ -18,12 +18,11 @@ from quorate_storage_engine.families import (
     drop_key,
     segment_key,
 )
-from quorate_storage_engine.health import get_health
 from quorate_storage_engine.leadership import apply as leadership, queries as leader_queries
 from quorate_storage_engine.removal import apply as removal, queries as removal_queries
 from quorate_storage_engine.segments import apply as segments, rows as segment_queries
 from quorate_storage_engine.service import EngineReads
-from quorate_storage_engine.shards import apply as shards, rows as shard_queries
+from quorate_storage_engine.shards import apply as shards
 from quorate_storage_engine.v1 import (
     commands_pb2 as pb,
     queries_pb2 as asked,
@@ -162,7 +161,7 @@ SEGMENT: Final = Resource(
         "Delete": _of_segments(
             "segments",
             segments.delete,
-            validation.check_delete_segment,
+            validation.check_shard,
             pb.DeleteSegment(**_FIRST),
         ),
         "ForceLeader": _of_segments(
@@ -271,8 +270,8 @@ def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
 
 
 QUERIES: Final = (
-    _query(asked.GetShardQuery, shard_queries.get_shard),
-    _query(asked.ListShardsQuery, shard_queries.list_shards),
+    _query(asked.GetShardQuery, shards.get_shard),
+    _query(asked.ListShardsQuery, shards.list_shards),
     _query(asked.GetSegmentsQuery, segment_queries.get_segments),
     _query(asked.ListSegmentsQuery, segment_queries.list_segments),
     _query(asked.FindOrphansQuery, leader_queries.find_orphans, BROKERS),
@@ -285,5 +284,5 @@ QUERIES: Final = (
     _query(asked.FindRemovableQuery, removal_queries.find_removable),
     _query(asked.FindAbandonedQuery, removal_queries.find_abandoned, BROKERS),
     _query(asked.FindLostDropsQuery, removal_queries.find_lost_drops, BROKERS),
-    _query(asked.GetHealthQuery, get_health),
+    _query(asked.GetHealthQuery, removal_queries.get_health),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Invalid, NodeApi, Rejected
@@ -19,18 +19,6 @@ from quorate_storage_engine.v1 import (
 from quorate_storage_engine.validation import LONGEST_TOPIC, check_text, check_wanted
 
 R = TypeVar("R", bound=Message)
-
-
-class Reading(Protocol):
-    """A request that says how new its answer has to be."""
-
-    @property
-    def stale(self) -> bool:
-        """Any replica answers, as of what it has applied."""
-
-    @property
-    def min_revision(self) -> int:
-        """The answer is at least as new as this."""
 
 
 class EngineReads:
@@ -55,19 +43,14 @@ class EngineReads:
         for field in ("name_prefix", "tenant", "page_token"):
             check_wanted(field, getattr(request, field))
         check_wanted("topic", request.topic, LONGEST_TOPIC)
-        size = _page_size(request.page_size)
         query = asked.ListShardsQuery(
             name_prefix=request.name_prefix,
             tenant=request.tenant,
             topic=request.topic,
             after_name=request.page_token,
-            limit=size + 1,
         )
-        found = await self._read(request, query, rows.Shard)
-        more = len(found) > size
-        return requests.ListShardsResponse(
-            shards=found[:size], next_page_token=found[size - 1].name if more else ""
-        )
+        page, last = await self._page(request, query, rows.Shard)
+        return requests.ListShardsResponse(shards=page, next_page_token=last.name if last else "")
 
     async def GetSegments(
         self, request: requests.GetSegmentsRequest, context: object
@@ -88,21 +71,16 @@ class EngineReads:
         check_wanted("shard", request.shard)
         check_wanted("engine", request.engine)
         check_wanted("page_token.shard", request.page_token.shard)
-        size = _page_size(request.page_size)
         query = asked.ListSegmentsQuery(
             shard=request.shard,
             engine=request.engine,
             unavailable=request.unavailable,
             under_replicated=request.under_replicated,
             after=request.page_token,
-            limit=size + 1,
         )
-        found = await self._read(request, query, rows.Segment)
-        page = found[:size]
-        following = None
-        if len(found) > size:
-            following = asked.SegmentId(shard=page[-1].shard, segment=page[-1].number)
-        return requests.ListSegmentsResponse(segments=page, next_page_token=following)
+        page, last = await self._page(request, query, rows.Segment)
+        token = asked.SegmentId(shard=last.shard, segment=last.number) if last else None
+        return requests.ListSegmentsResponse(segments=page, next_page_token=token)
 
     async def BalanceLeaders(
         self, request: requests.BalanceLeadersRequest, context: object
@@ -117,13 +95,10 @@ class EngineReads:
     ) -> requests.ListEnginesResponse:
         """List a page of the engines, with what they carry."""
         check_wanted("page_token", request.page_token)
-        size = _page_size(request.page_size)
-        query = asked.ListEnginesQuery(after_name=request.page_token, limit=size + 1)
-        found = await self._read(request, query, asked.EngineState)
-        more = len(found) > size
-        return requests.ListEnginesResponse(
-            engines=found[:size], next_page_token=found[size - 1].engine.name if more else ""
-        )
+        query = asked.ListEnginesQuery(after_name=request.page_token)
+        page, last = await self._page(request, query, asked.EngineState)
+        token = last.engine.name if last else ""
+        return requests.ListEnginesResponse(engines=page, next_page_token=token)
 
     async def ListDrops(
         self, request: requests.ListDropsRequest, context: object
@@ -131,18 +106,20 @@ class EngineReads:
         """List a page of what engines are asked to drop."""
         check_wanted("engine", request.engine)
         check_wanted("page_token.engine", request.page_token.engine)
-        size = _page_size(request.page_size)
         query = asked.ListDropsQuery(
-            engine=request.engine,
-            older_than_ms=request.older_than_ms,
-            after=request.page_token,
-            limit=size + 1,
+            engine=request.engine, older_than_ms=request.older_than_ms, after=request.page_token
         )
-        found = await self._read(request, query, rows.Drop)
-        following = found[size - 1] if len(found) > size else None
-        return requests.ListDropsResponse(drops=found[:size], next_page_token=following)
+        page, last = await self._page(request, query, rows.Drop)
+        return requests.ListDropsResponse(drops=page, next_page_token=last)
 
-    async def _read(self, request: Reading, query: Message, kind: type[R]) -> list[R]:
+    async def _page(self, request: Any, query: Any, kind: type[R]) -> tuple[list[R], R | None]:
+        """Read a page, and return its last row beside it if there are more."""
+        size = min(request.page_size or PAGE, LARGEST_PAGE)
+        query.limit = size + 1
+        found = await self._read(request, query, kind)
+        return found[:size], found[size - 1] if len(found) > size else None
+
+    async def _read(self, request: Any, query: Message, kind: type[R]) -> list[R]:
         answers = self._node.query(
             query,
             kind,
@@ -150,7 +127,3 @@ class EngineReads:
             min_revision=request.min_revision,
         )
         return [found async for found in answers]
-
-
-def _page_size(wanted: int) -> int:
-    return min(wanted or PAGE, LARGEST_PAGE)

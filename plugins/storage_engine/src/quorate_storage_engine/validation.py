@@ -1,9 +1,10 @@
 """What is wrong with a command whatever the rows say; it is refused before it is logged."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_each as check_items, check_longest
 
 from quorate_storage_engine.v1 import commands_pb2 as pb
 from quorate_storage_engine.v1.rows_pb2 import ShardConfig, StorageType
@@ -18,18 +19,6 @@ MOST_REPLICAS: Final = 32
 MOST_CREATED: Final = 200
 
 
-class Claiming(Protocol):
-    """A command that a leader gives for a segment of a shard."""
-
-    @property
-    def shard(self) -> str:
-        """The shard of the segment."""
-
-    @property
-    def claim(self) -> pb.LeaderClaim:
-        """Who asks."""
-
-
 def check_text(field: str, text: str) -> None:
     """Refuse a text that is empty, too long, or cannot be shown in one line."""
     if not text:
@@ -39,8 +28,7 @@ def check_text(field: str, text: str) -> None:
 
 def check_wanted(field: str, text: str, longest: int = LONGEST_TEXT) -> None:
     """Refuse a text, which may be empty, that nothing can be called."""
-    if len(text) > longest:
-        raise Invalid(field, f"must have at most {longest} characters, not {len(text)}")
+    check_longest(field, text, longest)
     if not text.isprintable():
         raise Invalid(field, "must not hold control characters or line breaks")
 
@@ -59,40 +47,39 @@ def check_delete_shard(command: pb.DeleteShard, path: str = "") -> None:
     check_text(f"{path}name", command.name)
 
 
-def check_claimed(command: Claiming, path: str = "") -> None:
-    """Refuse what names no shard, or nobody who could lead."""
+def check_shard(command: Any, path: str = "") -> None:
+    """Refuse a segment of no shard."""
     check_text(f"{path}shard", command.shard)
+
+
+def check_claimed(command: Any, path: str = "") -> None:
+    """Refuse what names no shard, or nobody who could lead."""
+    check_shard(command, path)
     check_text(f"{path}claim.engine", command.claim.engine)
     _check_epoch(f"{path}claim.broker_epoch", command.claim.broker_epoch)
     if command.claim.leader_epoch == 0:
         raise Invalid(f"{path}claim.leader_epoch", "must be the leader epoch of the segment's row")
 
 
-def check_delete_segment(command: pb.DeleteSegment, path: str = "") -> None:
-    """Refuse to delete a segment of no shard."""
-    check_text(f"{path}shard", command.shard)
-
-
 def check_update_segment_isr(command: pb.UpdateSegmentIsr, path: str = "") -> None:
     """Refuse in-sync replicas that are none, or that name an engine twice."""
     check_claimed(command, path)
-    if command.segment_epoch == 0:
-        raise Invalid(f"{path}segment_epoch", "must be the segment epoch of the segment's row")
+    _check_segment_epoch(command.segment_epoch, path)
     if not command.isr:
         raise Invalid(f"{path}isr", "must hold the leader at least")
     if len(command.isr) > MOST_REPLICAS:
         raise Invalid(f"{path}isr", f"must hold at most {MOST_REPLICAS} replicas")
     for position, member in enumerate(command.isr):
         check_text(f"{path}isr[{position}].engine", member.engine)
-    _check_once(f"{path}isr", [member.engine for member in command.isr])
+    if len({member.engine for member in command.isr}) < len(command.isr):
+        raise Invalid(f"{path}isr", "must not name an engine twice")
 
 
 def check_force_leader(command: pb.ForceLeader, path: str = "") -> None:
     """Refuse an election of nobody, or one that was not concluded from a row."""
-    check_text(f"{path}shard", command.shard)
+    check_shard(command, path)
     check_text(f"{path}engine", command.engine)
-    if command.segment_epoch == 0:
-        raise Invalid(f"{path}segment_epoch", "must be the segment epoch of the segment's row")
+    _check_segment_epoch(command.segment_epoch, path)
 
 
 def check_acknowledge_drops(command: pb.AcknowledgeDrops) -> None:
@@ -121,9 +108,9 @@ def _check_epoch(field: str, epoch: int) -> None:
         raise Invalid(field, "must be the epoch that the registration was answered with")
 
 
-def _check_once(field: str, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        raise Invalid(field, "must not name an engine twice")
+def _check_segment_epoch(epoch: int, path: str) -> None:
+    if epoch == 0:
+        raise Invalid(f"{path}segment_epoch", "must be the segment epoch of the segment's row")
 
 
 def each(field: str, check: Callable[[Any, str], None], most: int = 0) -> Callable[[Any], None]:
@@ -136,8 +123,7 @@ def each(field: str, check: Callable[[Any, str], None], most: int = 0) -> Callab
                 field,
                 f"must be at most {most} {field}, not {len(items)}; send them in several requests",
             )
-        for position, item in enumerate(items):
-            check(item, f"{field}[{position}].")
+        check_items(field, items, check)
 
     return check_each
 

@@ -12,8 +12,8 @@ from quorate_storage_engine.engines import apply as engines, queries as engine_q
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.engines.moves import Add, Leave, next_step
 from quorate_storage_engine.leadership import apply as elections, queries as election_queries
-from quorate_storage_engine.leadership.elections import depose, enthrone
-from quorate_storage_engine.removal import drops
+from quorate_storage_engine.leadership.apply import depose, enthrone
+from quorate_storage_engine.removal import apply as removal
 from quorate_storage_engine.segments.rows import read_segment
 from quorate_storage_engine.v1.commands_pb2 import SeenSegment
 from quorate_storage_engine.v1.rows_pb2 import Segment
@@ -122,5 +122,7 @@ BUGS: Final[Mapping[str, Bug]] = {
         patch.object(engines, "next_step", _leave_at_once),
         patch.object(engine_queries, "next_step", _leave_at_once),
     ),
-    "nobody is told to drop a removed segment": _all(patch.object(drops, "ask_to_drop", _nothing)),
+    "nobody is told to drop a removed segment": _all(
+        patch.object(removal, "ask_to_drop", _nothing)
+    ),
 }

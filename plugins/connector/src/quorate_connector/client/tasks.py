@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from quorate.client import AsyncClient, Blocking, Records, RejectedError, blocking, iterating
 
@@ -11,33 +11,22 @@ from quorate_connector.resources import TASK
 from quorate_connector.v1 import tasks_pb2 as pb
 
 
-class Tasks:
-    """Reads tasks; `ConnectorWorker` is what runs them."""
+class Tasks(Records[pb.Task]):
+    """Reads tasks, as `Records` does; `ConnectorWorker` is what runs them."""
 
     def __init__(self, q: AsyncClient) -> None:
-        self._records: Final[Records[pb.Task]] = Records(q, TASK)
-
-    async def get(self, tenant: str, connector: str, number: int) -> pb.Task | None:
-        """Return a task; None if there is none."""
-        found: pb.Task | None = await self._records.get(tenant, connector, number)
-        return found
-
-    async def list(self, request: pb.ListTasksRequest) -> AsyncGenerator[pb.Task, None]:
-        """Yield the tasks that fit, in the order of tenants, connectors and numbers."""
-        conditions = {field.name: value for field, value in request.ListFields()}
-        async for task in self._records.list(**conditions):
-            yield task
+        super().__init__(q, TASK)
 
     async def history(self, tenant: str, connector: str, number: int) -> Sequence[pb.Transition]:
         """Return what happened to a task, the newest first; at most 100."""
         request = pb.ListHistoryRequest(task=_id(tenant, connector, number))
-        return (await self._records.ask("ListHistory", request, pb.ListHistoryResponse)).transitions
+        return (await self.ask("ListHistory", request, pb.ListHistoryResponse)).transitions
 
     async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
         """Return how far a task has come; None if it has stored nothing."""
         request = pb.GetCursorRequest(task=_id(tenant, connector, number))
         try:
-            return await self._records.ask("GetCursor", request, pb.Cursor)
+            return await self.ask("GetCursor", request, pb.Cursor)
         except RejectedError as error:
             if error.code == TASK.missing:
                 return None
@@ -69,11 +58,13 @@ class Workers:
         return await self._q.execute(pb.UndrainWorker(worker=worker), pb.Worker)
 
 
-class SyncTasks(Blocking[Tasks]):
+class SyncTasks(Blocking[Any]):
     """The same, without `await`."""
 
     get = blocking(Tasks.get)
     list = iterating(Tasks.list)
+    count = blocking(Tasks.count)
+    watch = iterating(Tasks.watch)
     history = blocking(Tasks.history)
     cursor = blocking(Tasks.cursor)
 

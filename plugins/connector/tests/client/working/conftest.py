@@ -220,7 +220,7 @@ class VirtualCluster:
         return await self.node.propose(command, Connector)
 
     async def task(self, name: str = "c", number: int = 0) -> Task:
-        found = await self.connectors.tasks.get("acme", name, number)
+        found: Task | None = await self.connectors.tasks.get("acme", name, number)
         assert found is not None
         return found
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from quorate_mqtt.authorisation.access import Access, Action
 from quorate_mqtt.authorisation.policy import Decision, Reason
-from quorate_mqtt.v1 import authorisation_pb2 as messages, authorisation_pb2 as pb
+from quorate_mqtt.v1 import authorisation_pb2 as pb
 
-_ACTIONS: Final[Mapping[Action, pb.AccessAction]] = {
-    Action.CONNECT: messages.ACCESS_ACTION_CONNECT,
-    Action.PUBLISH: messages.ACCESS_ACTION_PUBLISH,
-    Action.SUBSCRIBE: messages.ACCESS_ACTION_SUBSCRIBE,
+# Both sides have the same names.
+_ACTIONS: Final[Mapping[Action, Any]] = {
+    each: pb.AccessAction.Value(f"ACCESS_ACTION_{each.name}") for each in Action
 }
-_REASONS: Final[Mapping[Reason, pb.AccessReason]] = {
-    Reason.BLACKLISTED: messages.ACCESS_REASON_BLACKLISTED,
-    Reason.NOT_BLACKLISTED: messages.ACCESS_REASON_NOT_BLACKLISTED,
-    Reason.SUPERUSER: messages.ACCESS_REASON_SUPERUSER,
-    Reason.DENIED_BY_RULE: messages.ACCESS_REASON_DENIED_BY_RULE,
-    Reason.ALLOWED_BY_RULE: messages.ACCESS_REASON_ALLOWED_BY_RULE,
-    Reason.NO_RULE: messages.ACCESS_REASON_NO_RULE,
+_REASONS: Final[Mapping[Reason, Any]] = {
+    each: pb.AccessReason.Value(f"ACCESS_REASON_{each.name}") for each in Reason
 }
 _ACTION_OF: Final = {message: action for action, message in _ACTIONS.items()}
 _REASON_OF: Final = {message: reason for reason, message in _REASONS.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from quorate_mqtt.authorisation.access import Access, Action, Asked, take_apart
 from quorate_mqtt.authorisation.rules import EVERYBODY, Ban, Rule
@@ -39,14 +39,7 @@ class Decision:
     decided_by: str = ""
 
 
-class _Fitting(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    def fits(self, asked: Asked) -> bool: ...
-
-
-F = TypeVar("F", bound=_Fitting)
+F = TypeVar("F", Ban, Rule)
 
 
 def decide(

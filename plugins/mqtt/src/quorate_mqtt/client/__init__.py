@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Final
+from typing import Any, Final
 
 from quorate.client import AsyncClient, Blocking, Client, Records, SyncRecords, blocking
 
 from quorate_mqtt.authorisation import Access, Action, Decision, Reason
 from quorate_mqtt.authorisation.messages import decision_of, request_of
 from quorate_mqtt.client.access import AccessCache, following
-from quorate_mqtt.client.retained_messages import RetainedMessages, SyncRetainedMessages
 from quorate_mqtt.client.sessions import Sessions, SyncSessions
-from quorate_mqtt.client.shared_groups import SharedGroups, SyncSharedGroups
-from quorate_mqtt.client.subscriptions import Subscriptions, SyncSubscriptions
 from quorate_mqtt.client.users import SyncUsers, Users
 from quorate_mqtt.client.wills import SyncWills, Wills
+from quorate_mqtt.retained_messages import RETAINED_MESSAGE
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.shards import GROUP, tenant_shard
+from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
+from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision
@@ -48,11 +48,12 @@ class Mqtt:
         self.rewrite_rules: Final[Records[RewriteRule]] = q.records(REWRITE_RULE)
         self.auto_subscriptions: Final[Records[AutoSubscription]] = q.records(AUTO_SUBSCRIPTION)
         self.topics: Final[Records[Topic]] = q.records(TOPIC)
-        self.retained_messages: Final = RetainedMessages(q)
+        self.retained_messages: Final[Records[Any]] = q.records(RETAINED_MESSAGE)
         self.sessions: Final = Sessions(q)
-        self.subscriptions: Final = Subscriptions(q)
+        self.subscriptions: Final[Records[Any]] = q.records(SUBSCRIPTION)
         self.wills: Final = Wills(q)
-        self.shared_groups: Final = SharedGroups(q)
+        self.shared_groups: Final[Records[Any]] = q.records(SHARED_GROUP)
+        self.shared_group_members: Final[Records[Any]] = q.records(SHARED_GROUP_MEMBER)
 
     def following_access(
         self, *, allow_unmatched: bool = True
@@ -90,10 +91,11 @@ class SyncMqtt(Blocking[Mqtt]):
         self.rewrite_rules: Final[SyncRecords[RewriteRule]] = q.records(REWRITE_RULE)
         self.auto_subscriptions: Final[SyncRecords[AutoSubscription]] = q.records(AUTO_SUBSCRIPTION)
         self.topics: Final[SyncRecords[Topic]] = q.records(TOPIC)
-        self.retained_messages: Final = SyncRetainedMessages(q.thread, mqtt.retained_messages)
+        self.retained_messages: Final[SyncRecords[Any]] = q.records(RETAINED_MESSAGE)
         self.sessions: Final = SyncSessions(q.thread, mqtt.sessions)
-        self.subscriptions: Final = SyncSubscriptions(q.thread, mqtt.subscriptions)
+        self.subscriptions: Final[SyncRecords[Any]] = q.records(SUBSCRIPTION)
         self.wills: Final = SyncWills(q.thread, mqtt.wills)
-        self.shared_groups: Final = SyncSharedGroups(q.thread, mqtt.shared_groups)
+        self.shared_groups: Final[SyncRecords[Any]] = q.records(SHARED_GROUP)
+        self.shared_group_members: Final[SyncRecords[Any]] = q.records(SHARED_GROUP_MEMBER)
 
     check_access = blocking(Mqtt.check_access)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 
+from google.protobuf.message import Message
 from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -22,66 +23,21 @@ class Users:
         self._q: Final = q
         self._records: Final[Records[pb.User]] = q.records(USER)
 
-    async def create(
-        self,
-        tenant: str,
-        name: str,
-        password: bytes,
-        *,
-        superuser: bool = False,
-        description: str = "",
-    ) -> pb.User:
-        """Create a user; ALREADY_EXISTS if there is one of that name."""
-        request = _creation(tenant, name, password, superuser, description)
-        return await self._q.call(f"{_SERVICE}Create", request, pb.User)
+    async def create(self, users: Any) -> Any:
+        """Create a user by a `CreateUserRequest`, or at most 100 by a list of them.
 
-    async def update(
-        self,
-        tenant: str,
-        name: str,
-        *,
-        password: bytes | None = None,
-        superuser: bool | None = None,
-        description: str | None = None,
-    ) -> pb.User:
-        """Change what is given, and leave the rest; NOT_FOUND if there is no such user."""
-        request = pb.UpdateUserRequest(
-            tenant=tenant,
-            name=name,
-            password=password,
-            description=description,
-        )
-        if superuser is not None:
-            request.superuser = superuser
-        return await self._q.call(f"{_SERVICE}Update", request, pb.User)
+        One is answered with the user; ALREADY_EXISTS if there is one of that name. The reply to
+        many names those that were refused by their positions.
+        """
+        return await self._write("Create", pb.CreateUsersRequest, users)
 
-    async def put(
-        self,
-        tenant: str,
-        name: str,
-        password: bytes,
-        *,
-        superuser: bool = False,
-        description: str = "",
-    ) -> pb.User:
-        """Create a user, or replace all that is said of the one of that name."""
-        request = _creation(tenant, name, password, superuser, description)
-        return await self._q.call(f"{_SERVICE}Put", request, pb.User)
+    async def update(self, users: Any) -> Any:
+        """Change what an `UpdateUserRequest` gives, or at most 100; NOT_FOUND if there is none."""
+        return await self._write("Update", pb.UpdateUsersRequest, users)
 
-    async def create_many(self, users: Sequence[pb.CreateUserRequest]) -> BatchReply:
-        """Create at most 100; the reply names those that were refused by their positions."""
-        request = pb.CreateUsersRequest(users=users)
-        return await self._q.call(f"{_SERVICE}CreateBatch", request, BatchReply)
-
-    async def update_many(self, changes: Sequence[pb.UpdateUserRequest]) -> BatchReply:
-        """Change at most 100, of each what is given; the reply names those that were refused."""
-        request = pb.UpdateUsersRequest(users=changes)
-        return await self._q.call(f"{_SERVICE}UpdateBatch", request, BatchReply)
-
-    async def put_many(self, users: Sequence[pb.CreateUserRequest]) -> BatchReply:
-        """Create or replace at most 100; the reply names those that were refused."""
-        request = pb.CreateUsersRequest(users=users)
-        return await self._q.call(f"{_SERVICE}PutBatch", request, BatchReply)
+    async def put(self, users: Any) -> Any:
+        """Create users, or replace all that is said of those that there are."""
+        return await self._write("Put", pb.CreateUsersRequest, users)
 
     async def delete(self, *key: Any, missing_ok: bool = False) -> BatchReply | None:
         """Delete the user of a tenant and a name, or those of a list of such pairs.
@@ -118,6 +74,11 @@ class Users:
         request = pb.AuthenticateUsersRequest(logins=logins)
         return await self._q.call(f"{_SERVICE}AuthenticateBatch", request, BatchReply, read=True)
 
+    async def _write(self, verb: str, batch: type[Any], users: Any) -> Any:
+        if isinstance(users, Message):
+            return await self._q.call(_SERVICE + verb, users, pb.User)
+        return await self._q.call(f"{_SERVICE}{verb}Batch", batch(users=users), BatchReply)
+
 
 class SyncUsers(Blocking[Users]):
     """The same, without `await`."""
@@ -125,19 +86,8 @@ class SyncUsers(Blocking[Users]):
     create = blocking(Users.create)
     update = blocking(Users.update)
     put = blocking(Users.put)
-    create_many = blocking(Users.create_many)
-    update_many = blocking(Users.update_many)
-    put_many = blocking(Users.put_many)
     delete = blocking(Users.delete)
     get = blocking(Users.get)
     list = iterating(Users.list)
     authenticate = blocking(Users.authenticate)
     authenticate_many = blocking(Users.authenticate_many)
-
-
-def _creation(
-    tenant: str, name: str, password: bytes, superuser: bool, description: str
-) -> pb.CreateUserRequest:
-    return pb.CreateUserRequest(
-        tenant=tenant, name=name, password=password, superuser=superuser, description=description
-    )

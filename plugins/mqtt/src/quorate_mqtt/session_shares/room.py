@@ -1,11 +1,11 @@
 """How many sessions of a tenant a shard has, and how many more it may take."""
 
-from struct import Struct
 from typing import Final
 
 from quorate.plugin import ColumnFamily, Reader, Rejected, Txn, keys
 from quorate.plugin.resource import TENANTS, limit_of, tenant_there
 
+from quorate_mqtt.counts import add_to, count_at
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.shares_pb2 import Seat, SessionShare
 
@@ -24,22 +24,15 @@ NUMBERS: Final = "mqtt.seats"
 # No shard key: each shard has its own.
 FAMILIES: Final = tuple(ColumnFamily(name=name, group=GROUP) for name in (SEATS, TALLIES, SHARES))
 
-_COUNT: Final = Struct(">Q")
-
 
 def sessions_of(reader: Reader, tenant: str) -> int:
     """Return how many sessions of a tenant are here."""
-    value = reader.get(TALLIES, keys.pack(tenant))
-    return int(_COUNT.unpack(value)[0]) if value is not None else 0
+    return count_at(reader, TALLIES, keys.pack(tenant))
 
 
 def add_sessions(txn: Txn, tenant: str, more: int) -> None:
     """Count sessions that have begun, or, below zero, ended."""
-    count = sessions_of(txn, tenant) + more
-    if count:
-        txn.put(TALLIES, keys.pack(tenant), _COUNT.pack(count))
-    else:
-        txn.delete(TALLIES, keys.pack(tenant))
+    add_to(txn, TALLIES, keys.pack(tenant), more)
 
 
 class Room:

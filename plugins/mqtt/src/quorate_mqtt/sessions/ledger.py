@@ -2,16 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from struct import Struct
 from typing import Final
 
 from quorate.plugin import Reader, Txn, keys, read_range
 
 from quorate_mqtt.activity import Counts, count
+from quorate_mqtt.counts import add_to, count_in
 from quorate_mqtt.session_shares.room import Room, add_sessions, room_of
 from quorate_mqtt.sessions.families import CONNECTIONS
-
-_COUNT: Final = Struct(">Q")
 
 
 class Ledger:
@@ -62,7 +60,7 @@ class Ledger:
         )
         for epoch, more in self.connections.items():
             if more:
-                _count(self._txn, epoch, more)
+                add_to(self._txn, CONNECTIONS, keys.pack(epoch), more)
         for tenant, more in self.sessions.items():
             if more:
                 add_sessions(self._txn, tenant, more)
@@ -73,14 +71,4 @@ def connections(reader: Reader) -> Iterator[tuple[int, int]]:
     for row in read_range(reader, CONNECTIONS, *keys.prefix()):
         epoch = keys.unpack(row.key)[0]
         assert isinstance(epoch, int)
-        yield epoch, int(_COUNT.unpack(row.value)[0])
-
-
-def _count(txn: Txn, epoch: int, more: int) -> None:
-    key = keys.pack(epoch)
-    value = txn.get(CONNECTIONS, key)
-    count = more + (int(_COUNT.unpack(value)[0]) if value is not None else 0)
-    if count:
-        txn.put(CONNECTIONS, key, _COUNT.pack(count))
-    else:
-        txn.delete(CONNECTIONS, key)
+        yield epoch, count_in(row.value)

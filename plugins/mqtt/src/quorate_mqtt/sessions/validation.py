@@ -9,7 +9,7 @@ from typing import Final
 from quorate.plugin import Invalid
 from quorate.plugin.checking import check_bytes, check_name
 
-from quorate_mqtt.names import check_identity, check_qos, check_topic_name
+from quorate_mqtt.names import check_epoch, check_identity, check_qos, check_topic_name
 from quorate_mqtt.v1 import sessions_pb2 as pb, wills_pb2
 
 #: The most bytes that a broker keeps in a session.
@@ -40,8 +40,7 @@ def check_connects(command: pb.ConnectSessions) -> None:
 def check_process(command: pb.ConnectSessions) -> None:
     """Refuse what names no process of a broker."""
     check_identity("broker", command.broker)
-    if command.broker_epoch == 0:
-        raise Invalid("broker_epoch", "must be the epoch that the registration was answered with")
+    check_epoch("broker_epoch", command.broker_epoch)
 
 
 def check_arrival(arrival: pb.SessionConnect, path: str) -> None:

@@ -1,12 +1,12 @@
 """Who leads a group: of the brokers that are alive, the one that leads the fewest of its tenant."""
 
 from collections.abc import Iterator
-from struct import Struct
 from typing import Final
 
 from quorate.plugin import ColumnFamily, Txn, keys, read_range
 
 from quorate_mqtt.brokers import Roster
+from quorate_mqtt.counts import add_to, count_at
 from quorate_mqtt.duties import index
 from quorate_mqtt.shards import GROUP, tenant_shard_of
 from quorate_mqtt.v1.shared_groups_pb2 import SharedGroup, SharedGroupMember
@@ -15,7 +15,6 @@ GROUPS: Final = "mqtt.shared_groups"
 MEMBERS: Final = "mqtt.shared_group_members"
 #: Private: how many groups of a tenant a broker leads, by tenant and broker.
 LEADERSHIPS: Final = ColumnFamily(name="mqtt.leaderships", group=GROUP, shard_key=tenant_shard_of)
-_COUNT: Final = Struct(">Q")
 
 
 def group_key(tenant: str, name: str) -> bytes:
@@ -42,7 +41,7 @@ def elect(txn: Txn, key: bytes, group: SharedGroup, roster: Roster) -> SharedGro
         broker = min(serving, key=lambda each: (_led(txn, tenant, each.name), each.name))
         group.leader, group.leader_epoch = broker.name, broker.epoch
         group.leader_term += 1
-        _count(txn, tenant, broker.name, 1)
+        add_to(txn, LEADERSHIPS.name, keys.pack(tenant, broker.name), 1)
     else:
         group.leader, group.leader_epoch = "", 0
     txn.put(GROUPS, key, group.SerializeToString(deterministic=True))
@@ -77,20 +76,11 @@ def _members(txn: Txn, group: bytes) -> Iterator[bytes]:
 def _resign(txn: Txn, key: bytes, group: SharedGroup) -> None:
     index.release(txn, group.leader_epoch, GROUPS, key)
     if group.leader:
-        _count(txn, _tenant_of(key), group.leader, -1)
+        add_to(txn, LEADERSHIPS.name, keys.pack(_tenant_of(key), group.leader), -1)
 
 
 def _led(txn: Txn, tenant: str, broker: str) -> int:
-    value = txn.get(LEADERSHIPS.name, keys.pack(tenant, broker))
-    return int(_COUNT.unpack(value)[0]) if value is not None else 0
-
-
-def _count(txn: Txn, tenant: str, broker: str, more: int) -> None:
-    key, led = keys.pack(tenant, broker), _led(txn, tenant, broker) + more
-    if led:
-        txn.put(LEADERSHIPS.name, key, _COUNT.pack(led))
-    else:
-        txn.delete(LEADERSHIPS.name, key)
+    return count_at(txn, LEADERSHIPS.name, keys.pack(tenant, broker))
 
 
 def _tenant_of(key: bytes) -> str:

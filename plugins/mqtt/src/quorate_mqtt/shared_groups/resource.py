@@ -1,6 +1,5 @@
 """Groups of shared subscriptions and their members: each broker's clients join and leave them."""
 
-from functools import partial
 from typing import Any, Final
 
 from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb
@@ -9,7 +8,7 @@ from quorate.plugin.resource import TENANTS, tenant_there
 
 from quorate_mqtt.brokers import BROKERS, Roster, fence, with_roster
 from quorate_mqtt.duties import index
-from quorate_mqtt.names import check_identity, check_topic_filter
+from quorate_mqtt.names import check_epoch, check_identity, check_topic_filter, when_given
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.shared_groups import leading
 from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS, group_key, member_key
@@ -102,27 +101,19 @@ def _check_parameters(
 
 
 def _check_join(command: pb.JoinSharedGroup, path: str) -> None:
-    _check_epoch(command, path)
+    _check_leave(command, path)
     check_identity(f"{path}broker", command.broker)
     _check_parameters(command, path)
 
 
-def _check_epoch(command: pb.JoinSharedGroup | pb.LeaveSharedGroup, path: str) -> None:
-    if command.broker_epoch == 0:
-        raise Invalid(
-            f"{path}broker_epoch", "must be the epoch that the registration was answered with"
-        )
+def _check_leave(command: pb.JoinSharedGroup | pb.LeaveSharedGroup, path: str) -> None:
+    check_epoch(f"{path}broker_epoch", command.broker_epoch)
 
 
 def _check_filter(field: str, topic_filter: str) -> None:
     check_topic_filter(field, topic_filter)
     if group_of(topic_filter):
         raise Invalid(field, "must be what stands after $share and the group")
-
-
-def _check_broker(field: str, request: Any) -> None:
-    if getattr(request, field):
-        check_identity(field, getattr(request, field))
 
 
 _WORKERS: Final[dict[str, Any]] = {"tenant": "acme", "name": "workers"}
@@ -148,7 +139,7 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
     check_key={"name": check_share_name},
     shard_by=("tenant",),
     tenant="tenant",
-    keep=partial(_check_broker, "leader"),
+    keep=when_given(leader=check_identity),
     verbs={
         "Create": Verb(
             apply_all=with_roster("groups", create_group),
@@ -187,7 +178,7 @@ SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
         "filter": _check_filter,
     },
     shard_by=("tenant",),
-    keep=partial(_check_broker, "broker"),
+    keep=when_given(broker=check_identity),
     verbs={
         "Join": Verb(
             apply_all=with_roster("members", join_group),
@@ -198,7 +189,7 @@ SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
         ),
         "Leave": Verb(
             apply=leave_group,
-            check=_check_epoch,
+            check=_check_leave,
             reply=pb.LeaveSharedGroupReply,
             examples=(pb.LeaveSharedGroup(**_ADA),),
         ),

@@ -1,7 +1,7 @@
 """Topics: their configuration, partitions that only grow, and deletion in two phases."""
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from quorate.plugin import (
     ColumnFamily,
@@ -38,13 +38,6 @@ LIMIT: Final = "mqtt.topics"
 FINALIZERS: Final = ExtensionPoint(name=TOPIC_FINALIZERS, type=TopicFinalizer)
 SEGMENT_BYTES: Final = 1 << 30
 RETENTION_S: Final = 7 * 86_400
-
-
-class _Named(Protocol):
-    @property
-    def tenant(self) -> str: ...
-    @property
-    def name(self) -> str: ...
 
 
 def complete(txn: Txn, before: pb.Topic | None, after: pb.Topic | None) -> None:
@@ -151,7 +144,7 @@ def _write_or_remove(txn: Txn, topic: pb.Topic) -> pb.Topic:
     return topic
 
 
-def _key(named: _Named) -> bytes:
+def _key(named: pb.Topic) -> bytes:
     return keys.pack(named.tenant, named.name)
 
 

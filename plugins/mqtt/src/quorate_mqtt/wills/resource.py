@@ -7,7 +7,7 @@ from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.brokers import BROKERS, Roster
-from quorate_mqtt.names import check_identity
+from quorate_mqtt.names import check_identity, when_given
 from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import wills_pb2 as pb
@@ -43,11 +43,6 @@ def erase_will_deliveries(txn: Txn, command: pb.EraseWillDeliveries) -> BatchRep
 def _check_acknowledgement(command: pb.AcknowledgeWill, path: str) -> None:
     if command.id == 0:
         raise Invalid(f"{path}id", "must be the id of the delivery")
-
-
-def _check_list(request: pb.ListWillDeliveriesRequest) -> None:
-    if request.assignee:
-        check_identity("assignee", request.assignee)
 
 
 _ADA: Final[dict[str, Any]] = {"tenant": "acme", "client_id": "ada"}
@@ -88,7 +83,7 @@ WILL_DELIVERY: Final[Resource[pb.WillDelivery]] = Resource(
     shard_by=("tenant", "client_id"),
     tenant="tenant",
     cascade=lambda _, found: pb.EraseWillDeliveries(keys=found),
-    keep=_check_list,
+    keep=when_given(assignee=check_identity),
     verbs={
         "Acknowledge": Verb(
             apply=acknowledge_will,

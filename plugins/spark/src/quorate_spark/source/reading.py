@@ -9,12 +9,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from quorate.client import Client, QuorateError, UnavailableError
-from quorate.v1.view_pb2 import (
-    OpenViewRequest,
-    OpenViewResponse,
-    ReadViewRequest,
-    ReadViewResponse,
-)
+from quorate.v1 import view_pb2 as views
 
 from quorate_spark.source import ranges
 from quorate_spark.source.columns import arrow_schema
@@ -79,8 +74,10 @@ class TableReader(DataSourceReader):
             with Client(self.options.endpoints, timeout_s=self.options.timeout_s) as client:
                 node = client.at(partition.node)
                 for start, end in partition.keys:
-                    request = ReadViewRequest(view=partition.view, start=start, end=end or b"")
-                    pages = node.stream(f"{_SERVICE}/Read", request, ReadViewResponse)
+                    request = views.ReadViewRequest(
+                        view=partition.view, start=start, end=end or b""
+                    )
+                    pages = node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse)
                     for page in pages:
                         batch = _batch(found, page)
                         yield ranges.passes(batch, self.filters)
@@ -97,12 +94,12 @@ class TableReader(DataSourceReader):
             raise UnavailableError(f"shard {found.group}/{shard} has no leader; wait for one")
         view = client.at(node).call(
             f"{_SERVICE}/Open",
-            OpenViewRequest(
+            views.OpenViewRequest(
                 family=found.table.family,
                 shard=shard,
                 ttl_ms=int(self.options.view_ttl_s * 1_000),
             ),
-            OpenViewResponse,
+            views.OpenViewResponse,
         )
         if not view.HasField("first"):
             return
@@ -118,7 +115,7 @@ class TableReader(DataSourceReader):
             yield ShardRange(node, shard, view.view, tuple(hit))
 
 
-def _batch(found: FoundTable, page: ReadViewResponse) -> pa.RecordBatch:
+def _batch(found: FoundTable, page: views.ReadViewResponse) -> pa.RecordBatch:
     from_row = found.table.from_row
     columns = zip(*[from_row(row.key, row.value) for row in page.rows], strict=True)
     schema = arrow_schema(found.table)

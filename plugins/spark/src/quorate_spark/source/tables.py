@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from quorate.plugin import ColumnFamily, Command, Items, Table
+from quorate.plugin import Command, Items, Table
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
 
@@ -21,7 +21,6 @@ class FoundTable:
 
     name: str
     table: Table
-    family: ColumnFamily
     write: Command[Any]
     #: Of the items of `write`.
     items: Items[Any, Any]
@@ -50,7 +49,7 @@ def installed_tables() -> Mapping[str, FoundTable]:
     """Return the tables of every plugin that is installed and can be used."""
     declared = [declare(plugin) for plugin in installed()]
     commands = {each.message: each for plugin in declared for each in plugin.commands}
-    families = {each.name: each for plugin in declared for each in plugin.families}
+    families = {each.name for plugin in declared for each in plugin.families}
     tables: dict[str, FoundTable] = {}
     for plugin in declared:
         for extension in plugin.extensions:
@@ -64,11 +63,11 @@ def installed_tables() -> Mapping[str, FoundTable]:
 def _resolved(
     name: str,
     table: Table,
-    families: Mapping[str, ColumnFamily],
+    families: Collection[str],
     commands: Mapping[Any, Command[Any]],
 ) -> FoundTable:
-    family, write = families.get(table.family), commands.get(table.write)
-    if family is None or write is None or write.items is None or not write.public:
+    write = commands.get(table.write)
+    if table.family not in families or write is None or write.items is None or not write.public:
         raise SourceError(
             f"table {name} cannot be loaded: its plugin declares no family {table.family}, or no "
             f"public batch command {table.write.DESCRIPTOR.full_name}"
@@ -77,7 +76,6 @@ def _resolved(
     return FoundTable(
         name=name,
         table=table,
-        family=family,
         write=write,
         items=write.items,
         delete=None if removal is None else commands[removal.delete],

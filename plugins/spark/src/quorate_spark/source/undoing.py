@@ -6,15 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.client import Client
+from quorate.v1 import view_pb2 as views
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.view_pb2 import (
-    CloseViewRequest,
-    CloseViewResponse,
-    OpenViewRequest,
-    OpenViewResponse,
-    ReadViewRequest,
-    ReadViewResponse,
-)
 
 from quorate_spark.client import Loads
 from quorate_spark.source.errors import SourceError
@@ -94,10 +87,10 @@ def _remove(
     if removal is None or delete is None or delete.items is None:
         raise SourceError(f"rows of {found.name} cannot be taken back: its plugin offers no way")
     node = client.at(plan.leaders[shard])
-    request = OpenViewRequest(family=found.table.family, shard=shard)
-    view = node.call(f"{_VIEWS}/Open", request, OpenViewResponse).view
+    request = views.OpenViewRequest(family=found.table.family, shard=shard)
+    view = node.call(f"{_VIEWS}/Open", request, views.OpenViewResponse).view
     removed = 0
-    pages = node.stream(f"{_VIEWS}/Read", ReadViewRequest(view=view), ReadViewResponse)
+    pages = node.stream(f"{_VIEWS}/Read", views.ReadViewRequest(view=view), views.ReadViewResponse)
     for page in pages:
         items = [
             removal.to_item(row.key, row.revision) for row in page.rows if row.revision in written
@@ -108,5 +101,5 @@ def _remove(
             # Whoever has changed a row since has it.
             removed += reply.items - len(reply.refusals)
         progress(len(page.rows))
-    node.call(f"{_VIEWS}/Close", CloseViewRequest(view=view), CloseViewResponse)
+    node.call(f"{_VIEWS}/Close", views.CloseViewRequest(view=view), views.CloseViewResponse)
     return removed

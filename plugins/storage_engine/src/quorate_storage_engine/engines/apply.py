@@ -5,8 +5,8 @@ from quorate.plugin import Rejected, Txn, keys
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.engines.moves import Add, additions, next_step, shortage
 from quorate_storage_engine.families import DROPS, ENGINES, engine_key
-from quorate_storage_engine.leadership.elections import enthrone
-from quorate_storage_engine.removal.drops import ask_to_drop
+from quorate_storage_engine.leadership.apply import enthrone
+from quorate_storage_engine.removal.apply import ask_to_drop
 from quorate_storage_engine.segments.rows import seen_draft, store
 from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 

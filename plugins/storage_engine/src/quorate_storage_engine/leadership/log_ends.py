@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import grpc
 from quorate.plugin import Stub
@@ -22,13 +22,8 @@ _log = logging.getLogger(__name__)
 _AT_A_TIME: Final = 1_000
 
 
-class AskLogEnd(Protocol):
-    """Asks the StorageNode at an address; raises `OSError`, `TimeoutError` or `grpc.RpcError`."""
-
-    async def __call__(
-        self, address: str, request: LogEndRequest, timeout_s: float
-    ) -> LogEndResponse:
-        """Return what it answers."""
+#: Asks the StorageNode at an address; raises `OSError`, `TimeoutError` or `grpc.RpcError`.
+AskLogEnd = Callable[[str, LogEndRequest, float], Awaitable[LogEndResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

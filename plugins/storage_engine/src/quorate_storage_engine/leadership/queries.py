@@ -16,7 +16,7 @@ from quorate_storage_engine.families import (
     UNAVAILABLE,
     engine_key,
 )
-from quorate_storage_engine.leadership.elections import preferred_leader
+from quorate_storage_engine.leadership.apply import preferred_leader
 from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 from quorate_storage_engine.validation import FOUND

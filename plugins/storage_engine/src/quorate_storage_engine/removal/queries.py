@@ -1,5 +1,6 @@
 """The reads of drops, and what the garbage collection looks for."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -11,6 +12,8 @@ from quorate_storage_engine.families import (
     DROPS,
     REMOVALS,
     SEGMENTS,
+    THIN,
+    UNAVAILABLE,
     drop_key,
     segment_key,
 )
@@ -52,6 +55,23 @@ def find_lost_drops(reader: Reader, query: asked.FindLostDropsQuery) -> Iterator
     fleet = Fleet(reader)
     drops = (rows.Drop.FromString(row.value) for row in read_range(reader, DROPS, *keys.prefix()))
     return islice((drop for drop in drops if fleet.is_lost(drop.engine)), query.limit or FOUND)
+
+
+def get_health(reader: Reader, query: asked.GetHealthQuery) -> Iterator[asked.Health]:
+    """Yield how many segments and drops somebody has to look at."""
+    until_ms = reader.now_ms - query.overdue_after_ms
+    overdue: Counter[str] = Counter()
+    for row in read_range(reader, DROPS, *keys.prefix()):
+        drop = rows.Drop.FromString(row.value)
+        overdue[drop.engine] += drop.requested_at_ms <= until_ms
+    yield asked.Health(
+        unavailable_segments=sum(1 for _ in read_range(reader, UNAVAILABLE, *keys.prefix())),
+        thin_segments=sum(1 for _ in read_range(reader, THIN, *keys.prefix())),
+        overdue_drops=[
+            asked.OverdueDrops(engine=engine, drops=drops)
+            for engine, drops in sorted(overdue.items())
+        ],
+    )
 
 
 def _removable(reader: Reader, after: asked.SegmentId) -> Iterator[pb.SeenSegment]:

@@ -5,11 +5,17 @@ from collections.abc import Sequence
 from quorate.plugin import Rejected, Txn
 
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.leadership.elections import check_claim
-from quorate_storage_engine.removal.drops import begin_removal
-from quorate_storage_engine.segments.founding import found_segment, place_segment
-from quorate_storage_engine.segments.rows import check_segment_epoch, draft, read_segment, store
-from quorate_storage_engine.shards.rows import read_shard, running_shard, write_shard
+from quorate_storage_engine.leadership.apply import check_claim
+from quorate_storage_engine.removal.apply import begin_removal
+from quorate_storage_engine.segments.rows import (
+    check_segment_epoch,
+    draft,
+    found_segment,
+    place_segment,
+    read_segment,
+    store,
+)
+from quorate_storage_engine.shards.apply import read_shard, running_shard, write_shard
 from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_storage_engine.v1.commands_pb2 import IsrMember
 from quorate_storage_engine.v1.rows_pb2 import Segment

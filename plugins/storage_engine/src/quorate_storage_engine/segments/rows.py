@@ -18,9 +18,15 @@ from quorate_storage_engine.families import (
     replica_key,
     segment_key,
 )
+from quorate_storage_engine.placement import place, preferred_first
 from quorate_storage_engine.v1.commands_pb2 import SeenSegment
 from quorate_storage_engine.v1.queries_pb2 import GetSegmentsQuery, ListSegmentsQuery, SegmentId
-from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
+from quorate_storage_engine.v1.rows_pb2 import (
+    SEGMENT_STATUS_DELETING,
+    SEGMENT_STATUS_WRITING,
+    Segment,
+    Shard,
+)
 from quorate_storage_engine.validation import LONGEST_LIST
 
 _NOTHING: Final = b""
@@ -227,3 +233,40 @@ def _is_under_replicated(segment: Segment) -> bool:
     if segment.status == SEGMENT_STATUS_DELETING:
         return False
     return min(len(segment.isr), len(segment.replicas)) < segment.wanted_replicas
+
+
+def place_segment(fleet: Fleet, shard: Shard, number: int) -> list[str]:
+    """Return the engines for a new segment, its leader first; refuses when they are too few."""
+    wanted = shard.config.replicas
+    loads = fleet.loads()
+    seed = segment_key(shard.name, number)
+    chosen = place(loads, wanted, seed=seed)
+    if not chosen or (len(chosen) < wanted and not shard.config.allow_fewer_replicas):
+        raise Rejected(
+            "NOT_ENOUGH_ENGINES",
+            f"shard {shard.name} wants {wanted} replicas, and {len(loads)} engines take replicas "
+            "on; register more engines, or ask for fewer replicas",
+        )
+    return preferred_first(loads, chosen, seed=seed)
+
+
+def found_segment(
+    txn: Txn, fleet: Fleet, shard: Shard, replicas: list[str], *, number: int, start_offset: int
+) -> Segment:
+    """Write the row of a new segment."""
+    segment = Segment(
+        shard=shard.name,
+        shard_uid=shard.uid,
+        number=number,
+        status=SEGMENT_STATUS_WRITING,
+        replicas=replicas,
+        isr=replicas,
+        leader=replicas[0],
+        leader_broker_epoch=fleet.broker_epoch(replicas[0]),
+        leader_epoch=1,
+        segment_epoch=1,
+        wanted_replicas=shard.config.replicas,
+        start_offset=start_offset,
+        created_at_ms=txn.proposed_at_ms,
+    )
+    return begin(txn, fleet, segment)

@@ -22,28 +22,29 @@ CASCADE: Final = "storage_engine"
 
 async def holds(node: NodeApi, tenant: str) -> bool:
     """Tell whether a tenant has shards, those that are being deleted among them."""
-    return bool(await _shards(node, tenant, limit=1))
+    query = ListShardsQuery(tenant=tenant, limit=1)
+    return bool([shard async for shard in node.query(query, Shard)])
 
 
 async def delete_of_tenants(node: NodeApi, shard: ShardRef) -> None:
     """Mark the shards of every tenant that waits for it, and say when none is left."""
     async for tenant in waiting_tenants(node, CASCADE):
-        shards = await _shards(node, tenant.name, limit=LONGEST_LIST)
-        marks = [
-            DeleteShard(name=each.name, missing_ok=True)
-            for each in shards
-            if each.status == SHARD_STATUS_RUNNING
-        ]
-        if marks:
-            await node.propose(DeleteShards(shards=marks), BatchReply, if_leader=shard)
-        if not shards:
+        if not await _marked(node, ListShardsQuery(tenant=tenant.name, limit=LONGEST_LIST), shard):
             done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=CASCADE)
             await node.propose(done, Empty, if_leader=shard)
 
 
-async def _shards(node: NodeApi, tenant: str, *, limit: int) -> list[Shard]:
-    query = ListShardsQuery(tenant=tenant, limit=limit)
-    return [shard async for shard in node.query(query, Shard)]
+async def _marked(node: NodeApi, query: ListShardsQuery, leading: ShardRef | None = None) -> bool:
+    """Mark the shards that are found, and tell whether there are any."""
+    shards = [shard async for shard in node.query(query, Shard)]
+    marks = [
+        DeleteShard(name=each.name, missing_ok=True)
+        for each in shards
+        if each.status == SHARD_STATUS_RUNNING
+    ]
+    if marks:
+        await node.propose(DeleteShards(shards=marks), BatchReply, if_leader=leading)
+    return bool(shards)
 
 
 DELETION: Final = Controller(
@@ -65,15 +66,7 @@ _AT_A_TIME: Final = 1_000
 async def delete_shards_of(node: NodeApi, topic: Topic) -> bool:
     """Mark the shards that name a topic for deletion, and tell whether all are gone."""
     query = ListShardsQuery(tenant=topic.tenant, topic=topic.name, limit=_AT_A_TIME)
-    shards = [shard async for shard in node.query(query, Shard)]
-    deletions = [
-        DeleteShard(name=shard.name, missing_ok=True)
-        for shard in shards
-        if shard.status == SHARD_STATUS_RUNNING
-    ]
-    if deletions:
-        await node.propose(DeleteShards(shards=deletions), BatchReply)
-    return not shards
+    return not await _marked(node, query)
 
 
 FINALIZER: Final = Extension(

@@ -101,7 +101,9 @@ class Preparation:
         while True:
             with suppress(UnavailableError):
                 async with self._calls:
-                    found = await self._connectors.get(row.id.tenant, row.id.connector)
+                    found: Connector | None = await self._connectors.get(
+                        row.id.tenant, row.id.connector
+                    )
                 if found is not None:
                     return found
             await asyncio.sleep(_PAUSE_S)

@@ -1,0 +1,27 @@
+"""Numbers that a shard keeps under a key: none is kept for zero."""
+
+from struct import Struct
+from typing import Final
+
+from quorate.plugin import Reader, Txn
+
+_COUNT: Final = Struct(">Q")
+
+
+def count_in(row: bytes | None) -> int:
+    """Return the number in a row."""
+    return 0 if row is None else int(_COUNT.unpack(row)[0])
+
+
+def add_to(txn: Txn, family: str, key: bytes, more: int) -> None:
+    """Add to a number, or with a negative one take from it."""
+    count = count_at(txn, family, key) + more
+    if count:
+        txn.put(family, key, _COUNT.pack(count))
+    else:
+        txn.delete(family, key)
+
+
+def count_at(reader: Reader, family: str, key: bytes) -> int:
+    """Return the number under a key."""
+    return count_in(reader.get(family, key))

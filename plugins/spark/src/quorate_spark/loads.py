@@ -1,0 +1,166 @@
+"""Bulk loads: where they are, how they are read, and the words for changing them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from google.protobuf.message import Message
+from quorate.plugin import (
+    METADATA_GROUP,
+    ColumnFamily,
+    Command,
+    GrpcService,
+    Invalid,
+    NodeApi,
+    Query,
+    Reader,
+    Row,
+    constant_key,
+    keys,
+    read_range,
+)
+from quorate.plugin.checking import LARGEST_PAGE, PAGE
+
+from quorate_spark.v1 import (
+    commands_pb2 as pb,
+    queries_pb2 as asked,
+    rows_pb2 as rows,
+    service_pb2 as requests,
+)
+
+GROUP: Final = METADATA_GROUP.name
+LOADS: Final = "spark.loads"
+PARTITIONS: Final = "spark.partitions"
+FAMILIES: Final = (
+    ColumnFamily(name=LOADS, group=GROUP, row=rows.Load),
+    ColumnFamily(name=PARTITIONS, group=GROUP, row=rows.LoadPartition),
+)
+LONGEST_ID: Final = 200
+
+
+def load_key(load_id: str) -> bytes:
+    """Return the key of a load."""
+    return keys.pack(load_id)
+
+
+def partition_key(load_id: str, partition: int) -> bytes:
+    """Return the key of a part of a load."""
+    return keys.pack(load_id, partition)
+
+
+def check_load_id(command: Any) -> None:
+    """Refuse what names no load."""
+    size = len(command.load_id.encode())
+    if not command.load_id.strip():
+        raise Invalid("load_id", "must not be empty")
+    if size > LONGEST_ID:
+        raise Invalid("load_id", f"must have at most {LONGEST_ID} bytes, not {size}")
+
+
+def check_begin(command: pb.BeginLoadCommand) -> None:
+    """Refuse a load that is of no table."""
+    check_load_id(command)
+    if not command.table:
+        raise Invalid("table", "must not be empty")
+
+
+def get_load(reader: Reader, query: asked.GetLoadQuery) -> Iterator[asked.LoadView]:
+    """Yield a load with its parts, if there is one."""
+    row = reader.get_row(LOADS, load_key(query.load_id))
+    if row is not None:
+        yield _view(reader, row, with_parts=True)
+
+
+def list_loads(reader: Reader, query: asked.ListLoadsQuery) -> Iterator[asked.LoadView]:
+    """Yield loads in the order of their ids."""
+    start, end = keys.prefix()
+    if query.after:
+        start = keys.successor(load_key(query.after))
+    most = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
+    for row in reader.scan(LOADS, start, end, limit=most):
+        yield _view(reader, row, with_parts=False)
+
+
+def _view(reader: Reader, row: Row, *, with_parts: bool) -> asked.LoadView:
+    view = asked.LoadView(load=rows.Load.FromString(row.value))
+    for stored in read_range(reader, PARTITIONS, *keys.prefix(view.load.load_id)):
+        part = rows.LoadPartition.FromString(stored.value)
+        view.rows += part.rows
+        view.bad_rows += part.bad_rows
+        view.batches += part.batches
+        view.partitions += 1
+        view.partitions_finished += part.finished
+        if with_parts:
+            view.parts.append(part)
+    return view
+
+
+class LoadService:
+    """Tells of loads on every node."""
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node: Final = node
+
+    async def GetLoad(
+        self, request: requests.GetLoadRequest, context: object
+    ) -> requests.GetLoadResponse:
+        """Tell of one load and its parts."""
+        check_load_id(request)
+        query = asked.GetLoadQuery(load_id=request.load_id)
+        async for load in self._node.query(query, asked.LoadView):
+            return requests.GetLoadResponse(load=load)
+        return requests.GetLoadResponse()
+
+    async def ListLoads(
+        self, request: requests.ListLoadsRequest, context: object
+    ) -> requests.ListLoadsResponse:
+        """List a page of the loads."""
+        if len(request.page_token.encode()) > LONGEST_ID:
+            raise Invalid("page_token", "was not given by a page before")
+        size = min(request.page_size or PAGE, LARGEST_PAGE)
+        query = asked.ListLoadsQuery(after=request.page_token, limit=size)
+        page = [load async for load in self._node.query(query, asked.LoadView)]
+        # The page after the last one is empty.
+        token = page[-1].load.load_id if len(page) == size else ""
+        return requests.ListLoadsResponse(loads=page, next_page_token=token)
+
+
+SERVICE: Final = GrpcService(
+    service=requests.DESCRIPTOR.services_by_name["LoadService"], servicer=LoadService
+)
+
+
+def _command(*examples: Message, validate: Callable[[Any], None] = check_load_id) -> Command[Any]:
+    """Return a public command of the one shard that has all loads."""
+    return Command(
+        message=type(examples[0]),
+        group=GROUP,
+        shard_key=constant_key,
+        validate=validate,
+        public=True,
+        examples=examples,
+    )
+
+
+_ID: Final = "2026-11-20/pairs"
+
+COMMANDS: Final[tuple[Command[Any], ...]] = (
+    _command(
+        pb.BeginLoadCommand(load_id=_ID, table="kv.pairs", insert_only=True), validate=check_begin
+    ),
+    _command(
+        pb.ReportPartitionCommand(load_id=_ID, partition=3),
+        pb.ReportPartitionCommand(load_id=_ID, partition=3, rows=9, bad_rows=1, batches=2),
+    ),
+    _command(
+        pb.EndLoadCommand(load_id=_ID),
+        pb.EndLoadCommand(load_id=_ID, failure="a row has no key"),
+    ),
+    _command(pb.BeginAbortCommand(load_id=_ID)),
+    _command(pb.EndAbortCommand(load_id=_ID, removed=9)),
+    _command(pb.ForgetLoadCommand(load_id=_ID)),
+)
+
+QUERIES: Final[tuple[Query[Any], ...]] = (
+    Query(message=asked.GetLoadQuery, group=GROUP, run=get_load, shard_key=constant_key),
+    Query(message=asked.ListLoadsQuery, group=GROUP, run=list_loads, shard_key=constant_key),
+)
