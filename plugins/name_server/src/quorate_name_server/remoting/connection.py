@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_open(self) -> bool:
         """Whether the peer can be sent anything."""
-        return self._transport is not None
+        return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
         """Close it after what was written."""
@@ -139,7 +139,7 @@ class Connection(asyncio.Protocol):
         return self._in_flight >= most or not self._writable
 
     def _work(self) -> None:
-        while self._waiting and not self._busy and self._transport is not None:
+        while self._waiting and not self._busy and self.is_open:
             received = self._waiting.popleft()
             request = decode(received)
             if request.is_response:
@@ -176,15 +176,13 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._out:
             out, self._out = b"".join(self._out), []
-            if self._transport is not None and not self._transport.is_closing():
+            if self.is_open:
                 self.active_s = self._server.now_s()
-                if self._tls is None:
-                    self._send(out)
-                else:
-                    self._tls.send(out)
+                send = self._send if self._tls is None else self._tls.send
+                send(out)
 
     def _send(self, data: bytes) -> None:
-        if self._transport is not None:
+        if self._transport is not None and self.is_open:
             self._transport.write(data)
 
     def _mind_room(self) -> None:
@@ -213,7 +211,7 @@ class Connection(asyncio.Protocol):
     def _pace(self) -> None:
         """Read or do not."""
         reads = not (self._busy or self._waiting or self._wants_room)
-        if reads != self._reads and self._transport is not None:
+        if reads != self._reads and self._transport is not None and self.is_open:
             self._reads = reads
             if reads:
                 self._transport.resume_reading()

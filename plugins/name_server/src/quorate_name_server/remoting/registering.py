@@ -67,11 +67,14 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
         if refusal.code == TABLE_INCOMPLETE:
             raise RefusedError(Response(_SYSTEM_ERROR, "register broker failed")) from None
         raise
-    if connection.is_open:
+    if connection.is_open or member not in door.connections:
         # One that no majority has confirmed has no number yet.
         before = connection.registrations.get(member, 0)
         connection.registrations[member] = registered.registration or before
         door.connections[member] = connection
+    if not connection.is_open:
+        # It was closed meanwhile.
+        await door.lose(connection)
     fields = {}
     if registered.master_address:
         fields["masterAddr"] = registered.master_address

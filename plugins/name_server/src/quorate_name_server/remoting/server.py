@@ -168,7 +168,7 @@ class Server:
             until_s = self.now_s() - IDLE_S
             for connection in list(self._connections):
                 if connection.active_s < until_s:
-                    connection.close()
+                    connection.abort()
 
 
 @asynccontextmanager
