@@ -29,6 +29,8 @@ _CRC_BITS: Final = 0x7FFFFFFF
 async def register(door: Door, connection: Connection, request: Request) -> Response:
     """Register a member of a broker, and its topics."""
     said = _registration(door, request)
+    member = (said.name, said.address)
+    door.registering[member] += 1
     try:
         reply = await door.names.Register(pb.RegisterBrokers(brokers=[said]), None)
         registered = pb.Registered.FromString(only_reply(reply))
@@ -39,8 +41,11 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
         if refusal.code == TABLE_INCOMPLETE:
             raise RefusedError(Response(_SYSTEM_ERROR, "register broker failed")) from None
         raise
+    finally:
+        door.registering[member] -= 1
+        if not door.registering[member]:
+            del door.registering[member]
     if connection.is_open:
-        member = (said.name, said.address)
         # One that no majority has confirmed has no number yet.
         before = connection.registrations.get(member, 0)
         connection.registrations[member] = registered.registration or before
