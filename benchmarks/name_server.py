@@ -1,7 +1,7 @@
 """The name server beside RocketMQ's own, both in one run on the same cores.
 
 Stock: one name server, in Java. Quorate: a cluster, of which one node is asked. Each gets full
-registrations of brokers with many topics, the same ones again, and one changed topic of each; then
+registrations of brokers with many topics, twice the same again, and one changed topic of each; then
 look-ups of routes on many connections; then a broker whose connection closes, until a client is
 told. `ratio` is Quorate's rate divided by the other one, and `cpu_us` the processor time of the
 processes that serve, for one request.
@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,7 +111,7 @@ async def look_up(system: System, topics: Sequence[str], connections: int, secon
     loop = asyncio.get_running_loop()
     opened = [
         await loop.create_connection(
-            lambda first=number: Asker([*requests[first:], *requests[:first]], took),
+            partial(Asker, [*requests[number:], *requests[:number]], took),
             host,
             int(port),
         )
@@ -127,14 +128,13 @@ async def look_up(system: System, topics: Sequence[str], connections: int, secon
     return found
 
 
-async def registrations(system: System, load: str, bodies: Sequence[bytes]) -> Row:
-    """Register each broker by a connection of its own, a few at a time."""
+async def registrations(system: System, load: str, said: bytes, brokers: Sequence[Peer]) -> Row:
+    """Register each broker by its connection, a few at a time."""
     took: list[float] = []
     room = asyncio.Semaphore(AT_A_TIME)
 
-    async def one(number: int, said: bytes) -> Peer:
+    async def one(number: int, peer: Peer) -> None:
         async with room:
-            peer = await system.connect()
             began_s = time.perf_counter()
             answer = await register(
                 peer, said, f"broker-{number}", address=f"10.0.{number // 250}.{number % 250}:10911"
@@ -142,18 +142,11 @@ async def registrations(system: System, load: str, bodies: Sequence[bytes]) -> R
             took.append(time.perf_counter() - began_s)
             if answer.code:
                 raise RuntimeError(f"{system.name} refused a registration: {answer.header}")
-            return peer
 
     cpu_s, began_s = system.cpu_s(), time.perf_counter()
-    peers = await asyncio.gather(*(one(number, said) for number, said in enumerate(bodies)))
+    await asyncio.gather(*(one(number, peer) for number, peer in enumerate(brokers)))
     passed_s = time.perf_counter() - began_s
-    found = row(load, system, took, passed_s, system.cpu_s() - cpu_s)
-    _kept.extend(peers)
-    return found
-
-
-#: A broker whose connection closes is unregistered.
-_kept: Final[list[Peer]] = []
+    return row(load, system, took, passed_s, system.cpu_s() - cpu_s)
 
 
 async def death(system: System) -> Row:
@@ -198,14 +191,20 @@ async def measure(asked: argparse.Namespace, systems: Sequence[System]) -> list[
     changed = body(topic(names[0], perm=4), counter=2)
     rows: list[Row] = []
     for system in systems:
-        for load, said in (("full", full), ("unchanged", full), ("one changed", changed)):
+        # A broker whose connection closes is unregistered.
+        brokers = [await system.connect() for _ in range(asked.brokers)]
+        for load, said in (
+            ("full", full),
+            ("again", full),
+            ("and again", full),
+            ("one changed", changed),
+        ):
             tell(f"{system.name}: {load}")
-            rows.append(await registrations(system, load, [said] * asked.brokers))
+            rows.append(await registrations(system, load, said, brokers))
         tell(f"{system.name}: routes")
         sample = [f"small-{number}" for number in range(100)]
         small = await system.connect()
         await register(small, body(*map(topic, sample)), "small", address="10.1.0.1:10911")
-        _kept.append(small)
         rows.append(await look_up(system, sample, asked.connections, asked.seconds))
         rows.append(await death(system))
     return compared(rows)

@@ -12,7 +12,10 @@ import pytest
 from quorate.groups.refusals import ExhaustedError, NoLeaderError, OutcomeUnknownError
 from quorate.plugin.shard_id import ShardId
 from quorate.testing.ports import free_ports
+from quorate_name_server.remoting import register_body
 from quorate_name_server.routes.known import KnownRoutes
+from quorate_name_server.service import NameService
+from quorate_name_server.v1 import commands_pb2 as pb
 
 from tests.support.rocketmq.peers import (
     ADD,
@@ -483,3 +486,61 @@ async def test_members_are_told_who_has_the_smallest_id(door: Doors, peer: Peer)
         "minBrokerAddr": f"127.0.0.1:{port}",
         "offlineBrokerAddr": "10.0.0.1:10911",
     }
+
+
+async def test_what_a_broker_repeats_is_not_read_again(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    reading = register_body.read_body
+
+    def counted(said: Any, content: bytes, *, version: int) -> None:
+        read.append(len(content))
+        reading(said, content, version=version)
+
+    monkeypatch.setattr(register_body, "read_body", counted)
+
+    def made_at(time_ms: int) -> bytes:
+        version = f'"mappingDataVersion":{{"counter":0,"stateVersion":0,"timestamp":{time_ms}}},'
+        return TOPICS.replace(b'"topicConfigTable"', version.encode() + b'"topicConfigTable"')
+
+    for time_ms in range(4):
+        assert (await register(peer, made_at(time_ms))).code == 0
+    assert len(read) == 1
+
+    await peer.ask(DELETE_TOPIC, topic="T1")
+    assert (await register(peer, made_at(4))).code == 0
+    assert (await peer.ask(ROUTE, topic="T1")).code == 0
+    assert len(read) == 2
+
+    await register(peer, body(topic("T1", 4), topic("TBW102", 7), counter=2))
+    assert len(read) == 3
+    assert (await peer.ask(ROUTE, topic="T1")).json["queueDatas"][0]["perm"] == 4
+
+
+async def test_a_broker_whose_connection_closes_while_it_registers_is_unregistered(
+    door: Doors, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registering, closed = asyncio.Event(), asyncio.Event()
+    register_at_once = NameService.Register
+
+    async def slowly(self: NameService, request: Any, context: object) -> Any:
+        registering.set()
+        await closed.wait()
+        return await register_at_once(self, request, context)
+
+    monkeypatch.setattr(NameService, "Register", slowly)
+    task = asyncio.create_task(register(peer, address="127.0.0.1:9"))
+    await registering.wait()
+    await peer.close()
+    with pytest.raises(asyncio.IncompleteReadError):
+        await task
+    watching = await door.connect()
+    closed.set()
+
+    known = door.node.cache(KnownRoutes)
+    while not door.node.proposals:
+        await watching.ask(CLUSTERS)
+    while "broker-a" in known.brokers:
+        await watching.ask(CLUSTERS)
+    assert isinstance(door.node.proposals[-1], pb.UnregisterBrokers)

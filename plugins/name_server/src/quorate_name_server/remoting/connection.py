@@ -12,6 +12,7 @@ from quorate_name_server.remoting.headers import Request, Response, decode, enco
 from quorate_name_server.remoting.tls import HANDSHAKE, Tls
 
 if TYPE_CHECKING:
+    from quorate_name_server.remoting.registering import Standing
     from quorate_name_server.remoting.server import Server
 
 #: Requests of one connection that are worked on at a time.
@@ -48,6 +49,8 @@ class Connection(asyncio.Protocol):
         self.active_s = 0.0
         #: The registrations that came by it, by the broker and the address of the member.
         self.registrations: Final[dict[tuple[str, str], int]] = {}
+        #: What these said last, where it was nothing new.
+        self.standing: Final[dict[tuple[str, str], Standing]] = {}
 
     # What asyncio calls.
 
@@ -103,7 +106,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_open(self) -> bool:
         """Whether the peer can be sent anything."""
-        return self._transport is not None
+        return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
         """Close it after what was written."""
@@ -138,7 +141,7 @@ class Connection(asyncio.Protocol):
         return self._in_flight >= most or not self._writable
 
     def _work(self) -> None:
-        while self._waiting and not self._busy and self._transport is not None:
+        while self._waiting and not self._busy and self.is_open:
             received = self._waiting.popleft()
             request = decode(received)
             if request.is_response:
@@ -179,20 +182,18 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._out:
             out, self._out, self._out_bytes = b"".join(self._out), [], 0
-            if self._transport is not None and not self._transport.is_closing():
+            if self.is_open:
                 self.active_s = self._server.now_s()
-                if self._tls is None:
-                    self._send(out)
-                else:
-                    self._tls.send(out)
+                send = self._send if self._tls is None else self._tls.send
+                send(out)
 
     def _send(self, data: bytes) -> None:
-        if self._transport is not None:
+        if self._transport is not None and self.is_open:
             self._transport.write(data)
 
     def _mind_room(self) -> None:
         """Hold room for a large frame from its head on until it is answered."""
-        if self._transport is None or (self._held_room and self._in_flight):
+        if not self.is_open or (self._held_room and self._in_flight):
             return
         expected = self._frames.expected if self._frames.held else 0
         if expected <= LARGE:
@@ -219,7 +220,7 @@ class Connection(asyncio.Protocol):
     def _pace(self) -> None:
         """Read or do not."""
         reads = not (self._busy or self._waiting or self._wants_room)
-        if reads != self._reads and self._transport is not None:
+        if reads != self._reads and self._transport is not None and self.is_open:
             self._reads = reads
             if reads:
                 self._transport.resume_reading()

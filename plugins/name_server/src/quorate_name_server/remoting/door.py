@@ -34,8 +34,9 @@ _log = logging.getLogger(__name__)
 
 #: Answers that are kept; when there are more, all are made anew.
 MOST_ANSWERS: Final = 20_000
-#: How long a broker may take to accept a connection.
+#: How long a broker may take to accept a connection, and to break it.
 CONNECT_S: Final = 1.0
+_AGAIN_S: Final = 0.01
 
 T = TypeVar("T")
 
@@ -137,19 +138,26 @@ def only_reply(reply: BatchReply) -> bytes:
 
 
 async def refuses(address: str) -> bool:
-    """Tell whether nobody listens at an address any more."""
+    """Tell whether nobody listens at an address any more.
+
+    A process that ends closes its sockets one by one, and may accept a connection meanwhile which
+    breaks right after; one that lives leaves it open.
+    """
     host, _, port = address.rpartition(":")
     try:
         async with asyncio.timeout(CONNECT_S):
-            _, writer = await asyncio.open_connection(host, int(port))
+            while True:
+                reader, writer = await asyncio.open_connection(host, int(port))
+                try:
+                    with suppress(ConnectionResetError):
+                        await reader.read(1)
+                finally:
+                    writer.transport.abort()
+                await asyncio.sleep(_AGAIN_S)
     except ConnectionRefusedError:
         return True
     except (OSError, TimeoutError, ValueError):
         return False
-    writer.close()
-    with suppress(OSError):
-        await writer.wait_closed()
-    return False
 
 
 def _host(address: str) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from quorate.plugin import Rejected
 
-from quorate_name_server.brokers.registering import OLDER_STATE, TABLE_INCOMPLETE
+from quorate_name_server.brokers.registering import (
+    OLDER_STATE,
+    TABLE_INCOMPLETE,
+    TABLE_NEEDED,
+)
 from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.remoting import register_body, shapes
 from quorate_name_server.remoting.door import Door, RefusedError, only_reply
@@ -16,7 +23,7 @@ from quorate_name_server.remoting.fields import flag, number, text
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.java_json import BodyError, dumps, loads
 from quorate_name_server.routes.making import ORDER_TOPICS
-from quorate_name_server.v1 import commands_pb2 as pb
+from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
@@ -24,16 +31,36 @@ if TYPE_CHECKING:
 _SYSTEM_ERROR: Final = 1
 #: Of a CRC-32: Java has no sign to spare.
 _CRC_BITS: Final = 0x7FFFFFFF
+#: Without static topics it is the time at which the body was made.
+_MADE_AT: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a member said last by a connection, when it was not new any more."""
+
+    digest: bytes
+    #: The row that it was compared with; every change of the broker or its topics makes another.
+    broker: rows.Broker
+    #: It, without the topics.
+    renewal: pb.Registration
 
 
 async def register(door: Door, connection: Connection, request: Request) -> Response:
-    """Register a member of a broker, and its topics."""
-    said = _registration(door, request)
+    """Register a member of a broker, and its topics.
+
+    Brokers say the same every 30 seconds: then the body is not even read.
+    """
+    said = _from_header(door, request)
     member = (said.name, said.address)
+    digest = _digest(request)
     door.registering[member] += 1
     try:
-        reply = await door.names.Register(pb.RegisterBrokers(brokers=[said]), None)
-        registered = pb.Registered.FromString(only_reply(reply))
+        registered = await _renew(door, connection.standing.get(member), digest)
+        if registered is None:
+            register_body.read_body(said, request.body, version=request.version)
+            registered = await _send(door, said)
+            _remember(door, connection, said, digest)
     except Rejected as refusal:
         if refusal.code == OLDER_STATE:
             # The stock name server lets the one with the older state believe that it is registered.
@@ -45,11 +72,14 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
         door.registering[member] -= 1
         if not door.registering[member]:
             del door.registering[member]
-    if connection.is_open:
+    if connection.is_open or member not in door.connections:
         # One that no majority has confirmed has no number yet.
         before = connection.registrations.get(member, 0)
         connection.registrations[member] = registered.registration or before
         door.connections[member] = connection
+    if not connection.is_open:
+        # It was closed meanwhile.
+        await door.lose(connection)
     fields = {}
     if registered.master_address:
         fields["masterAddr"] = registered.master_address
@@ -58,6 +88,49 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
     if order is None or not door.settings.on("returnOrderTopicConfigToBroker"):
         return Response(fields=fields)
     return Response(fields=fields, body=dumps({"table": order}))
+
+
+async def _renew(door: Door, standing: Standing | None, digest: bytes) -> pb.Registered | None:
+    """Prolong the life of a member that says what it said before; None: it says something new."""
+    if standing is None or standing.digest != digest:
+        return None
+    if standing.broker is not door.known.brokers.get(standing.renewal.name):
+        return None
+    try:
+        return await _send(door, standing.renewal)
+    except Rejected as refusal:
+        if refusal.code == TABLE_NEEDED:
+            return None
+        raise
+
+
+async def _send(door: Door, said: pb.Registration) -> pb.Registered:
+    reply = await door.names.Register(pb.RegisterBrokers(brokers=[said]), None)
+    return pb.Registered.FromString(only_reply(reply))
+
+
+def _remember(door: Door, connection: Connection, said: pb.Registration, digest: bytes) -> None:
+    """Remember a registration that said nothing new."""
+    member = (said.name, said.address)
+    connection.standing.pop(member, None)
+    if door.known.stands(said):
+        renewal = pb.Registration(
+            cluster=said.cluster,
+            name=said.name,
+            id=said.id,
+            address=said.address,
+            data_version=said.data_version,
+            unchanged=True,
+        )
+        connection.standing[member] = Standing(digest, door.known.brokers[said.name], renewal)
+
+
+def _digest(request: Request) -> bytes:
+    """Return what tells a registration from another one, but for when it was made."""
+    fields = {name: value for name, value in request.fields.items() if name != "bodyCrc32"}
+    digest = blake2b(repr((sorted(fields.items()), request.version)).encode(), digest_size=16)
+    digest.update(_MADE_AT.sub(b"", request.body, count=1))
+    return digest.digest()
 
 
 async def unregister(door: Door, _: Connection, request: Request) -> Response:
@@ -91,10 +164,10 @@ async def query_data_version(door: Door, _: Connection, request: Request) -> Res
     )
 
 
-def _registration(door: Door, request: Request) -> pb.Registration:
-    fields, body = request.fields, request.body
+def _from_header(door: Door, request: Request) -> pb.Registration:
+    fields = request.fields
     expected = number(fields, "bodyCrc32") or 0
-    if expected and zlib.crc32(body) & _CRC_BITS != expected:
+    if expected and zlib.crc32(request.body) & _CRC_BITS != expected:
         raise RefusedError(Response(_SYSTEM_ERROR, "crc32 not match"))
     member_id = number(fields, "brokerId")
     if member_id is None:
@@ -117,7 +190,6 @@ def _registration(door: Door, request: Request) -> pb.Registration:
     acting = flag(fields, "enableActingMaster")
     if acting is not None:
         said.enable_acting_master = acting
-    register_body.read_body(said, body, version=request.version)
     return said
 
 

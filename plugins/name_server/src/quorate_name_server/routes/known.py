@@ -122,6 +122,8 @@ class KnownRoutes:
                 self._in_order = None
             queues = self._alike.get(row)
             if queues is None:
+                if len(self._alike) == _MOST_ALIKE:
+                    self._alike.clear()
                 queues = self._alike[row] = rows.Queues.FromString(row)
             known[intern(rest[0])] = queues
         elif family == MAPPINGS:
@@ -278,6 +280,8 @@ class KnownRoutes:
 
 #: A node prolongs a life at most so many times in its timeout.
 _RENEWALS: Final = 4
+#: Different queues that are kept to be found again.
+_MOST_ALIKE: Final = 10_000
 
 
 CACHE: Final = Cache(
