@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from quorate.testing import MemoryNode
 from quorate_name_server.remoting import connection, server
 from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
-from quorate_name_server.remoting.headers import Response
+from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.room import Room
 
 from tests.support.rocketmq.peers import CLUSTERS, PUT, ROUTE, Doors, Peer, register
@@ -31,6 +31,7 @@ class Unread(asyncio.Transport):
     def __init__(self, served: server.Server) -> None:
         super().__init__()
         self.sent = 0
+        self.closing = False
         self.protocol = connection.Connection(served)
         self.protocol.connection_made(self)
 
@@ -39,7 +40,7 @@ class Unread(asyncio.Transport):
         self.protocol.pause_writing()
 
     def is_closing(self) -> bool:
-        return False
+        return self.closing
 
     def pause_reading(self) -> None:
         pass
@@ -48,7 +49,8 @@ class Unread(asyncio.Transport):
         pass
 
     def abort(self) -> None:
-        self.protocol.connection_lost(None)
+        self.closing = True
+        asyncio.get_running_loop().call_soon(self.protocol.connection_lost, None)
 
 
 async def is_closed(peer: Peer) -> bool:
@@ -338,6 +340,7 @@ async def test_who_has_gone_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> No
 
     unread.protocol.data_received(frame(HEADER) + frame(HEADER, bytes(200_000))[:100])
     unread.abort()
+    await asyncio.sleep(0)
     answer.set_result(Response())
     await asyncio.gather(*served._tasks)
 
@@ -349,9 +352,31 @@ async def test_who_connects_to_a_closed_door_is_refused() -> None:
     served = server.Server(MemoryNode(["name_server"]))
     await served.close()
 
-    Unread(served)
+    assert Unread(served).is_closing()
 
-    await asyncio.wait_for(served.close(), 5)
+
+async def test_who_registers_while_the_door_is_closed_stays_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer comes when its connection has been closed, which is no loss of the broker."""
+    served = server.Server(MemoryNode(["name_server"]))
+    answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+    unregistered = []
+
+    async def register(of: connection.Connection, request: Request) -> Response:
+        registered = await answer
+        if not of.is_open:
+            unregistered.append(of)
+        return registered
+
+    monkeypatch.setattr(served, "answer", register)
+    Unread(served).protocol.data_received(frame(HEADER))
+    await asyncio.sleep(0)
+
+    answer.set_result(Response())
+    await served.close()
+
+    assert not unregistered
 
 
 # TLS.

@@ -81,12 +81,12 @@ class Server:
         self._closing = True
         if self._listening is not None:
             self._listening.close()
+        for task in self._tasks:
+            task.cancel()
         for connection in self._connections:
             connection.abort()
         while self._connections:
             await asyncio.sleep(0)
-        for task in self._tasks:
-            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # What connections call.
