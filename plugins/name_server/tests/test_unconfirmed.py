@@ -1,5 +1,8 @@
+from typing import Any
+
 import pytest
 from quorate.plugin import Rejected
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 from quorate_name_server.brokers.confirming import confirm
 from quorate_name_server.v1 import service_pb2 as answers
 
@@ -219,6 +222,40 @@ async def test_of_a_large_table_nothing_follows_a_piece_that_was_lost(
     assert len(node.proposals) == 1
     await confirm(node)
     assert await names.topics() == sorted(many)
+
+
+async def test_of_a_large_table_nothing_follows_a_piece_that_was_refused(
+    names: Names, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = [f"{number:05}{'x' * 200}" for number in range(2_000)]
+    await names.register(registration(topics=topics(*many)))
+    changed = registration(data_version=version(2), topics=topics(*many, perm=4))
+    node.alone = True
+    await names.register(changed)
+    node.alone = False
+    propose = node.propose
+
+    async def refuse_first(command: Any, reply: Any) -> Any:
+        monkeypatch.setattr(node, "propose", propose)
+        return BatchReply(items=1, refusals=[ItemRefusal(code="UNAVAILABLE")], replies=[b""])
+
+    monkeypatch.setattr(node, "propose", refuse_first)
+    await confirm(node)
+    await names.register(changed)
+
+    assert [await names.perms(each) for each in many[:2]] == [{"broker-a": 4}] * 2
+
+
+async def test_topics_stay_while_one_of_two_members_has_them(names: Names, node: Node) -> None:
+    node.alone = True
+    await names.register(registration())
+    await names.register(registration(id=1, address="10.0.0.2:10911"))
+
+    with pytest.raises(Rejected):
+        await names.unregister(address="10.0.0.2:10911")
+
+    [route] = (await routes(names, "orders")).routes
+    assert [each.address for each in route.brokers[0].members] == ["10.0.0.1:10911"]
 
 
 async def test_topics_received_before_a_later_heartbeat_are_not_lost(

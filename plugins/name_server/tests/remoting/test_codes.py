@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from quorate.groups.refusals import ExhaustedError, NoLeaderError, OutcomeUnknownError
+from quorate.plugin.shard_id import ShardId
 from quorate.testing.ports import free_ports
 from quorate_name_server.remoting import register_body
 from quorate_name_server.routes.known import KnownRoutes
@@ -193,6 +195,89 @@ async def test_a_broker_stays_that_has_registered_by_another_connection(
     while "broker-b" in (await later.ask(CLUSTERS)).json["brokerAddrTable"]:
         pass
     assert (await later.ask(ROUTE, topic="T1")).code == 0
+
+
+async def test_a_broker_stays_whose_next_connection_registers_it(
+    door: Doors, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The registration is on its way when the loss of the earlier connection is seen."""
+    await register(peer)
+    propose, proposed, answered = door.node.propose, asyncio.Event(), asyncio.Event()
+
+    async def answer_late(command: Any, reply: Any, **others: Any) -> Any:
+        said = await propose(command, reply, **others)
+        proposed.set()
+        await answered.wait()
+        return said
+
+    monkeypatch.setattr(door.node, "propose", answer_late)
+    later = await door.connect()
+    asked = asyncio.create_task(register(later))
+    await proposed.wait()
+    monkeypatch.setattr(door.node, "propose", propose)
+
+    await peer.close()
+    # It is closed before another one is served.
+    other = await door.connect()
+    await other.ask(HEARTBEAT, brokerName="b", brokerAddr="h:1")
+    answered.set()
+
+    assert (await asked).code == 0
+    assert (await later.ask(ROUTE, topic="T1")).code == 0
+
+
+@pytest.mark.parametrize("code", [UNREGISTER, PUT, UPDATE, WIPE, DATA_VERSION])
+@pytest.mark.parametrize("error", [NoLeaderError, OutcomeUnknownError, ExhaustedError])
+async def test_without_a_majority_requests_fail_and_nothing_is_logged(
+    door: Doors,
+    peer: Peer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    code: int,
+    error: type[Exception],
+) -> None:
+    await register(peer)
+    raised = {
+        NoLeaderError: NoLeaderError(ShardId("name_server", 0)),
+        OutcomeUnknownError: OutcomeUnknownError("lost"),
+        ExhaustedError: ExhaustedError("full", 1),
+    }[error]
+
+    async def fail(command: Any, reply: Any, **others: Any) -> Any:
+        raise raised
+
+    monkeypatch.setattr(door.node, "propose", fail)
+    door.node.cache(KnownRoutes)._prolonged.clear()
+    said: dict[str, Any] = {
+        "namespace": "N",
+        "key": "K",
+        "brokerName": "broker-a",
+        "brokerAddr": "10.0.0.1:10911",
+    }
+
+    answer = await peer.ask(code, b"clusterTest=false" if code == UPDATE else b"", **said)
+
+    assert answer.code == (2 if error is ExhaustedError else 1)
+    assert not caplog.messages
+
+
+async def test_a_connection_that_is_lost_without_a_majority_is_not_logged(
+    door: Doors, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = await door.connect()
+    await register(peer)
+    failed = asyncio.Event()
+
+    async def fail(command: Any, reply: Any, **others: Any) -> Any:
+        failed.set()
+        raise NoLeaderError(ShardId("name_server", 0))
+
+    monkeypatch.setattr(door.node, "propose", fail)
+    await peer.close()
+    await failed.wait()
+    await (await door.connect()).ask(CLUSTERS)
+
+    assert not caplog.messages
 
 
 # Routes.

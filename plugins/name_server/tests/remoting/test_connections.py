@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from quorate.testing import MemoryNode
 from quorate_name_server.remoting import connection, server
 from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
+from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.room import Room
 
 from tests.support.rocketmq.peers import CLUSTERS, PUT, ROUTE, Doors, Peer, register
@@ -21,6 +23,34 @@ from tests.support.rocketmq.recorded import exchanges
 ONE_WAY, RESPONSE = 2, 1
 Opening = Callable[..., Awaitable[Doors]]
 HEADER = b'{"code":106,"opaque":1}'
+
+
+class Unread(asyncio.Transport):
+    """A connection whose peer reads nothing."""
+
+    def __init__(self, served: server.Server) -> None:
+        super().__init__()
+        self.sent = 0
+        self.closing = False
+        self.protocol = connection.Connection(served)
+        self.protocol.connection_made(self)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += len(data)
+        self.protocol.pause_writing()
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.closing = True
+        asyncio.get_running_loop().call_soon(self.protocol.connection_lost, None)
 
 
 async def is_closed(peer: Peer) -> bool:
@@ -81,6 +111,8 @@ async def test_a_proxy_may_tell_whom_it_speaks_for(door: Doors) -> None:
         frame(b"no JSON"),
         frame(b"[]"),
         frame(b'{"code":"x"}'),
+        frame(b'{"code":105,"extFields":{"topic":"\\ud800"}}'),
+        frame(b'{"code":105,"extFields":{"topic":"\xed\xa0\x80"}}'),
         b"\x00\x00\x00\x10\x02\x00\x00\x08" + bytes(12),
         (LARGEST_FRAME - 3).to_bytes(4, "big") + bytes(8),
         b"\xff\xff\xff\xff" + bytes(8),
@@ -135,7 +167,7 @@ async def send_and_ask(streams: list[bytes]) -> None:
                 failed.append(self.format(record))
 
     handler = Failures()
-    logging.getLogger("quorate_name_server").addHandler(handler)
+    logging.getLogger().addHandler(handler)
     try:
         async with Doors.opened() as door:
             for stream in streams:
@@ -148,7 +180,7 @@ async def send_and_ask(streams: list[bytes]) -> None:
                     continue
             assert (await (await door.connect()).ask(CLUSTERS)).code == 0
     finally:
-        logging.getLogger("quorate_name_server").removeHandler(handler)
+        logging.getLogger().removeHandler(handler)
     assert not failed
 
 
@@ -182,6 +214,57 @@ async def test_idle_connections_are_closed(
     monkeypatch.setattr(server, "_IDLE_CHECK_S", 0.01)
 
     assert await is_closed(await (await open_door()).connect())
+
+
+async def test_a_frame_that_comes_byte_by_byte_does_not_keep_a_connection(
+    monkeypatch: pytest.MonkeyPatch, open_door: Opening
+) -> None:
+    monkeypatch.setattr(server, "IDLE_S", 0.2)
+    monkeypatch.setattr(server, "_IDLE_CHECK_S", 0.01)
+    peer = await (await open_door()).connect()
+    peer.writer.write((1 << 20).to_bytes(4, "big"))
+
+    async def trickle() -> None:
+        while True:
+            peer.writer.write(b"\0")
+            await asyncio.sleep(0.01)
+
+    trickling = asyncio.create_task(trickle())
+    try:
+        assert await is_closed(peer)
+    finally:
+        trickling.cancel()
+
+
+async def test_who_reads_nothing_for_long_is_disconnected(
+    monkeypatch: pytest.MonkeyPatch, open_door: Opening
+) -> None:
+    monkeypatch.setattr(server, "IDLE_S", 0.2)
+    monkeypatch.setattr(server, "_IDLE_CHECK_S", 0.01)
+    door = await open_door(remoting_connections=1)
+    silent = await door.connect(limit=1)
+    # The answers are as long as what they name.
+    for _ in range(20):
+        silent.send(ROUTE, topic="T" * 1_000_000)
+
+    while await asyncio.wait_for(ended(await door.connect()), 10):
+        pass
+
+
+async def test_answers_wait_for_who_does_not_read_them(
+    monkeypatch: pytest.MonkeyPatch, open_door: Opening
+) -> None:
+    """However many requests came at once."""
+    served = server.Server(MemoryNode(["name_server"]))
+    monkeypatch.setattr(served, "answer", lambda *asked: Response(body=bytes(10_000)))
+    unread = Unread(served)
+
+    unread.protocol.data_received(frame(HEADER) * 1_000)
+
+    assert 1 << 16 < unread.sent < 1 << 18
+    for _ in range(1_000):
+        unread.protocol.resume_writing()
+    assert unread.sent > 1_000 * 10_000
 
 
 async def test_a_peer_that_reads_nothing_is_not_read_from(door: Doors) -> None:
@@ -233,6 +316,67 @@ async def test_large_frames_wait_for_each_other(
 
     assert (await holding.answer()).code == 0
     assert (await waiting.answer()).code == 0
+
+
+async def test_each_of_two_large_frames_waits_for_its_own_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
+    served = server.Server(MemoryNode(["name_server"]))
+    small, large = frame(HEADER, bytes(70_000)), frame(HEADER, bytes(250_000))
+    peer = Unread(served).protocol
+
+    peer.data_received(small[:100])
+    peer.data_received(small[100:] + large[:100])
+    assert not served.room.take(100_000, lambda: None)
+
+
+async def test_who_has_gone_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
+    served = server.Server(MemoryNode(["name_server"]))
+    answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(served, "answer", lambda *asked: answer)
+    unread = Unread(served)
+
+    unread.protocol.data_received(frame(HEADER) + frame(HEADER, bytes(200_000))[:100])
+    unread.abort()
+    await asyncio.sleep(0)
+    answer.set_result(Response())
+    await asyncio.gather(*served._tasks)
+
+    assert served.room.take(300_000, lambda: None)
+
+
+async def test_who_connects_to_a_closed_door_is_refused() -> None:
+    """It was accepted when the door was being closed."""
+    served = server.Server(MemoryNode(["name_server"]))
+    await served.close()
+
+    assert Unread(served).is_closing()
+
+
+async def test_who_registers_while_the_door_is_closed_stays_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer comes when its connection has been closed, which is no loss of the broker."""
+    served = server.Server(MemoryNode(["name_server"]))
+    answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+    unregistered = []
+
+    async def register(of: connection.Connection, request: Request) -> Response:
+        registered = await answer
+        if not of.is_open:
+            unregistered.append(of)
+        return registered
+
+    monkeypatch.setattr(served, "answer", register)
+    Unread(served).protocol.data_received(frame(HEADER))
+    await asyncio.sleep(0)
+
+    answer.set_result(Response())
+    await served.close()
+
+    assert not unregistered
 
 
 # TLS.

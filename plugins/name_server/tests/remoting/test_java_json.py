@@ -1,7 +1,8 @@
 import json
+import time
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from quorate_name_server.remoting.java_json import BodyError, dumps, dumps_standard, loads
 
 VALUES = st.recursive(
@@ -36,6 +37,7 @@ def test_bare_keys_are_read_where_they_are_keys(body: bytes, value: object) -> N
     assert loads(body) == value
 
 
+@settings(max_examples=40)
 @given(VALUES)
 def test_what_is_written_is_read_the_same(value: object) -> None:
     quoted = json.loads(json.dumps(value))
@@ -48,3 +50,12 @@ def test_what_is_written_is_read_the_same(value: object) -> None:
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(BodyError):
         loads(body)
+
+
+@pytest.mark.parametrize("piece", [b'\\"', b"a", b"{", b"1", b" "])
+def test_what_is_no_json_is_refused_soon(piece: bytes) -> None:
+    """It is read in time that grows as it does."""
+    began_s = time.process_time()
+    with pytest.raises(BodyError):
+        loads(b'{"' + piece * 50_000)
+    assert time.process_time() - began_s < 5

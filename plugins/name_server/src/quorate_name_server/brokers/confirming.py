@@ -36,13 +36,15 @@ async def confirm(node: NodeApi) -> None:
         for part in parts_of({0: registration}):
             command = pb.RegisterBrokers(brokers=[piece for _, piece in part])
             reply = await node.propose(command, BatchReply)
-            for refusal in reply.refusals:
+            if reply.refusals:
                 _log.warning(
                     "%s of broker %s is not confirmed: %s",
                     registration.address,
                     registration.name,
-                    refusal.message,
+                    reply.refusals[0].message,
                 )
+                # After a piece that was refused the data version must not be written.
+                break
         unconfirmed.confirmed(received)
 
 

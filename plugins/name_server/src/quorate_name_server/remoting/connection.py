@@ -42,6 +42,7 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._reads = True
         self._out: list[bytes] = []
+        self._out_bytes = 0
         #: The host of the peer.
         self.host = ""
         #: When bytes passed last, in seconds.
@@ -72,14 +73,15 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, and answer what is complete."""
-        self.active_s = self._server.now_s()
         try:
             if self._opening is not None:
                 data = self._begin(self._opening + data)
             elif self._tls is not None:
                 data = self._tls.receive(data)
-            if data:
-                self._waiting.extend(self._frames.feed(data))
+            if found := self._frames.feed(data):
+                # A frame that comes byte by byte holds its room no longer than one that stops.
+                self.active_s = self._server.now_s()
+                self._waiting.extend(found)
             self._work()
             self._mind_room()
         except MalformedError as error:
@@ -172,10 +174,14 @@ class Connection(asyncio.Protocol):
     def _answered(self, request: Request, response: Response) -> None:
         if not request.one_way:
             self._out.append(encode(response, request.opaque))
+            self._out_bytes += len(self._out[-1])
+            if self._out_bytes > LARGE:
+                # It is told here when the peer does not read: no further request is begun then.
+                self._flush()
 
     def _flush(self) -> None:
         if self._out:
-            out, self._out = b"".join(self._out), []
+            out, self._out, self._out_bytes = b"".join(self._out), [], 0
             if self.is_open:
                 self.active_s = self._server.now_s()
                 send = self._send if self._tls is None else self._tls.send
@@ -187,11 +193,14 @@ class Connection(asyncio.Protocol):
 
     def _mind_room(self) -> None:
         """Hold room for a large frame from its head on until it is answered."""
+        if not self.is_open or (self._held_room and self._in_flight):
+            return
         expected = self._frames.expected if self._frames.held else 0
         if expected <= LARGE:
-            if not self._in_flight:
-                self._give_room()
-        elif not self._held_room:
+            expected = 0
+        if expected != self._held_room:
+            self._give_room()
+        if expected and not self._held_room:
             self._held_room = expected
             self._wants_room = not self._server.room.take(expected, self._roomy)
             self._pace()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections import Counter
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -13,6 +14,7 @@ from google.protobuf.message import Message
 from quorate.plugin import NodeApi, Rejected
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting.headers import Response
@@ -60,6 +62,8 @@ class Door:
         self._available: Final = config.reads == "available"
         #: The connection by which a member has registered last, by broker and address.
         self.connections: Final[dict[tuple[str, str], Connection]] = {}
+        #: How many registrations of a member are worked on.
+        self.registering: Final[Counter[tuple[str, str]]] = Counter()
         #: By what was asked: the state of the rows that it was made of, and the answer.
         self._answers: Final[dict[Hashable, tuple[int, bytes]]] = {}
 
@@ -99,10 +103,11 @@ class Door:
         Who refuses connections has ended, whatever else it was connected to. Others stay as long
         as they have a connection to the door of another node.
         """
-        for (name, address), registration in connection.registrations.items():
-            if self.connections.get((name, address)) is not connection:
+        for key, registration in connection.registrations.items():
+            if self.connections.get(key) is not connection:
                 continue
-            del self.connections[name, address]
+            del self.connections[key]
+            name, address = key
             self.known.unconfirmed.forget(name, address)
             ended = _host(address) == connection.host and await refuses(address)
             member = member_of(self.known.brokers.get(name), "address", address)
@@ -112,7 +117,8 @@ class Door:
                 registration=registration or (0 if member is None else member.registration),
                 door="" if ended else self.name,
             )
-            if leaving.registration and (name, address) not in self.connections:
+            comes_again = key in self.connections or key in self.registering
+            if leaving.registration and not comes_again:
                 await self._unregister(leaving)
 
     async def _unregister(self, leaving: pb.Unregistration) -> None:
@@ -120,7 +126,8 @@ class Door:
         try:
             await self.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None)
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for it
-            _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
+            if not may_be_retried(error):
+                _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
 
 
 def only_reply(reply: BatchReply) -> bytes:

@@ -102,7 +102,10 @@ def _written(header: Mapping[str, Any]) -> bytes:
 
 def _from_json(header: bytes, body: bytes) -> Request:
     try:
-        said = json.loads(header)
+        said = json.loads(header.decode())
+        if b"\\u" in header:
+            # Half a pair of surrogates can be read, and not be written again.
+            json.dumps(said, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise MalformedError(f"a header is no JSON: {header[:40]!r}") from None
     if type(said) is not dict:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final
 
-#: A text, which stays, or a bare key.
-_BARE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?<=[{,])(\s*)(-?\d+)(?=\s*:)', re.DOTALL)
+#: A text, which stays, or a bare key. A text without an end is one, too: it is looked at once.
+_BARE: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(?<=[{,])(\s*)(-?\d+)(?=\s*:)', re.DOTALL)
 
 
 class BodyError(Exception):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from struct import Struct, error as StructError
 from typing import Any, Final
 
+from quorate_name_server.remoting.frames import LARGEST_FRAME
 from quorate_name_server.remoting.java_json import BodyError, loads
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
@@ -15,7 +16,7 @@ _WHOLE_BODY_SINCE: Final = 37
 #: Compressed bodies of releases before this one end without mappings of static topics.
 _MAPPINGS_SINCE: Final = 413
 #: Bytes that a compressed body may come to.
-LARGEST_BODY: Final = 1 << 26
+LARGEST_BODY: Final = LARGEST_FRAME
 _COMPRESSED: Final = 0x78
 _COUNT: Final = Struct(">i")
 

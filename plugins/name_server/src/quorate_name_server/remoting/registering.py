@@ -54,6 +54,7 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
     said = _from_header(door, request)
     member = (said.name, said.address)
     digest = _digest(request)
+    door.registering[member] += 1
     try:
         registered = await _renew(door, connection.standing.get(member), digest)
         if registered is None:
@@ -67,6 +68,10 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
         if refusal.code == TABLE_INCOMPLETE:
             raise RefusedError(Response(_SYSTEM_ERROR, "register broker failed")) from None
         raise
+    finally:
+        door.registering[member] -= 1
+        if not door.registering[member]:
+            del door.registering[member]
     if connection.is_open or member not in door.connections:
         # One that no majority has confirmed has no number yet.
         before = connection.registrations.get(member, 0)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from quorate.plugin import Invalid, NodeApi, Rejected
 
+from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting.codes import CODES
 from quorate_name_server.remoting.connection import Connection
@@ -80,12 +81,12 @@ class Server:
         self._closing = True
         if self._listening is not None:
             self._listening.close()
+        for task in self._tasks:
+            task.cancel()
         for connection in self._connections:
             connection.abort()
         while self._connections:
             await asyncio.sleep(0)
-        for task in self._tasks:
-            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # What connections call.
@@ -104,8 +105,10 @@ class Server:
             raise MalformedError(f"the certificate cannot be read: {error}") from None
 
     def entered(self, connection: Connection) -> bool:
-        """Take note of a connection; False: there are too many."""
+        """Take note of a connection; False: there are too many, or the server is closed."""
         self._connections.add(connection)
+        if self._closing:
+            return False
         if len(self._connections) > self._config.remoting_connections:
             self.complain(
                 f"a connection of {connection.host} is refused: there are "
@@ -156,9 +159,9 @@ class Server:
     def _failed(self, request: Request, error: Exception) -> Response:
         if isinstance(error, RefusedError):
             return error.response
-        if isinstance(error, Rejected) and error.code == "RESOURCE_EXHAUSTED":
+        if getattr(error, "code", "") == "RESOURCE_EXHAUSTED":
             return Response(_SYSTEM_BUSY, str(error)[:_LONGEST_REMARK])
-        if not isinstance(error, (BodyError, Invalid, Rejected, TimeoutError)):
+        if not (isinstance(error, (BodyError, Invalid, Rejected)) or may_be_retried(error)):
             _log.error("RocketMQ door: request %d failed", request.code, exc_info=error)
         return Response(_SYSTEM_ERROR, f"{type(error).__name__}: {error}"[:_LONGEST_REMARK])
 
@@ -168,6 +171,7 @@ class Server:
             until_s = self.now_s() - IDLE_S
             for connection in list(self._connections):
                 if connection.active_s < until_s:
+                    # To close is to wait for a peer that may read nothing any more.
                     connection.abort()
 
 

@@ -64,8 +64,7 @@ class Unconfirmed:
             return False
         received = Received(registration, self._clock(), size)
         self._received.setdefault(registration.name, {})[registration.address] = received
-        for each in registration.topics:
-            self._queues.setdefault(each.topic, {})[registration.name] = each.queues
+        self._index(registration)
         self._bytes += size
         self._good_until_s = min(self._good_until_s, received.until_s)
         self._changed()
@@ -85,7 +84,13 @@ class Unconfirmed:
                 self._queues.pop(each.topic, None)
         if not members:
             del self._received[name]
+        for other in members.values():
+            self._index(other.registration)
         self._changed()
+
+    def _index(self, registration: pb.Registration) -> None:
+        for each in registration.topics:
+            self._queues.setdefault(each.topic, {})[registration.name] = each.queues
 
     def pending(self) -> list[tuple[Received, pb.Registration]]:
         """Return what is to be proposed, with its age in it; the oldest first."""
