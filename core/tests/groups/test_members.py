@@ -120,7 +120,7 @@ def test_who_is_dead_may_go() -> None:
 
 
 def test_a_newcomer_that_is_not_heard_is_not_waited_for() -> None:
-    with pytest.raises(Rejected, match="hears nothing of d") as refused:
+    with pytest.raises(Rejected, match="no contact with d") as refused:
         taken(ADD, status(A, B, C, learner=D, silent={D: 11.0}))
     assert refused.value.code == "SILENT"
 

@@ -442,7 +442,7 @@ async def test_without_a_backup_nothing_is_begun(nodes: Nodes, tmp_path: Path) -
     settings = load(path, {"toy": nodes.section}, {})
     (tmp_path / "backup").mkdir()
 
-    with pytest.raises(BackupError, match="it is no backup, or one that was not finished"):
+    with pytest.raises(BackupError, match="it is no backup, or an unfinished one"):
         restore(tmp_path / "backup", settings)
     assert not settings.node.dir.exists()
 

@@ -163,7 +163,7 @@ async def test_a_replica_whose_rows_differ_stays_stopped_and_all_else_serves(
             assert not found.ready
             assert [each.shard for each in found.broken] == [str(LOST)]
             assert found.broken[0].applied_index > 0
-            assert any("does not go on by being started again" in each for each in found.alarms)
+            assert any("it stopped, and a restart does not help" in each for each in found.alarms)
             code, text = await readyz(node)
             assert (code, text.startswith("shard toy/0 cannot be opened on")) == (503, True)
             shown = generate_latest(node.metrics).decode()

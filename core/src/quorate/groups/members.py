@@ -30,7 +30,7 @@ SILENT: Final = "SILENT"
 _SILENT_S: Final = 10.0
 #: A voter without contact to the leader for this time is considered dead.
 _ELECTIONS: Final = 2
-#: How often the learners of a recovered shard are looked at.
+#: How often the learners of a recovered shard are checked.
 _AGAIN_S: Final = 0.2
 
 CATCHING_UP: Final = "catching up"
@@ -96,7 +96,7 @@ class StepPort(Protocol):
 def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: float) -> Step:
     """Return the next step of a shard's leader towards a goal.
 
-    A voter counts as living if it was in contact within `patience_s`. Raises `Rejected` for a step
+    A voter counts as alive if it was in contact within `patience_s`. Raises `Rejected` for a step
     that must not be taken.
     """
     configuration = status.configuration
@@ -111,7 +111,7 @@ def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: 
         raise Rejected(
             OTHER_REPLICA,
             f"shard {shard} has {there} as a member, and {goal.node} has another directory now;"
-            f" `quorate member replace {goal.node} ADDRESS` takes the old one out first",
+            f" `quorate member replace {goal.node} ADDRESS` removes the old one first",
         )
     if wanted in configuration.voters:
         return Step(status=VOTER, done=True)
@@ -136,9 +136,8 @@ class _Shard:
         if follower is None or follower.silent_s > _SILENT_S:
             raise Rejected(
                 SILENT,
-                f"the leader of shard {self.id} hears nothing of {learner.node}; see that it runs,"
-                " and that it can be reached at the address that it was added with, then call"
-                " again",
+                f"the leader of shard {self.id} has no contact with {learner.node}; check that it"
+                " runs and can be reached at the address that it was added with, then call again",
             )
         if follower.mode != "replicate":
             return Step(status=f"{CATCHING_UP}, {self.status.last - follower.match} entries to go")
@@ -168,8 +167,7 @@ class _Shard:
             raise Rejected(
                 NO_MAJORITY,
                 f"shard {self.id} would have {len(voters)} voters, of which {', '.join(dead)} do"
-                " not answer its leader: nothing could be written any more; start them first, or"
-                " remove them first",
+                " not answer its leader: no write would succeed; first start or remove them",
             )
 
     def _lives(self, peer: Peer) -> bool:

@@ -45,7 +45,7 @@ class StoppedBeforeError(Exception):
     """A replica stopped for good: a restart does not help."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"it stopped, and does not go on by being started again: {reason}")
+        super().__init__(f"it stopped, and a restart does not help: {reason}")
 
 
 class Journals(JournalOpener, Protocol):
@@ -132,7 +132,7 @@ class NodeShards:
         self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
         self._promotion: Final = Promotion(self.all, loop)
-        #: Shards whose replica here begins anew after a recovery.
+        #: Shards whose replica here starts again after a recovery.
         self._recovering: Final[dict[ShardId, asyncio.Task[None]]] = {}
         self._stopped = False
 
@@ -338,7 +338,7 @@ class NodeShards:
         if old is not None:
             del self._by_name[replica_name(shard, old.epoch)]
         _log.warning(
-            "shard %s was recovered %s %s: its replica here begins anew",
+            "shard %s was recovered %s %s: its replica here starts again",
             shard,
             "without rows at" if row.origin.empty else "from",
             row.origin.node,

@@ -38,9 +38,8 @@ class UnknownShardError(NotProposedError):
     def __init__(self, group: str, number: int | None = None) -> None:
         what = f"shard {group}/{number}" if number is not None else f"a slot of group {group}"
         super().__init__(
-            f"the slot map of this node has no row for {what}; it is created once all nodes that "
-            "found the cluster are there and declare the same plugins; `quorate plugin list` on "
-            "each shows what differs"
+            f"the slot map of this node has no row for {what}; it is created once all initial "
+            "nodes run and declare the same plugins; compare `quorate plugin list` on each"
         )
         self.group: Final = group
         self.number: Final = number
@@ -61,7 +60,7 @@ class WrongShardError(NotProposedError):
     """The shard does not own the slot: it refused the logged command without effect."""
 
     def __init__(self, shard: ShardId, message: str) -> None:
-        super().__init__(f"shard {shard} refused what is not its own: {message}")
+        super().__init__(f"shard {shard} refused the command: {message}")
         self.shard: Final = shard
 
 
@@ -120,7 +119,7 @@ class LeaderlessError(UnreadableError):
     def __init__(self, shard: ShardId) -> None:
         super().__init__(
             f"shard {shard} has no leader: too few of its nodes answer this one; start those that"
-            " are down, ask another node, or read stale"
+            " are down, try another node, or read stale"
         )
         self.shard: Final = shard
 

@@ -1,4 +1,4 @@
-"""Proposes what is missing of this node's shards: what it declares, new shards, their slots."""
+"""Proposes missing rows: the declaration of this node, new shards, and their slots."""
 
 import asyncio
 import logging
@@ -38,10 +38,10 @@ Groups = Mapping[str, int]
 
 
 class ShardCreation:
-    """Proposes on each `look` what is missing, each thing once at a time.
+    """Proposes on each `look` what is missing, without duplicates in flight.
 
-    Failures are retried. `rows` are those of `core.shards`, as they came to this
-    node, and `shards` its replicas, of which `metadata` is one.
+    Failures are retried. `rows` are those of `core.shards` on this node, and `shards` its replicas,
+    including `metadata`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ShardCreation:
         *,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        #: Why the leader of metadata/0 creates no shards, which an operator has to mend.
+        #: Why the leader of metadata/0 creates no shards, if an operator must correct it.
         self.difference: str | None = None
         self._declaration: Final = declaration
         self._metadata: Final = metadata
@@ -62,7 +62,7 @@ class ShardCreation:
         self._rows: Final = rows
         self._submit: Final = submit
         self._loop: Final = loop
-        #: What of metadata/0 was looked at: what is declared and created follows from it alone.
+        #: The last checked state of metadata/0, on which alone declarations and new shards depend.
         self._seen: object = None
         self._proposing: Final[dict[object, asyncio.Task[None]]] = {}
         self._retry: asyncio.TimerHandle | None = None
@@ -84,7 +84,7 @@ class ShardCreation:
             self.look_at(shard)
 
     def look_at(self, shard: Shard) -> None:
-        """Propose the slots of a shard that is led here and does not know them."""
+        """Propose the slots of a shard that is led here and has none."""
         if not shard.leads:
             return
         row = self._rows().get(shard.id)
@@ -99,14 +99,14 @@ class ShardCreation:
             self._propose(shard.id, wanted)
 
     async def close(self) -> None:
-        """Propose nothing any more."""
+        """Stop proposing."""
         self._closed = True
         if self._retry is not None:
             self._retry.cancel()
         await end(*self._proposing.values())
 
     def _create(self) -> None:
-        """Create the shards that are declared and do not exist, once all voters say the same."""
+        """Create declared shards that do not exist, once the declarations of all voters agree."""
         configuration = self._metadata.configuration
         if configuration is None:
             return
@@ -150,7 +150,7 @@ def declared_alike(
 ) -> tuple[Groups, str | None]:
     """Return the shards of each group that all voters declare, and how declarations differ.
 
-    There are none until all declare the same; the difference is None while declarations are
+    There are none until all declarations agree; the difference is None while declarations are
     missing.
     """
     first: NodeDeclaration | None = None
@@ -187,8 +187,8 @@ def difference_of(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
         if ours.get(group) != theirs.get(group):
             return (
                 f"{one.node} declares {_shards(ours.get(group))} of group {group} and {other.node}"
-                f" {_shards(theirs.get(group))}; make [groups] and the enabled plugins equal in the"
-                " files of both"
+                f" {_shards(theirs.get(group))}; make [groups] and the enabled plugins the same in"
+                " both files"
             )
     if one.fingerprint != other.fingerprint:
         return (

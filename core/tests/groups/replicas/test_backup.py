@@ -187,7 +187,7 @@ def test_a_shard_without_state_is_not_backed_up(tmp_path: Path) -> None:
 def test_without_its_manifest_it_is_no_backup(directory: Path) -> None:
     (directory / MANIFEST).unlink()
 
-    with pytest.raises(BackupError, match="it is no backup, or one that was not finished"):
+    with pytest.raises(BackupError, match="it is no backup, or an unfinished one"):
         read(directory)
 
 

@@ -464,7 +464,7 @@ def test_a_member_is_welcome(lagging: Lagging, offer: Offer) -> None:
 def test_strangers_are_refused(lagging: Lagging, offer: Offer) -> None:
     stranger = replace(offer, source=Peer(offer.source.node, 99))
 
-    assert begin(lagging, stranger) == "its sender is no member of the shard"
+    assert begin(lagging, stranger) == "its sender is not a member of the shard"
     # It may be one of a membership that is not known here yet.
     assert isinstance(begin(lagging, replace(stranger, config_index=99)), ShardReception)
 
@@ -525,7 +525,7 @@ def test_a_snapshot_at_or_below_commit_is_refused(lagging: Lagging, offer: Offer
     commit = lagging.lost.metadata.status().replica.commit
 
     assert begin(lagging, at(offer, commit)) == (
-        f"it is of index {commit}, and {commit} is committed here"
+        f"its index is {commit}, and {commit} is already committed here"
     )
     assert isinstance(begin(lagging, at(offer, commit + 1)), ShardReception)
 
@@ -551,7 +551,7 @@ def test_commit_may_have_come_by_at_the_swap(lagging: Lagging, offer: Offer) -> 
         reception._install()
 
     task = lagging.lost.loop.create_task(swap())
-    assert "is committed here" in str(lagging.cluster.failure(task))
+    assert "already committed here" in str(lagging.cluster.failure(task))
     assert digest(lagging.lost) == before
 
 
@@ -744,7 +744,7 @@ def test_attempts_come_ever_less_often(lagging: Lagging) -> None:
         (
             ReceiverBusyError("it is receiving one of shard kv/0"),
             "INFO",
-            "metadata/0 for {} waits: it is receiving one of shard kv/0; offered again in 0.1 s",
+            "metadata/0 for {} waits: it is receiving one of shard kv/0; retry in 0.1 s",
         ),
         (
             SnapshotRefusedError("there is no room for it"),

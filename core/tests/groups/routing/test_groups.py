@@ -301,7 +301,7 @@ def test_a_shard_that_has_not_adopted_its_slots_is_asked_again(cluster: Cluster,
     propose(cluster, pb.WriteNote(owner="a"), session=SESSION)
     assert len(cluster.shard().proposed) == 3
     cluster.shard().answer = lambda _: WRONG
-    with pytest.raises(NotProposedInTimeError, match="refused what is not its own: slot 1"):
+    with pytest.raises(NotProposedInTimeError, match="refused the command: slot 1"):
         propose(cluster, pb.WriteNote(owner="a"), timeout_s=1.0)
 
 
@@ -314,7 +314,7 @@ def test_a_retry_of_a_session_never_changes_its_shard(cluster: Cluster, pb: Any)
     cluster.nodes["a"].own_map = stale
     cluster.shard(other).next = [WRONG]
     cluster.loop.call_later(0.001, setattr, cluster.nodes["a"], "own_map", None)
-    with pytest.raises(NotProposedError, match=f"sample/{other} refused what is not its own"):
+    with pytest.raises(NotProposedError, match=f"sample/{other} refused the command"):
         propose(cluster, message, session=SESSION)
     assert cluster.shard(holder.number).proposed == []
 

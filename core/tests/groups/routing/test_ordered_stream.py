@@ -221,7 +221,7 @@ def test_who_waits_behind_a_run_for_too_long_is_told_in_time(cluster: Cluster, p
     stream.put("c", timeout_s=1.0)
     stream.run(1.1)
     assert stream.ends() == {"c": "NotProposedInTimeError"}
-    with pytest.raises(NotProposedInTimeError, match=r"waited behind others of its stream"):
+    with pytest.raises(NotProposedInTimeError, match=r"waited after others of its stream"):
         raise stream.answers["c"]  # type: ignore[misc]
     cluster.run(stream.ordered.close())
 

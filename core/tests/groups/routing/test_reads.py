@@ -124,7 +124,7 @@ def test_what_a_query_gives_is_bounded(
     monkeypatch.setattr(queries, "MAX_ROWS", 3)
     assert listed(cluster, pb) == "abc"
     monkeypatch.setattr(queries, "MAX_ROWS", 2)
-    with pytest.raises(Rejected, match=r"OUT_OF_RANGE: .* more than 2 answers .* page by page"):
+    with pytest.raises(Rejected, match=r"OUT_OF_RANGE: .* more than 2 answers .* request pages"):
         listed(cluster, pb)
     monkeypatch.setattr(queries, "MAX_ROWS", 3)
     monkeypatch.setattr(queries, "MAX_BYTES", 8)

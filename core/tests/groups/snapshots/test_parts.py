@@ -68,7 +68,7 @@ def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: FilePart)
     target = BackupTarget(tmp_path)
     target.take(part("kv-0/1.sst", 0, b"12", 5))
 
-    with pytest.raises(BackupError, match="is not what follows"):
+    with pytest.raises(BackupError, match="is not the next one"):
         target.take(wrong)
     target.close()
 
@@ -79,7 +79,7 @@ def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: FilePart)
 def test_nothing_is_written_elsewhere(tmp_path: Path, path: str) -> None:
     target = BackupTarget(tmp_path / "b")
 
-    with pytest.raises(BackupError, match="is not what follows"):
+    with pytest.raises(BackupError, match="is not the next one"):
         target.take(part(path, 0, b"x"))
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
@@ -88,5 +88,5 @@ def test_nothing_follows_the_manifest(tmp_path: Path) -> None:
     target = BackupTarget(tmp_path)
     target.take(part(MANIFEST, 0, b"{}"))
 
-    with pytest.raises(BackupError, match="is not what follows"):
+    with pytest.raises(BackupError, match="is not the next one"):
         target.take(part("kv-0/1.sst", 0, b"12"))

@@ -243,7 +243,7 @@ async def test_a_node_that_is_gone_is_named() -> None:
     with pytest.raises(TransferError, match="the connection to b was lost"):
         await send(a, offer())
     a.network.know({})
-    with pytest.raises(TransferError, match="no address of b is known"):
+    with pytest.raises(TransferError, match="the address of b is unknown"):
         await send(a, offer())
     await a.network.stop()
 

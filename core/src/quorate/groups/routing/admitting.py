@@ -49,7 +49,7 @@ class Admissions:
         """Return the admitted proposal; raises the reason of a refusal."""
         command = self._wanted[type(proposal.message)]
         if self.node is None:
-            raise NotProposedError("the node is starting; nothing was proposed: try again")
+            raise NotProposedError("the node is starting; nothing was proposed: retry")
         routes.check(command, proposal.message, self._limits)
         if command.items is not None and not command.items.get(proposal.message):
             return proposal
@@ -61,8 +61,7 @@ class Admissions:
                 raise
             name = command.message.DESCRIPTOR.full_name
             raise NotProposedInTimeError(
-                f"the deadline passed before {name} was admitted, and it was not proposed: try "
-                "again"
+                f"the deadline passed before {name} was admitted, and it was not proposed: retry"
             ) from None
         return proposal._replace(message=message)
 
@@ -87,7 +86,7 @@ class Admissions:
     ) -> Proposal | Exception:
         try:
             return proposal if isinstance(proposal, Exception) else await self.one(proposal, caller)
-        except Exception as error:  # noqa: BLE001 - it stands in the place of the command
+        except Exception as error:  # noqa: BLE001 - it takes the place of the command
             return error
 
 
@@ -116,7 +115,7 @@ class AdmissionQueue:
             self._enter(proposal, answered)
 
     async def close(self) -> None:
-        """Stop, without answering what waits."""
+        """Stop, without answering waiting commands."""
         tasks = [each for each, _ in self._waiting if isinstance(each, asyncio.Task)]
         self._waiting.clear()
         await end(*tasks)
@@ -176,8 +175,8 @@ async def admitted(
     if _shard_keys(command, given) != _shard_keys(command, message):
         raise NotAdmittedError(
             "INTERNAL",
-            f"admit of {name} changed its shard key or the number of its items, by which it has "
-            "come here; leave them as they are",
+            f"admit of {name} changed its shard key or the number of its items, which have routed "
+            "it; leave them unchanged",
         )
     return given
 

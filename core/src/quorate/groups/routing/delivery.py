@@ -108,7 +108,7 @@ class Delivery:
                 parts = [part for part, _ in refused]
                 continue
             local = self._shards.get(shard)
-            # Without a replica here nobody knows.
+            # Without a replica here the leader is unknown.
             leaderless_from = float("inf") if local is None else local.leaderless_from
             if hint is None and self._loop.time() >= leaderless_from:
                 for part, why in refused:
@@ -174,7 +174,7 @@ class Delivery:
         for part, error in refused:
             if part.request.deadline <= until:
                 late = NotProposedInTimeError(
-                    "the deadline passed and nothing was proposed, so trying again is safe; the "
+                    "the deadline passed and nothing was proposed, so a retry is safe; the "
                     f"last reason was: {error}"
                 )
                 late.__cause__ = error

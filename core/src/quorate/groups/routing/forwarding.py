@@ -80,11 +80,11 @@ class Forwarder(Protocol):
     async def propose(
         self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
     ) -> Sequence[Result]:
-        """Have the leader propose commands of one shard in their order, and tell each one's end.
+        """Have the leader propose commands of one shard in their order, and return their outcomes.
 
-        That is `NotProposedError` when it surely never left this node or was refused there before
-        it was logged, and `OutcomeUnknownError` when the connection broke after it was sent. It is
-        in its place; nothing of that is raised. The leader authorizes the caller again.
+        The outcome is `NotProposedError` if a command never left this node or was refused before
+        it was logged, and `OutcomeUnknownError` if the connection broke after it was sent. These
+        are returned, not raised. The leader authorizes the caller again.
         """
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:

@@ -85,8 +85,8 @@ class OrderedStream:
                     continue
                 part.end(
                     NotProposedInTimeError(
-                        f"{part.logged.type} waited behind others of its stream for shard "
-                        f"{part.command.shard} until its deadline, and was not proposed: try again"
+                        f"{part.logged.type} waited after others of its stream for shard "
+                        f"{part.command.shard} until its deadline, and was not proposed: retry"
                     )
                 )
         return again

@@ -66,7 +66,7 @@ async def _one(shard: Shard, commands: Sequence[Timed], term: int | None) -> lis
     [(command, timeout_s)] = commands
     try:
         return [*await shard.propose([command], term=term, timeout_s=timeout_s)]
-    except Exception as error:  # noqa: BLE001 - it stands in the place of the answer
+    except Exception as error:  # noqa: BLE001 - it takes the place of the answer
         return [error]
 
 
@@ -132,7 +132,7 @@ def _offer(
                 break
             begun.append(_Begun(error, 1))
             most = len(run)
-        except Exception as error:  # noqa: BLE001 - what is under way is waited for all the same
+        except Exception as error:  # noqa: BLE001 - writes in flight are still awaited
             begun.append(_Begun(error, len(run) - place))
             break
         place += len(part)
@@ -147,7 +147,7 @@ async def _all(
     if len(futures) == 1:
         try:
             return (await futures[0],)
-        except Exception as error:  # noqa: BLE001 - it stands in the place of the answer
+        except Exception as error:  # noqa: BLE001 - it takes the place of the answer
             return (error,)
     ended: list[tuple[Outcome, ...] | Exception] = []
     for answer in await asyncio.gather(*futures, return_exceptions=True):

@@ -92,7 +92,7 @@ def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
     try:
         message: Message = query.message.FromString(payload)
     except DecodeError:
-        raise Invalid("query", f"its {len(payload)} bytes are no {name}") from None
+        raise Invalid("query", f"its {len(payload)} bytes are not a {name}") from None
     return message
 
 
@@ -146,7 +146,7 @@ async def answer(
     """Run a query on a replica, once that has reached the requested state.
 
     `row` is the full name of the expected message, if any. Raises `UnreadableError`, and
-    `Rejected` when the query fails or gives too much.
+    `Rejected` when the query fails or reads too much.
     """
     _check_row(query, row)
     stale = options.consistency == "stale"
@@ -162,7 +162,7 @@ async def answer(
     except CopyBehind:
         if not shard.leads:
             raise UnreadableError(
-                f"the copies in this replica of shard {part.shard} may be old: ask its leader"
+                f"the copies in this replica of shard {part.shard} may be stale: ask its leader"
             ) from None
         fresh = await shard.catch_up(min(CATCH_UP_S, (deadline - now()) / 2))
         copies = Copies.FRESH if fresh else Copies.UNKNOWN
@@ -209,8 +209,8 @@ def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> lis
     if room < 0 or len(found) > MAX_ROWS:
         raise Rejected(
             "OUT_OF_RANGE",
-            f"{name} gives more than {MAX_ROWS} answers or {MAX_BYTES} bytes of a shard at "
-            "once; ask for less, page by page",
+            f"{name} reads more than {MAX_ROWS} answers or {MAX_BYTES} bytes of a shard at "
+            "once; request pages",
         )
     return found
 
@@ -238,7 +238,7 @@ def _run(query: Query[Any], reader: Reader, message: Message) -> list[Any]:
     except (Rejected, Invalid, UndeclaredFamilyError):
         raise
     except DamagedError as error:
-        raise Rejected("DATA_LOSS", f"query {name} met damage: {error}") from error
+        raise Rejected("DATA_LOSS", f"query {name} read damaged data: {error}") from error
     except Exception as error:
         _log.exception("query failed", extra={"query": name})
         raise Rejected(

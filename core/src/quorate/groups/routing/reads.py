@@ -279,5 +279,5 @@ def _parsed(row: type[Any], rows: Sequence[bytes]) -> list[Any]:
 def _too_late(shard: ShardId) -> UnreadableError:
     return UnreadableError(
         f"shard {shard} did not answer within {GRACE_S} s of the others; it may have no leader: "
-        "ask again, or read stale"
+        "retry, or read stale"
     )

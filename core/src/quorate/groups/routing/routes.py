@@ -79,7 +79,7 @@ def route(
     if len(shard_key) > limits.key_bytes:
         raise Invalid(
             "shard_key",
-            f"{message.DESCRIPTOR.full_name} goes by a key of {len(shard_key)} bytes, and "
+            f"{message.DESCRIPTOR.full_name} has a shard key of {len(shard_key)} bytes, and "
             f"{limits.key_bytes} are the most (limits.key_bytes)",
         )
     slot = slot_of(shard_key)
@@ -93,7 +93,7 @@ def check_session(parts: Sequence[ShardCommand]) -> None:
         raise Invalid(
             "session",
             f"the batch goes to {len(parts)} shards ({named}), and a session belongs to one; "
-            "send each of them a batch of its own",
+            "send a separate batch to each",
         )
 
 
@@ -110,7 +110,9 @@ def check_forwarded(
     """
     if logged.slotless:
         if not is_control(logged.type):
-            raise Invalid("type", f"{logged.type} is no command of core's own: it needs its slots")
+            raise Invalid(
+                "type", f"{logged.type} is not one of core's own commands: it needs slots"
+            )
         _parsed(control.ROUTES[logged.type].parse, logged.type, logged.payload)
         return
     command = catalog.commands.get(logged.type)
@@ -119,7 +121,7 @@ def check_forwarded(
             UNKNOWN_COMMAND,
             f"no plugin that is enabled on the leader of shard {shard} knows command {logged.type};"
             f" known to: {', '.join(knowing(logged.type)) or 'no node'}; enable its plugin, in that"
-            " version, on all nodes, or hand the shard to one that knows it",
+            " version, on all nodes, or transfer the shard to a node that knows it",
         )
     message = _read(command, logged.payload)
     if command.group != shard.group:
@@ -130,8 +132,8 @@ def check_forwarded(
     if tuple(logged.slots) != _slots(command, message, shard, limits):
         raise Invalid(
             "slots",
-            f"{logged.type} touches other slots than the node that sent it says: the two serve "
-            "different versions of its plugin; `quorate plugin list` on each shows them",
+            f"{logged.type} touches other slots than the sending node has named: the two have "
+            "different versions of its plugin; compare `quorate plugin list` on each",
         )
 
 
@@ -157,7 +159,7 @@ def _parsed(parse: Callable[[bytes], Message], name: str, payload: bytes) -> Mes
     try:
         return parse(payload)
     except DecodeError:
-        raise Invalid("command", f"its {len(payload)} bytes are no {name}") from None
+        raise Invalid("command", f"its {len(payload)} bytes are not a {name}") from None
 
 
 def _check_values(message: Message, value_bytes: int, within: str) -> None:

@@ -225,8 +225,8 @@ class Flights:
                 " less in one command, or repair its handler",
             )
         return NotProposedError(
-            f"shard {self._shard} lost its leader before {write.name} was agreed upon; another"
-            " entry stands in its place: try again"
+            f"shard {self._shard} lost its leader before {write.name} was committed; another"
+            " entry took its place: retry"
         )
 
     def _landed(self, flight: Flight) -> None:

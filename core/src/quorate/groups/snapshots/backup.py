@@ -1,7 +1,7 @@
-"""Copies of shards in a directory, and nodes that begin with them.
+"""Backs up shards to a directory, and restores a node from it.
 
-A backup holds every shard as it was at one index. It is consistent within each shard, and not
-between them: metadata/0 comes last, so that no shard knows of facts that its copy lacks.
+A backup holds each shard at one index. It is consistent within each shard, but not
+between them: metadata/0 comes last, so that no shard refers to facts that its copy lacks.
 The manifest is written at the end: a directory without it is no backup. Its format is a promise.
 """
 
@@ -36,7 +36,7 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds."""
+    """The contents of a backup."""
 
     cluster: bytes
     shards: Mapping[ShardId, Manifest]
@@ -63,16 +63,16 @@ class Backup:
 async def parts(
     shards: Mapping[ShardId, ShardData], *, cluster: bytes, loop: asyncio.AbstractEventLoop
 ) -> AsyncGenerator[FilePart, None]:
-    """Yield the backup of these shards while they go on, the manifest last.
+    """Yield the backup of these shards while they serve, the manifest last.
 
-    The copy of a shard takes room on the disk until its last part was taken, or this is closed.
+    The copy of a shard takes disk space until its last part was yielded, or this is closed.
     Raises `BackupError`, `EngineError` or `OSError`.
     """
     manifests: dict[ShardId, Manifest] = {}
     for shard in sorted(shards, key=lambda each: (each == METADATA, each)):
         data = shards[shard]
         if not data.applied:
-            raise BackupError(f"shard {shard} has no state yet: try again when it is formed.")
+            raise BackupError(f"shard {shard} has no state yet: retry when it is formed.")
         if shard == METADATA:
             _demand_all(data, shards)
         await loop.run_in_executor(None, data.flush)
@@ -101,7 +101,7 @@ async def back_up(
     cluster: bytes,
     loop: asyncio.AbstractEventLoop,
 ) -> Backup:
-    """Copy the data of these shards into an empty directory, while they go on.
+    """Copy the data of these shards into an empty directory, while they serve.
 
     Raises `BackupError`, `EngineError` or `OSError`; what was copied until then stays.
     """
@@ -116,12 +116,12 @@ async def back_up(
 
 
 def read(directory: Path) -> Backup:
-    """Return what a backup holds, unverified; raises `BackupError`."""
+    """Return the contents of a backup, unverified; raises `BackupError`."""
     try:
         return Backup.decode((directory / MANIFEST).read_bytes())
     except FileNotFoundError:
         raise BackupError(
-            f"{directory} holds no {MANIFEST}: it is no backup, or one that was not finished."
+            f"{directory} holds no {MANIFEST}: it is no backup, or an unfinished one."
         ) from None
     except ValueError as error:
         raise BackupError(f"{directory / MANIFEST} cannot be read: {error}.") from None
@@ -131,10 +131,10 @@ def restore(directory: Path, home: Callable[[ShardId], Home], me: Peer) -> Backu
     """Give an empty node the shards of a backup; blocks.
 
     The node is then the only member of each of them, under its replica id, and the generation is
-    one higher: watches of the cluster that was backed up list again. Revisions leap above all that
-    the cluster can have given out after the backup, as sequences do by the generation, so that
-    fences, which compare them, hold. The logs begin there when the node is started. Raises
-    `BackupError`; the homes that it was given must then be removed before another attempt.
+    one higher: watches of the original cluster list again. Revisions skip ahead of all that the
+    cluster can have assigned after the backup, as sequences do by the generation, so that fences,
+    which compare them, stay valid. The logs begin there when the node is started. Raises
+    `BackupError`; then the homes must be removed before another attempt.
     """
     backup = read(directory)
     for shard, manifest in backup.shards.items():
@@ -174,9 +174,7 @@ async def _parts_of(
         content = await loop.run_in_executor(None, checkpoint.read, file.name, offset, length)
         found = crc32(content, found)
         if offset + length == file.size and found != file.checksum:
-            raise DamagedError(
-                f"{file.name} of {folder} differs from what was read before: try again."
-            )
+            raise DamagedError(f"{file.name} of {folder} changed since it was read: retry.")
         yield FilePart(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
 
 
@@ -205,7 +203,7 @@ def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
             del row.members[:], row.replicas[:]
             row.members.add(node=me.node, replica=me.replica)
             if row.origin.epoch:
-                # Its history begins in an empty node; its generation rises like all others.
+                # Its history begins in an empty node; its generation increases like all others.
                 row.origin.epoch = 0
                 row.origin.generation += 1
             value = row.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""The state that a shard's data begins with when it comes from other data: copied, and marked."""
+"""Creates the first state of a shard from other data: copied, and marked as a new history."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +17,8 @@ from quorate.v1.control_pb2 import ShardOrigin
 
 _log = logging.getLogger(__name__)
 
-#: How far indexes, hence revisions, leap when a history ends: more than a shard gives out between
-#: two backups, or before what was lost is given up, and little enough for a thousand times.
+#: How far indexes, hence revisions, skip ahead when a history ends: more than a shard assigns
+#: between two backups, or before a recovery, and small enough for a thousand times.
 _LEAP: Final = 1 << 34
 
 #: Reads a part of a file of a copy: its name, the offset and the length.
@@ -26,12 +26,12 @@ ReadPart = Callable[[str, int, int], bytes]
 
 
 def leap(index: int) -> int:
-    """Return an index above all that were given out by a history that is given up."""
+    """Return an index above all that an abandoned history assigned."""
     return (index // _LEAP + 1) * _LEAP
 
 
 def fill(data: ShardData, manifest: Manifest, read: ReadPart) -> None:
-    """Put a copy in the place of what a shard has; blocks."""
+    """Replace the data of a shard by a copy; blocks."""
     incoming = data.incoming(manifest)
     try:
         for name, size, _ in manifest.files:
@@ -54,7 +54,7 @@ def recover(
     """Fill an empty home with the state that a recovered shard begins with; blocks.
 
     `homes` are those of this replica's earlier histories, the newest first: they stay as they are.
-    Raises `EngineError`, `OSError`, and `ValueError` where no data is found that is asked for.
+    Raises `EngineError`, `OSError`, and `ValueError` if the requested data does not exist.
     """
     wanted = tuple(families)
     with closing(ShardData.open(home, wanted)) as data:
@@ -71,7 +71,7 @@ def recover(
             except DamagedError as error:
                 if not origin.empty:
                     raise
-                _log.warning("what a shard had cannot be read, and is given up: %s", error)
+                _log.warning("the old data of a shard cannot be read, and is abandoned: %s", error)
         else:
             if not origin.empty:
                 raise ValueError(
@@ -79,7 +79,7 @@ def recover(
                 )
         index = leap(max(before.position.index, origin.index))
         position = Position(index, before.position.term)
-        # Sequences leap with the generation.
+        # Sequences skip ahead with the generation.
         data.begin(
             Batch(),
             AppliedRecord(

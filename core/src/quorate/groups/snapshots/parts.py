@@ -1,4 +1,4 @@
-"""A backup on its way: parts of files, one after the other, and the directory that takes them."""
+"""Transfers a backup: a sequence of parts of files, and the directory that receives them."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from quorate.storage import durably
 
 #: The file that comes last: a directory without it is no backup.
 MANIFEST: Final = "backup.json"
-#: The most bytes of a part.
+#: Maximum bytes of a part.
 PART_BYTES: Final = 1 << 20
 
 _UNFINISHED: Final = ".new"
@@ -28,7 +28,7 @@ class FilePart:
     path: str
     offset: int
     content: bytes
-    #: How large the file will be.
+    #: The size of the whole file.
     size: int
 
 
@@ -42,8 +42,8 @@ def slices(size: int) -> Iterator[tuple[int, int]]:
 class BackupTarget:
     """A directory that becomes a backup, part by part; everything here blocks.
 
-    Whatever is missing at the end, the directory is no backup: its manifest is put there last, when
-    all else is durable.
+    An incomplete directory is no backup: the manifest is written last, when everything else is
+    durable.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -51,11 +51,11 @@ class BackupTarget:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise BackupError(f"{directory} is not empty: name an empty directory, or a new one.")
-        #: Whether the manifest is there.
+        #: Whether the manifest was received.
         self.finished = False
         self._directory: Final = directory
         self._path = ""
-        #: How much of the file at that path is still to come.
+        #: Missing bytes of the file at that path.
         self._left = 0
         self._taken = 0
         self._file: IO[bytes] | None = None
@@ -68,7 +68,7 @@ class BackupTarget:
             fits = part.offset == 0 and not self.finished and _is_of_a_backup(part.path)
         if not fits or part.offset + len(part.content) > part.size:
             raise BackupError(
-                f"a part of {part.path!r} at {part.offset} is not what follows in"
+                f"a part of {part.path!r} at {part.offset} is not the next one in"
                 f" {self._directory}: remove the directory, and back up again."
             )
         self._write(part)
@@ -78,7 +78,7 @@ class BackupTarget:
             self._end_file()
 
     def close(self) -> None:
-        """Let go of the file that is written; what is there stays."""
+        """Close the current file; received data stays."""
         if self._file is not None:
             self._file.close()
             self._file = None

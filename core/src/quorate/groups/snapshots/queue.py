@@ -33,32 +33,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotSettings:
-    """What may be set for the snapshots of a node."""
+    """Settings for the snapshots of a node."""
 
-    #: What a node sends at most, over all of its shards; it sends one snapshot at a time.
+    #: Maximum rate of a node, over all its shards; it sends one snapshot at a time.
     bytes_per_s: float = 64 << 20
     chunk_bytes: int = 256 << 10
-    #: A transfer of which nothing moves for so long has failed.
+    #: A transfer without progress for this time has failed.
     stall_s: float = 30.0
     #: How long a receiver may take to verify and install.
     install_s: float = 600.0
-    #: The pause after a first transfer that failed, and the longest one: it doubles.
+    #: The pause after a first failed transfer, and the longest one: it doubles.
     retry_min_s: float = 0.5
     retry_max_s: float = 30.0
-    #: How often it is looked whether a follower has caught up with its snapshot.
+    #: How often to check whether a follower has caught up with its snapshot.
     look_s: float = 0.05
 
 
 class _SilentError(TransferError):
-    """There is no contact to the receiver, so no snapshot is made for it yet."""
+    """There is no contact with the receiver, so no snapshot is made for it yet."""
 
 
 class SnapshotQueue:
     """Sends snapshots of all shards of a node, one after the other.
 
     The log above a snapshot is kept until its receiver has caught up; the next snapshot does not
-    wait for that. A transfer that fails is given up after a pause: the shard then asks again, if it
-    still has to.
+    wait for that. A failed transfer is removed after a pause: the shard then requests it again, if
+    still needed.
     """
 
     def __init__(
@@ -72,22 +72,22 @@ class SnapshotQueue:
         self._loop: Final = loop
         self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
-        #: What waits, is sent, or was not given up yet.
+        #: Transfers that wait, are in progress, or failed and pause.
         self._asked: Final[set[tuple[ShardId, Peer]]] = set()
         self._failures: Final = Counter[tuple[ShardId, Peer]]()
         self._timers: Final[set[asyncio.TimerHandle]] = set()
-        #: Held by the transfer that is sent.
+        #: Held by the current transfer.
         self._turn: Final = asyncio.Lock()
         #: A task for each transfer, until its receiver has caught up.
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._stopped = False
-        #: When the next chunk may leave.
+        #: When the next chunk may be sent.
         self._next_at = 0.0
         self.sent_bytes = 0
         self.installed = 0
 
     def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
-        """Start to send; a failed transfer calls `Shard.snapshot_given_up`."""
+        """Start sending; a failed transfer calls `Shard.snapshot_given_up`."""
         for peer in peers:
             if (shard.id, peer) not in self._asked and not self._stopped:
                 self._asked.add((shard.id, peer))
@@ -96,7 +96,7 @@ class SnapshotQueue:
                 task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """End what is sent, and begin nothing any more."""
+        """Cancel all transfers, and start no more."""
         self._stopped = True
         for timer in self._timers:
             timer.cancel()
@@ -111,7 +111,7 @@ class SnapshotQueue:
         except (Exception, asyncio.CancelledError) as error:
             if self._stopped:
                 raise
-            # A bug, or a call that was cancelled under it.
+            # A bug, or an inner call that was cancelled.
             _log.exception("sending a snapshot of shard %s failed", shard.id)
             self._failed(shard, peer, error)
         else:
@@ -130,7 +130,7 @@ class SnapshotQueue:
         doubled = settings.retry_min_s * 2 ** min(self._failures[shard.id, peer] - 1, 16)
         delay_s = min(doubled, settings.retry_max_s)
         if isinstance(error, ReceiverBusyError):
-            level, sentence = logging.INFO, "a snapshot of shard %s for %s waits: %s; offered again"
+            level, sentence = logging.INFO, "a snapshot of shard %s for %s waits: %s; retry"
         else:
             level, sentence = logging.WARNING, "a snapshot of shard %s did not reach %s: %s; retry"
         reason = str(error) or type(error).__name__
@@ -150,9 +150,9 @@ class SnapshotQueue:
 
     async def _send(self, shard: Shard, peer: Peer) -> LogHold:
         if not shard.leads:
-            raise TransferError(f"shard {shard.id} is not led by this node any more")
+            raise TransferError(f"this node no longer leads shard {shard.id}")
         _demand_heard(shard, peer)
-        # What was flushed is linked by a checkpoint; what was not would be written, on the loop.
+        # A checkpoint links flushed data; it would write the rest, on the loop.
         await self._beside(shard.data.flush)
         failpoint("snapshot.flushed")
         hold = shard.hold_log(shard.data.applied)
@@ -217,8 +217,8 @@ class SnapshotQueue:
     async def _caught_up(self, shard: Shard, peer: Peer, given_up: Callable[[], bool]) -> None:
         """Wait until a follower holds what the log held when its snapshot was installed.
 
-        The log is kept until then: else it might be cut, and the next snapshot be needed, before
-        the entries after this one were sent.
+        The log is kept until then: otherwise it might be cut before the entries after the snapshot
+        were sent, and another snapshot would be needed.
         """
         goal = shard.status().replica.last
         match, moved_at = -1, self._clock()
@@ -238,7 +238,7 @@ class SnapshotQueue:
 
 
 class SnapshotReceiver:
-    """Takes in snapshots for the shards of a node, one at a time."""
+    """Receives snapshots for the shards of a node, one at a time."""
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ class SnapshotReceiver:
         self._current: ShardReception | None = None
 
     def begin(self, offer: Offer) -> "ShardReception":
-        """Make room for a snapshot; raises `SnapshotRefusedError`."""
+        """Prepare to receive a snapshot; raises `SnapshotRefusedError`."""
         shard = self._shard(offer.shard)
         if shard is None or shard.stopped is not None:
             raise SnapshotRefusedError(f"shard {offer.shard} is not served by this node")
@@ -265,7 +265,7 @@ class SnapshotReceiver:
             stalled = self._clock() > current.moved_at + self._settings.stall_s
             if current.installing or (current.shard.id != offer.shard and not stalled):
                 raise ReceiverBusyError(f"it is receiving one of shard {current.shard.id}")
-            # A sender that begins anew has left its earlier transfer.
+            # A sender that starts again has abandoned its earlier transfer.
             current.abandon()
         failpoint("snapshot.offered")
         try:
@@ -277,7 +277,7 @@ class SnapshotReceiver:
 
 
 class ShardReception:
-    """A snapshot on its way into a shard."""
+    """A snapshot that a shard receives."""
 
     def __init__(
         self,
@@ -291,14 +291,14 @@ class ShardReception:
         self._incoming: Final = incoming
         self._loop: Final = loop
         self._clock: Final = loop.time
-        #: When a part last came.
+        #: When the last part arrived.
         self.moved_at = loop.time()
         self.installing = False
         self.ended = False
         self._busy: asyncio.Future[None] | None = None
 
     async def write(self, chunk: Chunk) -> None:
-        """Take the next part; raises `SnapshotRefusedError`."""
+        """Write the next part; raises `SnapshotRefusedError`."""
         files = self._offer.manifest.files
         if self.ended or chunk.file >= len(files):
             raise SnapshotRefusedError("the transfer has ended here, or has no such file")
@@ -335,14 +335,14 @@ class ShardReception:
         if self._busy is None:
             self._discard()
         else:
-            # A thread is at work on its files.
+            # A thread is using its files.
             self._busy.add_done_callback(lambda _: self._discard())
 
     def _install(self) -> None:
-        """Check once more, and swap, in one turn of the loop."""
+        """Check again, and swap the databases, in one turn of the loop."""
         shard, record = self.shard, self._offer.manifest.record
         if self.ended or shard.stopped is not None:
-            raise SnapshotRefusedError(f"shard {shard.id} is not served by this node any more")
+            raise SnapshotRefusedError(f"this node no longer serves shard {shard.id}")
         _demand_welcome(shard, self._offer)
         configuration = Configuration.decode(record.configuration)
         taken = shard.replace_data(
@@ -355,7 +355,7 @@ class ShardReception:
 
     async def _beside(self, work: Callable[[], None]) -> None:
         busy = self._busy = self._loop.run_in_executor(None, work)
-        # Whoever carries the transfer may go, and the thread works on: nobody may be left to ask.
+        # If the transfer is cancelled, the thread continues, and its result may never be read.
         busy.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             await asyncio.shield(busy)
@@ -374,26 +374,26 @@ def _demand_heard(shard: Shard, peer: Peer) -> None:
     for follower in shard.status().replica.followers:
         if follower.peer == peer and follower.silent_s <= within_s:
             return
-    raise _SilentError(f"nothing is heard of {peer.node}")
+    raise _SilentError(f"no contact with {peer.node}")
 
 
 def _demand_welcome(shard: Shard, offer: Offer) -> None:
     """Raise `SnapshotRefusedError` unless a member sends a newer snapshot to this replica.
 
-    As with messages: a sender that acts under a later configuration than ours cannot be judged
-    here, nor any by a learner that has none yet.
+    As with messages, the membership of a sender with a later configuration than ours is
+    not checked, and a learner without a configuration checks none.
     """
     if offer.target != shard.me:
         raise SnapshotRefusedError("it is addressed to another replica")
     if offer.epoch != shard.epoch:
-        raise SnapshotRefusedError("the shard was recovered, and it is of another history")
+        raise SnapshotRefusedError("it is of another history of the shard, which was recovered")
     membership = shard.membership
     if (
         membership is not None
         and offer.source not in membership.configuration.peers
         and offer.config_index <= membership.index
     ):
-        raise SnapshotRefusedError("its sender is no member of the shard")
+        raise SnapshotRefusedError("its sender is not a member of the shard")
     try:
         Configuration.decode(offer.manifest.record.configuration)
     except ValueError as error:
@@ -403,17 +403,17 @@ def _demand_welcome(shard: Shard, offer: Offer) -> None:
 
 
 def _demand_room(shard: Shard) -> None:
-    """Raise `SnapshotRefusedError` where it would take what must stay free for the log."""
+    """Raise `SnapshotRefusedError` if it would use space that must stay free for the log."""
     shortage = shard.shortage
     if shortage is not None:
-        raise SnapshotRefusedError(f"there is no room for it: {shortage}")
+        raise SnapshotRefusedError(f"there is not enough space for it: {shortage}")
 
 
 def _not_ahead(shard: Shard, offer: Offer) -> SnapshotRefusedError:
     commit = shard.status().replica.commit
     index = offer.manifest.record.position.index
-    return SnapshotRefusedError(f"it is of index {index}, and {commit} is committed here")
+    return SnapshotRefusedError(f"its index is {index}, and {commit} is already committed here")
 
 
 def _unusable(error: Exception) -> SnapshotRefusedError:
-    return SnapshotRefusedError(f"it cannot be taken in: {error}")
+    return SnapshotRefusedError(f"it cannot be installed: {error}")

@@ -1,6 +1,6 @@
-"""Snapshots between real nodes: an RPC of their own on the server that carries the peers' streams.
+"""Sends snapshots between nodes: a separate RPC on the server that carries the peers' streams.
 
-They have a connection of their own, so that neither votes nor entries ever wait behind them.
+It uses a separate connection, so that neither votes nor entries ever wait for snapshots.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class NetworkSnapshots:
         node = offer.target.node
         address = self._network.address(node)
         if address is None:
-            raise TransferError(f"no address of {node} is known")
+            raise TransferError(f"the address of {node} is unknown")
         channel = self._network.open_channel(node, address)
         install = channel.stream_stream(f"/{_SERVICE}/{_INSTALL}", None, None)
         transfer = NetworkTransfer(node, channel, install(None))
@@ -57,7 +57,7 @@ class NetworkSnapshots:
         return transfer
 
     def add_to_server(self, server: grpc.aio.Server, receive: Receive) -> None:
-        """Take in the snapshots of other nodes."""
+        """Receive the snapshots of other nodes."""
 
         async def serve(_: object, context: Context[bytes, bytes]) -> None:
             refusal, busy = "", False
@@ -68,7 +68,7 @@ class NetworkSnapshots:
             except MalformedMessageError as error:
                 refusal = f"it cannot be read: {error}"
             await context.write(encode_answer(refusal, busy=busy))
-            # A stream that ends under its sender takes the answer along.
+            # If the stream ends before its sender, the answer is lost.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.answer_s):
                     while await read(context) is not None:
@@ -92,7 +92,7 @@ class NetworkSnapshots:
             while missing > 0:
                 content = await read(context)
                 if content is None:
-                    raise SnapshotRefusedError(f"it broke off, {missing} bytes before its end")
+                    raise SnapshotRefusedError(f"it ended {missing} bytes too early")
                 chunk = decode_chunk(content)
                 await reception.write(chunk)
                 missing -= len(chunk.content)
@@ -102,7 +102,7 @@ class NetworkSnapshots:
 
 
 class NetworkTransfer:
-    """Implements `Outgoing` by a stream on a channel of its own."""
+    """Implements `Outgoing` with a stream on a separate channel."""
 
     def __init__(self, node: str, channel: grpc.aio.Channel, call: Call[bytes, bytes]) -> None:
         self._node: Final = node
@@ -121,12 +121,12 @@ class NetworkTransfer:
             try:
                 await self._call.write(content)
             except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
-                # Why is what the answer, or its absence, says.
+                # The answer, or its absence, gives the reason.
                 pass
             else:
                 return
         await self._answer
-        raise TransferError(f"{self._node} said that it has all of it before it was sent")
+        raise TransferError(f"{self._node} confirmed the snapshot before all of it was sent")
 
     async def finish(self) -> None:
         """Return once the snapshot is durably installed; raises `TransferError`."""
@@ -151,7 +151,7 @@ class NetworkTransfer:
             why = error.details() if isinstance(error, grpc.aio.AioRpcError) else "it was ended"
             raise TransferError(f"the connection to {self._node} was lost: {why}") from None
         except MalformedMessageError as error:
-            raise TransferError(f"{self._node} gave {error}") from None
+            raise TransferError(f"{self._node} sent {error}") from None
         if busy:
             raise ReceiverBusyError(refusal)
         if refusal:

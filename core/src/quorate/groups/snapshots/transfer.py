@@ -1,4 +1,4 @@
-"""What travels when a replica gets a snapshot, and the port that it travels through."""
+"""The messages of a snapshot transfer, and its port to other nodes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
 from quorate.v1 import peer_pb2, snapshot_pb2
 
-#: The most files that a snapshot may have.
+#: Maximum number of files of a snapshot.
 MOST_FILES: Final = 100_000
 
 
 class TransferError(Exception):
-    """A snapshot did not arrive; its receiver keeps what it had."""
+    """A snapshot did not arrive; its receiver keeps its data."""
 
 
 class SnapshotRefusedError(TransferError):
-    """The receiver does not want this snapshot; the text says why."""
+    """The receiver refuses this snapshot; the text gives the reason."""
 
 
 class ReceiverBusyError(SnapshotRefusedError):
-    """The receiver takes one snapshot at a time, and is at another one: offer it again later."""
+    """The receiver is busy with another snapshot: offer this one again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A snapshot that a replica would send to another."""
+    """A snapshot that a replica offers to another."""
 
     shard: ShardId
     source: Peer
@@ -53,7 +53,7 @@ class Chunk:
 
 
 class Outgoing(Protocol):
-    """One transfer, from its sender's end."""
+    """A transfer on its sender."""
 
     async def write(self, chunk: Chunk) -> None:
         """Send a part as soon as there is room for it.
@@ -79,7 +79,7 @@ class Reception(Protocol):
     """A transfer on its receiver; its transport calls `abandon` at the end."""
 
     async def write(self, chunk: Chunk) -> None:
-        """Take the next part; raises `SnapshotRefusedError`."""
+        """Write the next part; raises `SnapshotRefusedError`."""
 
     async def finish(self) -> None:
         """Verify and install what was received; raises `SnapshotRefusedError`."""
