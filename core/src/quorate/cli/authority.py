@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from quorate.cli.failures import failure
 
@@ -73,9 +74,9 @@ def sign(
         ) from error
     if not isinstance(signing, EllipticCurvePrivateKey):
         raise failure(f"{directory / 'ca.key'} is of another kind", "use the tools it came from")
-    uses = [x509.ExtendedKeyUsageOID.CLIENT_AUTH]
+    uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if serves:
-        uses.append(x509.ExtendedKeyUsageOID.SERVER_AUTH)
+        uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
     key = ec.generate_private_key(ec.SECP256R1())
     try:
         alternatives = x509.SubjectAlternativeName([_alternative(each) for each in hosts])

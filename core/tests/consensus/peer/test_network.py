@@ -809,10 +809,10 @@ async def test_a_node_that_fails_at_tls_is_named(tmp_path: Path) -> None:
         writer.close()
 
     async with await asyncio.start_server(speak_no_tls, "127.0.0.1", 0) as server:
-        address = server.sockets[0].getsockname()[:2]
+        port: int = server.sockets[0].getsockname()[1]
 
         async def locate() -> tuple[str, int]:
-            return address
+            return "127.0.0.1", port
 
         link = Link(
             "control",
