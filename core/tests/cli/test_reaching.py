@@ -1,9 +1,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
+from quorate.cli.authority import make_authority, sign
+from quorate.plugin import generic_handler
+from quorate.v1 import admin_pb2, kv_pb2
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import FakeNode, Install, Run
@@ -94,3 +101,75 @@ def test_a_refusal_of_the_cluster_is_told_with_its_code(
     assert json.loads(ran.err)["errors"] == [
         {"what": "NO_SHELF: there is no shelf", "fix": "", "code": "NO_SHELF"}
     ]
+
+
+@pytest.fixture
+def encrypted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
+    """A node that serves who has a certificate of the authority in the working directory."""
+    here = Path()
+    make_authority(here)
+    sign(here, "node1", ["127.0.0.1"])
+    sign(here, "me", ["me"], serves=False)
+    key, chain, ca = (Path(name).read_bytes() for name in ("node1.key", "node1.pem", "ca.pem"))
+    with ThreadPoolExecutor(4) as pool:
+        server = grpc.server(pool)
+        services = (
+            admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+            kv_pb2.DESCRIPTOR.services_by_name["KvService"],
+        )
+        server.add_generic_rpc_handlers([generic_handler(each, node) for each in services])
+        credentials = grpc.ssl_server_credentials([(key, chain)], ca, True)
+        node.address = f"127.0.0.1:{server.add_secure_port('127.0.0.1:0', credentials)}"
+        node.know("node1")
+        server.start()
+        monkeypatch.setenv("QUORATE_ENDPOINTS", node.address)
+        yield node
+        server.stop(0).wait()
+
+
+FILES = ("--tls-ca", "ca.pem", "--tls-cert", "me.pem", "--tls-key", "me.key")
+
+
+@pytest.mark.parametrize("command", [["kv", "put", "a", "1"], ["status"], ["member", "list"]])
+def test_connections_are_encrypted_as_options_or_environment_say(
+    run: Run, encrypted: FakeNode, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    assert run(*FILES, *command).code == 0
+    for name, file in zip(("CA", "CERT", "KEY"), FILES[1::2], strict=True):
+        monkeypatch.setenv(f"QUORATE_TLS_{name}", file)
+    assert run(*command).code == 0
+    # Options come before the environment, all of it.
+    ran = run("--tls-ca", "none.pem", *command)
+    assert (ran.code, ran.err) == (
+        2,
+        "error: tls: none.pem cannot be read: No such file or directory\n",
+    )
+
+
+def test_a_node_that_one_may_not_talk_to_says_why(run: Run, encrypted: FakeNode) -> None:
+    ran = run("--tls-ca", "ca.pem", "kv", "get", "a")
+    assert ran.code == 5
+    assert "one end does not accept the certificate of the other" in ran.err
+
+
+@pytest.mark.parametrize("given", [FILES[2:], FILES[2:4], FILES[4:]])
+def test_a_certificate_needs_the_authority(
+    run: Run, encrypted: FakeNode, given: tuple[str, ...]
+) -> None:
+    ran = run(*given, "kv", "get", "a")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --tls-cert and --tls-key are given without --tls-ca; name the file of the "
+        "authority that has signed the nodes' certificates\n",
+    )
+
+
+@pytest.mark.parametrize("given", [FILES[:4], (*FILES[:2], *FILES[4:])])
+def test_a_certificate_and_its_key_are_given_together(
+    run: Run, encrypted: FakeNode, given: tuple[str, ...]
+) -> None:
+    ran = run(*given, "kv", "get", "a")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: tls: cert and key go together: give both or neither\n",
+    )

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import TlsSection
 from quorate.node.certificates import CertificateError, Certificates
@@ -23,6 +24,18 @@ def files(tmp_path: Path) -> TlsSection:
         sign(tmp_path, name, [name])
     return TlsSection(
         cert_file=tmp_path / "n1.pem", key_file=tmp_path / "n1.key", ca_file=tmp_path / "ca.pem"
+    )
+
+
+def locked(key: Path) -> None:
+    """Encrypt a private key with a password."""
+    private = serialization.load_pem_private_key(key.read_bytes(), None)
+    key.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
     )
 
 
@@ -113,7 +126,7 @@ def test_files_that_do_not_belong_together_are_not_used(
     assert [record.getMessage() for record in caplog.records] == [
         f"the node keeps the certificates that it has: {tmp_path / 'n1.pem'} and"
         f" {tmp_path / 'n1.key'} are no certificate with its key: KEY_VALUES_MISMATCH; both must be"
-        " PEM files that belong together, and the key must have no password"
+        " PEM files that belong together"
     ]
     assert shown(peers.incoming, peers.outgoing) == before
     assert peers.replaced() == 0
@@ -128,4 +141,10 @@ def test_a_node_does_not_start_without_its_files(
         Certificates(files, "n1")
     (tmp_path / name).unlink()
     with pytest.raises(CertificateError, match=f"{name} cannot be read: No such file"):
+        Certificates(files, "n1")
+
+
+def test_nobody_is_asked_for_the_password_of_a_key(files: TlsSection, tmp_path: Path) -> None:
+    locked(tmp_path / "n1.key")
+    with pytest.raises(CertificateError, match=r"n1\.key has a password, .* openssl pkey -in "):
         Certificates(files, "n1")

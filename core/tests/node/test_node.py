@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.control import METADATA
 from quorate.builtin.kv import plugin
+from quorate.cli.authority import make_authority, sign
 from quorate.consensus.formation import FormationRefusedError
 from quorate.groups.node_shards import GroupsDifferError
 from quorate.node.directory import OtherClusterError
@@ -184,6 +185,37 @@ async def test_a_port_for_other_nodes_that_is_in_use_is_named(nodes: Nodes) -> N
                 await node.start()
         finally:
             await node.stop()
+
+
+@pytest.mark.parametrize(
+    ("token", "more", "starts"),
+    [
+        ("quorate", "", False),
+        ("quorate", "require_client_cert = true", True),
+        ("secret", "", True),
+    ],
+)
+async def test_a_token_that_everybody_knows_lets_no_stranger_be_a_node(
+    nodes: Nodes, tmp_path: Path, token: str, more: str, starts: bool
+) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "n1", ["n1"])
+    files = {"cert_file": "n1.pem", "key_file": "n1.key", "ca_file": "ca.pem"}
+    tls = "\n".join(f'{name} = "{tmp_path / file}"' for name, file in files.items())
+    [path] = nodes.files(1, token=token, more=f"[tls]\n{tls}\n{more}")
+    # Every address, beyond loopback too.
+    path.write_text(path.read_text().replace("[node]", '[node]\nhost = "0.0.0.0"'))
+    node = nodes.new(path)
+    expected = (
+        nullcontext()
+        if starts
+        else pytest.raises(ServingRefusedError, match=r"cluster\.token is the default one")
+    )
+    try:
+        with expected:
+            await node.start()
+    finally:
+        await node.stop()
 
 
 async def test_data_of_a_plugin_that_is_not_enabled_stops_the_start(nodes: Nodes) -> None:

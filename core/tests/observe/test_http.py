@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import http.client
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
+from quorate.cli.authority import make_authority, sign
+from quorate.observe import http as serving
 from quorate.observe.http import CALLERS, Answer, HttpServer
+from quorate.testing.waiting import until
 
 
 class Paths:
@@ -138,3 +144,38 @@ def test_nobody_listens_when_it_is_closed() -> None:
 
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def test_callers_that_stall_before_tls_stands_make_room_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "n1", ["localhost"])
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "n1.pem", tmp_path / "n1.key")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    monkeypatch.setattr(serving, "SILENCE_S", 0.2)
+    paths = {"/here": lambda: Answer(HTTPStatus.OK, b"here\n")}
+    server = HttpServer("127.0.0.1", 0, paths, tls)
+
+    def asked() -> bytes | None:
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", server.port), 20) as plain,
+                trusting.wrap_socket(plain, server_hostname="localhost") as encrypted,
+                encrypted.makefile("rb") as answer,
+            ):
+                encrypted.sendall(b"GET /here HTTP/1.0\r\n\r\n")
+                return answer.read()
+        except OSError:
+            return None
+
+    try:
+        with ExitStack() as stalled:
+            for _ in range(CALLERS):
+                silent = socket.create_connection(("127.0.0.1", server.port), 20)
+                stalled.enter_context(silent)
+            found = until(asked)
+            assert found.endswith(b"here\n")
+    finally:
+        server.close()

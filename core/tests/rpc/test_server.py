@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
+from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.plugin import Stub
+from quorate.rpc import server as serving
 from quorate.rpc.server import RpcServer, ServingRefusedError
 
 if TYPE_CHECKING:
@@ -78,3 +82,22 @@ async def test_what_is_larger_than_the_server_reads_is_refused(nodes: dict[str, 
             await execute(bytes(20 << 20), timeout=10)
 
     assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_caller_that_stalls_before_its_connection_stands_is_cut_off(
+    limits: LimitsSection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "n1", ["n1"])
+    pair = ((tmp_path / "n1.key").read_bytes(), (tmp_path / "n1.pem").read_bytes())
+    monkeypatch.setattr(serving, "HANDSHAKE_MS", 200)
+    server = RpcServer(limits)
+    port = server.bind("127.0.0.1", 0, TlsSection(), grpc.ssl_server_credentials([pair]))
+    await server.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+        writer.close()
+    finally:
+        await server.stop(0)

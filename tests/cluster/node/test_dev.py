@@ -285,3 +285,13 @@ def test_a_backup_becomes_a_cluster_of_its_own(one: Dev, tmp_path: Path) -> None
         assert one.run("kv", "get", "kept", at=f"127.0.0.1:{port}").stdout == "1"
     finally:
         node.close()
+
+
+def test_an_encrypted_cluster_is_asked_with_the_options_that_it_tells(dev: Dev) -> None:
+    with dev.ready("--tls"):
+        [ca] = set(re.findall(r"quorate --tls-ca (\S+)", dev.program.said))
+        assert dev.run("--tls-ca", ca, "kv", "put", "a", "1").returncode == 0
+        # It is not answered in clear.
+        assert dev.run("kv", "get", "a").returncode == 5
+    with dev.ready():
+        assert dev.run("--tls-ca", ca, "kv", "get", "a").stdout == "1"

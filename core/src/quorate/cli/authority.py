@@ -11,11 +11,23 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from quorate.cli.failures import failure
 
 AUTHORITY: Final = "ca"
 DAYS: Final = 365
+_SIGNS: Final = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 #: A clock may be behind by so much.
 _EARLIER: Final = timedelta(minutes=5)
 
@@ -23,22 +35,29 @@ _EARLIER: Final = timedelta(minutes=5)
 def make_authority(directory: Path, days: int = DAYS) -> None:
     """Write an authority's certificate and key; fails where there is one already."""
     directory.mkdir(parents=True, exist_ok=True)
-    if (directory / f"{AUTHORITY}.key").exists():
+    if any((directory / f"{AUTHORITY}.{kind}").exists() for kind in ("key", "pem")):
         raise failure(
             f"{directory} has an authority already", "use it, or name another directory with --dir"
         )
     key = ec.generate_private_key(ec.SECP256R1())
     name = _named("Quorate trial CA")
-    builder = _builder(name, name, key, days).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    builder = (
+        _builder(name, name, key, key, days)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_SIGNS, critical=True)
     )
     _write(directory, AUTHORITY, builder, key, key)
 
 
-def sign(directory: Path, name: str, hosts: list[str], days: int = DAYS) -> None:
-    """Write a certificate for these hosts, and its key."""
-    if Path(name).name != name or name == AUTHORITY:
-        raise failure(f"{name!r} cannot be the name of a file", "choose another name")
+def sign(
+    directory: Path, name: str, hosts: list[str], days: int = DAYS, *, serves: bool = True
+) -> None:
+    """Write a certificate for these hosts, and its key; what is there of that name is replaced.
+
+    One that does not serve is accepted of clients alone.
+    """
+    if not name or Path(name).name != name or name == AUTHORITY:
+        raise failure(f"{name!r} cannot be the name of a certificate", "choose another name")
     try:
         authority = x509.load_pem_x509_certificate((directory / f"{AUTHORITY}.pem").read_bytes())
         signing = serialization.load_pem_private_key(
@@ -48,11 +67,32 @@ def sign(directory: Path, name: str, hosts: list[str], days: int = DAYS) -> None
         raise failure(
             f"{directory} has no authority", "make one with `quorate cert init`"
         ) from error
+    except (ValueError, TypeError, OSError) as error:
+        raise failure(
+            f"the authority in {directory} cannot be used: {error}",
+            "repair ca.pem and ca.key, or make another one with `quorate cert init --dir`",
+        ) from error
+    if not isinstance(signing, EllipticCurvePrivateKey):
+        raise failure(f"{directory / 'ca.key'} is of another kind", "use the tools it came from")
+    uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    if serves:
+        uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
     key = ec.generate_private_key(ec.SECP256R1())
-    alternatives = x509.SubjectAlternativeName([_alternative(each) for each in hosts])
-    builder = _builder(_named(name), authority.subject, key, days)
-    assert isinstance(signing, ec.EllipticCurvePrivateKey)
-    _write(directory, name, builder.add_extension(alternatives, critical=False), key, signing)
+    try:
+        alternatives = x509.SubjectAlternativeName([_alternative(each) for each in hosts])
+        subject = _named(name)
+    except ValueError as error:
+        raise failure(
+            f"a certificate cannot be for {', '.join(hosts)}: {error}",
+            "write the names in ASCII, as they are in the DNS",
+        ) from error
+    builder = (
+        _builder(subject, authority.subject, key, signing, days)
+        .add_extension(alternatives, critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+    )
+    _write(directory, name, builder, key, signing)
 
 
 def _alternative(host: str) -> x509.GeneralName:
@@ -67,7 +107,11 @@ def _named(name: str) -> x509.Name:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: EllipticCurvePrivateKey, days: int
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: EllipticCurvePrivateKey,
+    signing: EllipticCurvePrivateKey,
+    days: int,
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -78,6 +122,11 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _EARLIER)
         .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()),
+            critical=False,
+        )
     )
 
 
@@ -89,13 +138,19 @@ def _write(
     signing: EllipticCurvePrivateKey,
 ) -> None:
     signed = builder.sign(signing, hashes.SHA256())
-    private = directory / f"{name}.key"
-    private.touch(mode=0o600)
-    private.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
-    (directory / f"{name}.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    _replace(directory / f"{name}.key", private, 0o600)
+    _replace(directory / f"{name}.pem", signed.public_bytes(serialization.Encoding.PEM), 0o644)
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
+    """Write a whole file, or leave the one that is there: a node may read it at any time."""
+    written = path.with_name(f".{path.name}.new")
+    written.unlink(missing_ok=True)
+    written.touch(mode, exist_ok=False)
+    written.write_bytes(content)
+    written.replace(path)

@@ -64,7 +64,7 @@ def node(terminal: Terminal, name: str, hosts: tuple[str, ...], directory: Path,
 @click.pass_obj
 def client(terminal: Terminal, name: str, directory: Path, days: int) -> None:
     """Sign the certificate of a client."""
-    _authority().sign(directory, name, [name], days)
+    _authority().sign(directory, name, [name], days, serves=False)
     _report(terminal, directory, name, "QUORATE_TLS_CERT", "QUORATE_TLS_KEY", "QUORATE_TLS_CA")
 
 

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
-from quorate.client.tls import Tls
+from quorate.client.tls import Files, Tls
 
 R = TypeVar("R", bound=Message)
 
@@ -48,6 +48,7 @@ class Connection:
 
     def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None) -> None:
         self.address: Final = address
+        self.credentials: Final = credentials
         self._channel: Final = (
             grpc.aio.insecure_channel(address, options=_OPTIONS)
             if credentials is None
@@ -55,6 +56,11 @@ class Connection:
         )
         self._refused: Final = _REFUSED if credentials is None else _NOT_ENCRYPTED
         self._closed = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the node could not be reached at the last attempt."""
+        return not self._closed and self._channel.get_state() in _FAILED
 
     async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
         """Ask once; raises `AttemptError`, which says whether anything can have been done."""
@@ -141,23 +147,30 @@ class Connections:
         self._tls: Final = tls
         #: The last ones that could be used.
         self._credentials: grpc.ChannelCredentials | None = None
+        self._files: Files | None = None
         self._known: Final[dict[str, Connection]] = {}
         self._closed = False
 
     def to(self, address: str) -> Connection:
         """Return the connection to an address."""
         known = self._known.get(address)
-        if known is None:
-            if self._closed:
-                raise ClosedError
-            known = self._known[address] = Connection(address, self._newest_credentials())
+        if known is not None and not (self._tls is not None and known.failed):
+            return known
+        if self._closed:
+            raise ClosedError
+        credentials = self._newest_credentials()
+        if known is None or known.credentials is not credentials:
+            # One that has failed is closed with the last call that waits on it.
+            known = self._known[address] = Connection(address, credentials)
         return known
 
     def _newest_credentials(self) -> grpc.ChannelCredentials | None:
         """Return what the files say; while they are being replaced, what they said before."""
         if self._tls is not None:
             try:
-                self._credentials = self._tls.credentials()
+                files = self._tls.files()
+                if files != self._files:
+                    self._credentials, self._files = self._tls.credentials(), files
             except InvalidError:
                 if self._credentials is None:
                     raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -16,10 +16,13 @@ _CA: Final = "QUORATE_TLS_CA"
 _CERT: Final = "QUORATE_TLS_CERT"
 _KEY: Final = "QUORATE_TLS_KEY"
 
+#: The authority, the key and the certificate.
+Files = tuple[bytes | None, bytes | None, bytes | None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """The PEM files of an encrypted connection; they are read when a connection is opened.
+    """The PEM files of an encrypted connection; replaced ones are used for the next connections.
 
     A node's certificate must be for the host by which the client reaches it.
     """
@@ -51,21 +54,40 @@ class Tls:
 
         Raises `InvalidError` for files that cannot be used, which would end the process in gRPC.
         """
-        files = self._read()
+        files = self.files()
         checked = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
             checked.load_verify_locations(cafile=str(self.ca))
             if self.cert is not None and self.key is not None:
-                checked.load_cert_chain(self.cert, self.key)
+                checked.load_cert_chain(self.cert, self.key, no_password(self.key))
+        except PasswordError as error:
+            raise InvalidError("tls", str(error)) from None
         except ssl.SSLError as error:
             named = f"{self.ca}, {self.cert}, {self.key}" if self.cert else self.ca
             raise InvalidError("tls", f"{named}: {error.reason or error}") from error
-        if self._read() != files:
+        if self.files() != files:
             raise InvalidError("tls", f"{self.cert} is being replaced; try again")
         return grpc.ssl_channel_credentials(*files)
 
-    def _read(self) -> tuple[bytes | None, bytes | None, bytes | None]:
+    def files(self) -> Files:
+        """Return what the files hold; raises `InvalidError` if one cannot be read."""
         return _read(self.ca), _read(self.key), _read(self.cert)
+
+
+class PasswordError(Exception):
+    """A private key is encrypted; the text says which, and what to do."""
+
+
+def no_password(key: str | Path) -> Callable[[], str]:
+    """Return what OpenSSL asks for the password of a key, at the terminal otherwise."""
+
+    def refuse() -> str:
+        raise PasswordError(
+            f"{key} has a password, which nobody can be asked for; write it without one: "
+            f"openssl pkey -in {key} -out FILE"
+        )
+
+    return refuse
 
 
 def _read(path: str | Path | None) -> bytes | None:

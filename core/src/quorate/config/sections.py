@@ -89,6 +89,9 @@ def _check_address(address: str) -> str:
     return address
 
 
+#: Known to everybody: it keeps clusters apart, and no stranger out.
+DEFAULT_TOKEN: Final = "quorate"
+
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=64)]
 Host = Annotated[str, AfterValidator(_check_host)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -200,7 +203,7 @@ class ClusterSection(Section):
     """The cluster that this node belongs to, and how it is founded."""
 
     token: SecretStr = Field(
-        default=SecretStr("quorate"),
+        default=SecretStr(DEFAULT_TOKEN),
         min_length=1,
         description="Shared by all nodes of a cluster and by no other cluster.",
     )
@@ -446,8 +449,8 @@ class TlsSection(Section):
     )
     client_ca_file: Path | None = Field(
         default=None,
-        description="Certificates that clients' are checked against, a PEM file with those of "
-        "`ca_file` among them; not set: those of `ca_file`.",
+        description="Certificates that clients' are checked against besides those of "
+        "`ca_file`, a PEM file; an authority that signs no name of a node.",
     )
     require_client_cert: bool = Field(
         default=False,

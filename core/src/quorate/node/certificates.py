@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import grpc
 
+from quorate.client.tls import PasswordError, no_password
 from quorate.config.sections import TlsSection
 from quorate.consensus.peer.streams import PeerTls
 from quorate.groups.timing import end, every
@@ -150,7 +151,8 @@ class Certificates:
         return self._configuration(files)
 
     def _configuration(self, files: _Files) -> grpc.ServerCertificateConfiguration:
-        authority = files.client_ca if self._requires_client else None
+        # Nodes call each other here as well.
+        authority = files.ca + b"\n" + files.client_ca if self._requires_client else None
         return grpc.ssl_server_certificate_configuration(
             [(files.key, files.chain)], root_certificates=authority
         )
@@ -175,10 +177,12 @@ def _context(protocol: int, paths: _Paths, authority: Path | None) -> ssl.SSLCon
 def _load(context: ssl.SSLContext, paths: _Paths) -> None:
     chain, key, *_ = paths
     try:
-        context.load_cert_chain(chain, key)
+        context.load_cert_chain(chain, key, no_password(key))
+    except PasswordError as error:
+        raise CertificateError(f"{error}; correct [tls] in the configuration") from None
     except (ssl.SSLError, OSError) as error:
         reason = getattr(error, "reason", None) or error.strerror or error
         raise CertificateError(
             f"{chain} and {key} are no certificate with its key: {reason}; both must be PEM files "
-            "that belong together, and the key must have no password"
+            "that belong together"
         ) from error

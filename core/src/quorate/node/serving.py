@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
+from quorate.config.sections import DEFAULT_TOKEN, is_loopback
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
 from quorate.node import admin_service, tuning
 from quorate.node.certificates import Certificates
@@ -80,6 +81,22 @@ class Serving:
         )
         self._probes: Final = Probes(loop, registry, missing)
 
+    def _demand_secret(self) -> None:
+        """Raise `ServingRefusedError` where anyone who connects could say that it is a node."""
+        settings = self._settings
+        known = settings.cluster.token.get_secret_value() == DEFAULT_TOKEN
+        if (
+            known
+            and settings.tls.enabled
+            and not settings.tls.require_client_cert
+            and not is_loopback(settings.node.host)
+        ):
+            raise ServingRefusedError(
+                "cluster.token is the default one, which everybody knows, and it alone would show "
+                "that a caller is a node; set tls.require_client_cert = true, or, before the "
+                "cluster is founded, a secret token on all nodes"
+            )
+
     async def start(self) -> None:
         """Listen; raises `ServingRefusedError`."""
         node = self._settings.node
@@ -88,6 +105,7 @@ class Serving:
         self._server.add_plugins(self._catalog, lambda _: self._api)
         certificates = self._certificates
         credentials = None if certificates is None else certificates.server_credentials()
+        self._demand_secret()
         self._server.bind(node.host, node.port, self._settings.tls, credentials)
         try:
             # Before it answers over gRPC where that is.

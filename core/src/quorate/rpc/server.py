@@ -26,6 +26,8 @@ from quorate.rpc.methods import Around, Context, Read, answering, fail, reading,
 
 #: Calls that one connection may have open at a time; what is beyond them waits at the client.
 STREAMS_PER_CONNECTION: Final = 10_000
+#: How long a caller may take until its connection stands, encrypted or not.
+HANDSHAKE_MS: Final = 10_000
 #: A request that is over the limit by less is refused by name; gRPC itself drops a larger one.
 _SLACK_BYTES: Final = 1 << 20
 
@@ -132,6 +134,7 @@ class RpcServer:
         # A node forwards what a client may send, with a little around it.
         options[_RECEIVE] = max(options[_RECEIVE], limits.grpc_message_bytes + _SLACK_BYTES)
         options["grpc.max_concurrent_streams"] = STREAMS_PER_CONNECTION
+        options["grpc.server_handshake_timeout_ms"] = HANDSHAKE_MS
         self._limits: Final = limits
         self._large: Final = LargeRequests(monotonic)
         self._outermost: Final = tuple(outermost)

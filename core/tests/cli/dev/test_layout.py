@@ -8,6 +8,7 @@ import pytest
 from quorate.cli.dev.nodes import DevNode, claimed, demand_free_ports, prepare
 from quorate.cli.failures import ExitCode, Failure
 from quorate.config import Settings, load
+from quorate.node.certificates import Certificates
 
 
 @pytest.fixture
@@ -22,10 +23,11 @@ def made(
     nodes: int | None = None,
     port: int | None = None,
     enabled: Sequence[str] = (),
+    tls: bool = False,
 ) -> list[DevNode]:
     directory.mkdir(exist_ok=True)
     models = {"toy": None, "tea": None}
-    return prepare(directory, nodes=nodes, port=port, enabled=enabled, models=models)
+    return prepare(directory, nodes=nodes, port=port, enabled=enabled, models=models, tls=tls)
 
 
 def settings(node: DevNode) -> Settings:
@@ -169,3 +171,18 @@ def test_another_number_of_nodes_is_taken_until_there_is_data(home: Path) -> Non
     (home / "node1").mkdir()
     with pytest.raises(Failure, match="holds a cluster of 5 nodes, and 3 were asked for"):
         made(home, nodes=3)
+
+
+def test_each_node_of_an_encrypted_cluster_has_a_certificate(home: Path) -> None:
+    made(home, nodes=2, tls=True)
+    before = (home / "certs" / "node2.pem").read_bytes()
+    # One more, and what a start that was killed has not made yet.
+    (home / "certs" / "client.pem").unlink()
+    nodes = made(home, nodes=3, tls=True)
+
+    assert (home / "certs" / "node2.pem").read_bytes() == before
+    assert (home / "certs" / "client.pem").exists()
+    for node in nodes:
+        assert Certificates(settings(node).tls, node.name).peers().replaced() == 0
+    # They stay encrypted.
+    assert [node.ca for node in made(home)] == [home / "certs" / "ca.pem"] * 3

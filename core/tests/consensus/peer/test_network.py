@@ -13,6 +13,7 @@ from pathlib import Path
 import grpc.aio
 import pytest
 from quorate.cli.authority import make_authority, sign
+from quorate.client import Tls
 from quorate.config.sections import TlsSection
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import (
@@ -27,7 +28,9 @@ from quorate.consensus.messages import (
 )
 from quorate.consensus.peer.frames import decode_frame, encode_frame
 from quorate.consensus.peer.incoming import OVERSIZED, SILENT, STRANGER
+from quorate.consensus.peer.link import Link, ended
 from quorate.consensus.peer.network import (
+    FOREIGN_CERTIFICATE,
     NO_PORT,
     NOT_FORMED,
     OTHER_CERTIFICATE,
@@ -42,7 +45,7 @@ from quorate.consensus.peer.network import (
     PeerNetwork,
     token_hash,
 )
-from quorate.consensus.peer.streams import StreamLimits, add_service, server_options
+from quorate.consensus.peer.streams import StreamLimits, add_service, ask, server_options
 from quorate.consensus.peer.wire import (
     LENGTH,
     NO_OPENING,
@@ -744,6 +747,89 @@ async def test_a_node_with_the_certificate_of_another_one_is_refused(tmp_path: P
             answer = await dialer.shake(b.handshake("a"))
         assert answer.refusal == OTHER_CERTIFICATE
         assert not any(link.stands for s in (a, b) for link in s.network.links.values())
+
+
+async def test_a_caller_whose_certificate_names_nobody_is_no_node(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "a", [])
+    sign(tmp_path, "b", ["b"])
+    a, b = (Station(node, tls=certificates_of(tmp_path, node)) for node in ("a", "b"))
+    async with pair(a, b):
+        with pytest.raises(IntroductionRefusedError, match=OTHER_CERTIFICATE):
+            await a.network.introduce("b", a.introduction)
+
+
+async def test_an_authority_of_clients_is_accepted_beside_that_of_nodes(tmp_path: Path) -> None:
+    for directory, name in ((tmp_path, "b"), (tmp_path, "a"), (tmp_path / "clients", "c")):
+        if not (directory / "ca.pem").exists():
+            make_authority(directory)
+        sign(directory, name, [name])
+    ca = tmp_path / "ca.pem"
+    files = TlsSection(
+        cert_file=tmp_path / "b.pem",
+        key_file=tmp_path / "b.key",
+        ca_file=ca,
+        client_ca_file=tmp_path / "clients" / "ca.pem",
+        require_client_cert=True,
+    )
+    a, b = (
+        Station("a", tls=certificates_of(tmp_path, "a")),
+        Station("b", tls=Certificates(files, "b")),
+    )
+    async with pair(a, b):
+        assert await a.network.introduce("b", a.introduction) == b.introduction
+        client = Tls(ca=ca, cert=tmp_path / "clients" / "c.pem", key=tmp_path / "clients" / "c.key")
+        options = [("grpc.ssl_target_name_override", "b")]
+        async with grpc.aio.secure_channel(b.address, client.credentials(), options) as channel:
+            content = encode_introduction(a.introduction, token_hash(a.token), 1)
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await ask(channel, content, 10)
+        # It gets in, and is no node.
+        assert failed.value.details() == OTHER_CERTIFICATE
+
+
+async def test_a_node_whose_certificate_is_not_accepted_is_named(tmp_path: Path) -> None:
+    for directory, name in ((tmp_path / "1", "a"), (tmp_path / "2", "b")):
+        make_authority(directory)
+        sign(directory, name, [name])
+    a = Station("a", tls=certificates_of(tmp_path / "1", "a"))
+    b = Station("b", tls=certificates_of(tmp_path / "2", "b"))
+    async with pair(a, b):
+        a.network.join(CLUSTER)
+        await until(lambda: a.network.refused["b", FOREIGN_CERTIFICATE] > 0)
+
+
+async def test_a_node_that_fails_at_tls_is_named(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "a", ["a"])
+    refusals: asyncio.Queue[str] = asyncio.Queue()
+
+    async def speak_no_tls(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello, who is there?")
+        writer.close()
+
+    async with await asyncio.start_server(speak_no_tls, "127.0.0.1", 0) as server:
+        port: int = server.sockets[0].getsockname()[1]
+
+        async def locate() -> tuple[str, int]:
+            return "127.0.0.1", port
+
+        link = Link(
+            "control",
+            LIMITS,
+            locate=locate,
+            handshake=lambda: Station("a").handshake("b"),
+            judge=lambda _: None,
+            refused=refusals.put_nowait,
+            remade=lambda: None,
+            rng=random.Random(1),
+            tls=certificates_of(tmp_path, "a").peers().outgoing,
+            name="b",
+        )
+        task = asyncio.create_task(link.run())
+        async with asyncio.timeout(10):
+            assert (await refusals.get()).startswith("TLS with it fails: ")
+        await ended(task)
 
 
 async def test_introductions_are_exchanged_before_there_is_a_cluster() -> None:

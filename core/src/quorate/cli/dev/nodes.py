@@ -112,7 +112,7 @@ def prepare(
         )
     members = {f"node{number + 1}": f"{_HOST}:{first + number}" for number in range(count)}
     certificates = directory.absolute() / "certs"
-    if tls and not certificates.exists():
+    if tls:
         _certify(certificates, members)
     for name in members:
         _write(directory, name, members, enabled, certificates if tls else None)
@@ -157,15 +157,18 @@ def _kept(directory: Path) -> tuple[int, int]:
 
 
 def _certify(directory: Path, names: Iterable[str]) -> None:
-    """Make an authority, and a certificate for each node and for a client."""
+    """Make what is missing of an authority, and of a pair for each node and for a client."""
     try:
         from quorate.cli.authority import make_authority, sign
     except ModuleNotFoundError as error:
         raise not_installed(error, "TLS") from error
-    make_authority(directory)
+    if not (directory / "ca.pem").exists():
+        make_authority(directory)
     for name in names:
-        sign(directory, name, [name, "localhost", _HOST])
-    sign(directory, "client", ["client"])
+        if not (directory / f"{name}.pem").exists():
+            sign(directory, name, [name, "localhost", _HOST])
+    if not (directory / "client.pem").exists():
+        sign(directory, "client", ["client"], serves=False)
 
 
 def _write(

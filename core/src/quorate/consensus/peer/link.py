@@ -111,6 +111,8 @@ class Link:
                 await self._converse()
             except LinkRefusedError as error:
                 self._refused(str(error))
+            except ssl.SSLError as error:
+                self._refused(f"TLS with it fails: {error.reason}")
             except (OSError, TimeoutError, _BrokenError):
                 pass
             finally:

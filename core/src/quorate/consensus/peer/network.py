@@ -42,11 +42,17 @@ OTHER_TARGET: Final = "it looks for another node at this address"
 OTHER_NODE: Final = "another node answers at its address"
 OTHER_REPLICA: Final = "the cluster knows this node under another replica id"
 OTHER_CERTIFICATE: Final = "its certificate is not that of the node that it says it is"
+FOREIGN_CERTIFICATE: Final = (
+    "its certificate is not accepted here: it has expired, is for another name, or its authority "
+    "is not in tls.ca_file"
+)
 NO_PORT: Final = "it takes no connections of other nodes; run the same release on all of them"
 NOT_FORMED: Final = "it has no cluster yet"
 UNDELIVERABLE: Final = "a message for a shard that is not here"
 
 _REFUSED: Final = "it refuses this node: "
+#: In what gRPC says of a connection whose other end has such a certificate.
+_FOREIGN: Final = "CERTIFICATE_VERIFY_FAILED"
 _LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 
 
@@ -214,9 +220,12 @@ class PeerNetwork:
             answered = await ask(channel, content, self._limits.answer_s)
             answer, shown, port = decode_introduction(answered)
         except grpc.aio.AioRpcError as error:
-            why = error.details() or ""
-            holds = error.code() is grpc.StatusCode.PERMISSION_DENIED
-            reason = _REFUSED + why if holds else ""
+            why, reason = error.details() or "", ""
+            if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+                reason = _REFUSED + why
+            elif _FOREIGN in why:
+                # What gRPC says of it is about sockets, and long.
+                why = reason = FOREIGN_CERTIFICATE
             raise IntroductionRefusedError(f"{node}: {why}", reason) from None
         except MalformedMessageError as error:
             raise IntroductionRefusedError(f"{node}: {error}", error.reason) from None

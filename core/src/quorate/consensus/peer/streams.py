@@ -109,8 +109,11 @@ def open_channel(
 
 def certified(context: Context[bytes, bytes]) -> frozenset[str] | None:
     """Return the names in the certificate of a caller; None if it was not asked for one."""
-    names = context.auth_context().get("x509_subject_alternative_name")
-    return None if names is None else frozenset(name.decode() for name in names)
+    shown = context.auth_context()
+    if "x509_pem_cert" not in shown:
+        return None
+    # A certificate may name nobody: its owner is no node then.
+    return frozenset(name.decode() for name in shown.get("x509_subject_alternative_name", ()))
 
 
 async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:
