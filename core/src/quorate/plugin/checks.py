@@ -28,6 +28,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
     {
         "backup",
         "bench",
+        "cert",
         "completion",
         "config",
         "controller",

@@ -29,7 +29,7 @@ class Transport:
         self.ended = ""
 
     def get_extra_info(self, name: str) -> object:
-        return self.socket if name == "socket" else ("192.0.2.1", 7)
+        return {"socket": self.socket, "peername": ("192.0.2.1", 7)}.get(name)
 
     def set_write_buffer_limits(self, high: int) -> None: ...
 
