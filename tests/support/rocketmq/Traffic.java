@@ -11,7 +11,8 @@ import org.apache.rocketmq.common.message.Message;
 
 /**
  * A stock producer and a stock consumer: arguments are the name servers, the topic and the number
- * of messages. Says how many were acknowledged and how many different ones have arrived.
+ * of messages. Says how many were acknowledged and how many different ones have arrived. With a
+ * fourth one, a group of consumers, nothing is sent: what was sent before arrives there.
  */
 public class Traffic {
     static final Set<String> ARRIVED = ConcurrentHashMap.newKeySet();
@@ -19,7 +20,9 @@ public class Traffic {
     public static void main(String[] arguments) throws Exception {
         String topic = arguments[1];
         int messages = Integer.parseInt(arguments[2]);
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("traffic-consumer");
+        boolean sends = arguments.length < 4;
+        String group = sends ? "traffic-consumer" : arguments[3];
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(arguments[0]);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setPollNameServerInterval(1_000);
@@ -35,7 +38,7 @@ public class Traffic {
         producer.start();
         consumer.start();
         System.out.println("traffic ready");
-        for (int sent = 0; sent < messages; ) {
+        for (int sent = sends ? 0 : messages; sent < messages; ) {
             try {
                 Message message = new Message(topic, String.valueOf(sent).getBytes());
                 if (producer.send(message).getSendStatus() == SendStatus.SEND_OK) {

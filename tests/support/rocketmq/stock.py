@@ -149,7 +149,10 @@ def name_server(directory: Path, *, heap_mb: int = 128, **settings: object) -> t
 
 
 def broker(directory: Path, name_servers: str, **settings: object) -> tuple[Part, str]:
-    """Return a stock broker that registers with these name servers, and its address."""
+    """Return a stock broker that registers with these name servers, and its address.
+
+    A setting that is None is left out.
+    """
     # Beside its own port it listens two below and one above.
     port = free_ports(0, -2, 1)[0]
     file = _properties(
@@ -180,9 +183,12 @@ def broker(directory: Path, name_servers: str, **settings: object) -> tuple[Part
     return part, f"127.0.0.1:{port}"
 
 
-def traffic(directory: Path, name_servers: str, topic: str, messages: int) -> Part:
-    """Return a producer and a consumer that move messages; `Traffic.java` tells what they say."""
-    arguments = (name_servers.replace(",", ";"), topic, str(messages))
+def traffic(directory: Path, name_servers: str, topic: str, messages: int, *group: str) -> Part:
+    """Return a producer and a consumer that move messages; `Traffic.java` tells what they say.
+
+    With a group of consumers, there is the consumer alone.
+    """
+    arguments = (name_servers.replace(",", ";"), topic, str(messages), *group)
     return Part(directory, str(_HERE / "Traffic.java"), *arguments, ready="traffic ready")
 
 
@@ -242,5 +248,6 @@ def _java(home: Path, *arguments: str, heap_mb: int = 128) -> Sequence[str]:
 def _properties(directory: Path, settings: Mapping[str, object]) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     file = directory / "part.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    lines = (f"{key}={value}\n" for key, value in settings.items() if value is not None)
+    file.write_text("".join(lines))
     return file

@@ -39,8 +39,15 @@ class NameServerConfig(BaseModel):
         description="Port at which RocketMQ's own protocol is served, which is 9876 of a stock "
         "name server; 0: it is not served.",
     )
+    controller_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="Port at which brokers of RocketMQ find their controller, at the same address; "
+        "0: it is not served.",
+    )
     remoting_connections: int = Field(
-        10_000, ge=1, description="Connections of RocketMQ's protocol at most."
+        10_000, ge=1, description="Connections of RocketMQ's protocol at most, of each port."
     )
     remoting_cert_file: str = Field(
         "",
@@ -67,7 +74,8 @@ class NameServerConfig(BaseModel):
         if self.remoting_tls_only and not self.remoting_cert_file:
             raise ValueError("remoting_tls_only needs remoting_cert_file")
         open_to_all = not (_is_loopback(self.remoting_host) or self.remoting_tls_only)
-        if self.remoting_port and open_to_all and not self.remoting_insecure:
+        is_served = self.remoting_port or self.controller_port
+        if is_served and open_to_all and not self.remoting_insecure:
             raise ValueError(
                 f"{self.remoting_host} can be reached from other machines, and connections without "
                 "TLS are served; set remoting_tls_only = true, or remoting_insecure = true if the "

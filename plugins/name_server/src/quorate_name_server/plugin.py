@@ -23,8 +23,9 @@ from quorate.plugin import (
 from quorate_name_server import families, metrics, resources
 from quorate_name_server.brokers.confirming import confirming
 from quorate_name_server.config import NameServerConfig
+from quorate_name_server.remoting.role_notifying import NOTIFYING
 from quorate_name_server.remoting.server import serving
-from quorate_name_server.replication import resource as replication
+from quorate_name_server.replication import known, resource as replication
 from quorate_name_server.replication.rows import FAMILY as REPLICA_STATES
 from quorate_name_server.routes.known import CACHE
 from quorate_name_server.topics.sweeping import SWEEPING
@@ -57,12 +58,12 @@ def quorate_queries() -> Sequence[Query[Any]]:
 
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [resources.LIFE, replication.LIFE, SWEEPING]
+    return [resources.LIFE, replication.LIFE, SWEEPING, NOTIFYING]
 
 
 @hookimpl
 def quorate_caches() -> Sequence[Cache]:
-    return [CACHE]
+    return [CACHE, known.CACHE]
 
 
 @hookimpl

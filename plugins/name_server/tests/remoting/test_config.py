@@ -32,6 +32,7 @@ def test_a_door_that_is_closed_or_guarded_is_accepted(section: dict[str, Any]) -
     ("section", "repair"),
     [
         ({"remoting_port": 9876, "remoting_host": "0.0.0.0"}, "remoting_insecure = true"),
+        ({"controller_port": 9878, "remoting_host": "0.0.0.0"}, "remoting_insecure = true"),
         (
             {"remoting_port": 9876, "remoting_host": "broker", "remoting_cert_file": "a.pem"},
             "remoting_tls_only = true",

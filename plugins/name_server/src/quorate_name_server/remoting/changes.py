@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from google.protobuf.message import Message
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.remoting.door import Door, RefusedError
@@ -11,7 +12,7 @@ from quorate_name_server.remoting.fields import text
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.java_json import BodyError, dumps, loads
 from quorate_name_server.remoting.register_body import queues
-from quorate_name_server.remoting.settings import BLACK_LIST, NAMESPACE, accepted, parse
+from quorate_name_server.remoting.settings import BLACK_LIST, Settings, parse
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 if TYPE_CHECKING:
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 _SYSTEM_ERROR: Final = 1
 _NO_PERMISSION: Final = 16
 _QUERY_NOT_FOUND: Final = 22
+
+
+class HasSettings(Protocol):
+    """What tools change the properties of."""
+
+    @property
+    def settings(self) -> Settings:
+        """Return the properties."""
+
+    async def propose(self, command: Message) -> bytes:
+        """Propose a command with one item, and return its reply."""
 
 
 async def put_setting(door: Door, _: Connection, request: Request) -> Response:
@@ -100,13 +112,13 @@ async def register_topic(door: Door, _: Connection, request: Request) -> Respons
     return Response()
 
 
-def get_properties(door: Door, _: Connection, request: Request) -> Response:
-    """Return the properties of the name server."""
-    return Response(body=door.settings.text())
+def get_properties(of: HasSettings, _: Connection, request: Request) -> Response:
+    """Return the properties."""
+    return Response(body=of.settings.text())
 
 
-async def update_properties(door: Door, _: Connection, request: Request) -> Response:
-    """Change properties of the name server, on all nodes."""
+async def update_properties(of: HasSettings, _: Connection, request: Request) -> Response:
+    """Change properties, on all nodes."""
     try:
         said = parse(request.body.decode())
     except UnicodeDecodeError:
@@ -114,11 +126,11 @@ async def update_properties(door: Door, _: Connection, request: Request) -> Resp
     if any(name in said for name in BLACK_LIST):
         raise RefusedError(Response(_NO_PERMISSION, "Can not update config in black list."))
     configs = [
-        rows.KvConfig(namespace=NAMESPACE, key=name, value=value)
-        for name, value in accepted(said).items()
+        rows.KvConfig(namespace=of.settings.properties.namespace, key=name, value=value)
+        for name, value in of.settings.accepted(said).items()
     ]
     if configs:
-        await door.propose(pb.PutKvConfigs(configs=configs))
+        await of.propose(pb.PutKvConfigs(configs=configs))
     return Response()
 
 

@@ -45,9 +45,12 @@ class Connection(asyncio.Protocol):
         self._out_bytes = 0
         #: The host of the peer.
         self.host = ""
+        #: Where the peer has reached this node.
+        self.own_address = ""
         #: When bytes passed last, in seconds.
         self.active_s = 0.0
-        #: The registrations that came by it, by the broker and the address of the member.
+        #: The registrations that came by it, by the broker and the address of the member; on a
+        #: controller's the ids of replicas.
         self.registrations: Final[dict[tuple[str, str], int]] = {}
         #: What these said last, where it was nothing new.
         self.standing: Final[dict[tuple[str, str], Standing]] = {}
@@ -59,6 +62,8 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername") or ("",)
         self.host = str(peer[0])
+        own = transport.get_extra_info("sockname") or ("", 0)
+        self.own_address = f"{own[0]}:{own[1]}"
         self.active_s = self._server.now_s()
         if not self._server.entered(self):
             self.abort()

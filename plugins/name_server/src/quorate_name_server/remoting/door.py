@@ -18,7 +18,7 @@ from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting.headers import Response
-from quorate_name_server.remoting.settings import Settings
+from quorate_name_server.remoting.settings import OF_NAME_SERVER, Settings
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.service import NameService
 from quorate_name_server.v1 import (
@@ -56,7 +56,9 @@ class Door:
         self.node: Final = node
         self.names: Final = NameService(node)
         self.known: Final = node.cache(KnownRoutes)
-        self.settings: Final = Settings(self.known, config.remoting_host, config.remoting_port)
+        self.settings: Final = Settings(
+            self.known, OF_NAME_SERVER, config.remoting_host, config.remoting_port
+        )
         #: What the rows of members call this door by.
         self.name: Final = f"{socket.gethostname()}:{config.remoting_port}"
         self._available: Final = config.reads == "available"

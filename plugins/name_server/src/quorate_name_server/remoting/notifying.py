@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Final
@@ -49,7 +49,10 @@ async def notify_forever(door: Door) -> None:
 
 async def _notify(before: rows.Broker, broker: rows.Broker) -> None:
     await asyncio.gather(
-        *(_send(address, fields) for address, fields in notifications(before, broker))
+        *(
+            send(address, _MIN_ID_CHANGED, fields)
+            for address, fields in notifications(before, broker)
+        )
     )
 
 
@@ -73,12 +76,13 @@ def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[st
         yield member.address, fields
 
 
-async def _send(address: str, fields: dict[str, str]) -> None:
+async def send(address: str, code: int, fields: Mapping[str, str], body: bytes = b"") -> None:
+    """Send a broker a request that gets no answer; it does not matter if it cannot be reached."""
     host, _, port = address.rpartition(":")
     with suppress(OSError, TimeoutError, ValueError):
         async with asyncio.timeout(CONNECT_S):
             _, writer = await asyncio.open_connection(host, int(port))
-            writer.write(encode_one_way(_MIN_ID_CHANGED, fields, next(_opaques)))
+            writer.write(encode_one_way(code, fields, next(_opaques), body))
             await writer.drain()
             writer.close()
             await writer.wait_closed()

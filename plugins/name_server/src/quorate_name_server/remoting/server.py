@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 from quorate.plugin import Invalid, NodeApi, Rejected
@@ -15,6 +16,8 @@ from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting.codes import CODES
 from quorate_name_server.remoting.connection import Connection
+from quorate_name_server.remoting.controller import Controller
+from quorate_name_server.remoting.controller_codes import CONTROLLER_CODES
 from quorate_name_server.remoting.door import Door, RefusedError
 from quorate_name_server.remoting.frames import MalformedError
 from quorate_name_server.remoting.headers import Request, Response
@@ -38,15 +41,28 @@ _BACKLOG: Final = 1_024
 _COMPLAINT_S: Final = 1.0
 _LONGEST_REMARK: Final = 500
 
+Handle = Callable[[Connection, Request], Response | Awaitable[Response]]
+
 
 class Server:
-    """Serves connections until it is closed; a node has at most one."""
+    """Serves the connections of a port until it is closed.
 
-    def __init__(self, node: NodeApi) -> None:
-        config = node.config(NameServerConfig)
+    `codes` says what answers each request, and `lose` is told of connections that have closed by
+    which somebody has registered.
+    """
+
+    def __init__(
+        self,
+        config: NameServerConfig,
+        port: int,
+        codes: Mapping[int, Handle],
+        lose: Callable[[Connection], Coroutine[Any, Any, None]],
+    ) -> None:
         self._config: Final = config
+        self._port: Final = port
+        self._codes: Final = codes
+        self._lose: Final = lose
         self.tls_only: Final = config.remoting_tls_only
-        self.door: Final = Door(node, config)
         self.room: Final = Room(ROOM_BYTES)
         self._certificates: Final = (
             Certificates(
@@ -70,11 +86,10 @@ class Server:
         self._listening = await loop.create_server(
             lambda: Connection(self),
             self._config.remoting_host,
-            self._config.remoting_port,
+            self._port,
             backlog=_BACKLOG,
         )
         self.start(self._close_idle())
-        self.start(notify_forever(self.door))
 
     async def close(self) -> None:
         """Close all connections; brokers that have registered by them stay registered."""
@@ -121,15 +136,15 @@ class Server:
         """Forget a connection; the brokers that have registered by it are unregistered."""
         self._connections.discard(connection)
         if connection.registrations and not self._closing:
-            self.start(self.door.lose(connection))
+            self.start(self._lose(connection))
 
     def answer(self, connection: Connection, request: Request) -> Response | Awaitable[Response]:
         """Answer a request, at once if that can be."""
-        handle = CODES.get(request.code)
+        handle = self._codes.get(request.code)
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
         try:
-            answer = handle(self.door, connection, request)
+            answer = handle(connection, request)
         except Exception as error:  # noqa: BLE001 - one request alone fails
             return self._failed(request, error)
         return answer if isinstance(answer, Response) else self._awaited(request, answer)
@@ -177,13 +192,20 @@ class Server:
 
 @asynccontextmanager
 async def serving(node: NodeApi) -> AsyncIterator[None]:
-    """Serve RocketMQ's protocol as long as the node lives, where a port is set for it."""
-    if not node.config(NameServerConfig).remoting_port:
+    """Serve RocketMQ's protocol as long as the node lives, at the ports that are set for it."""
+    config = node.config(NameServerConfig)
+    async with AsyncExitStack() as open_ports:
+        if config.remoting_port:
+            door = Door(node, config)
+            codes = {code: partial(handle, door) for code, handle in CODES.items()}
+            server = Server(config, config.remoting_port, codes, door.lose)
+            await server.open()
+            open_ports.push_async_callback(server.close)
+            server.start(notify_forever(door))
+        if config.controller_port:
+            controller = Controller(node, config)
+            own = {code: partial(handle, controller) for code, handle in CONTROLLER_CODES.items()}
+            server = Server(config, config.controller_port, own, controller.lose)
+            await server.open()
+            open_ports.push_async_callback(server.close)
         yield
-        return
-    server = Server(node)
-    await server.open()
-    try:
-        yield
-    finally:
-        await server.close()

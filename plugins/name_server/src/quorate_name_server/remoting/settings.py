@@ -1,19 +1,29 @@
-"""The properties of a name server: what tools read and change, and what of it counts here."""
+"""The properties of a name server and of a controller: what tools read and change, and what of it
+counts here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from quorate_name_server.routes.known import KnownRoutes
 
-#: The namespace of the settings in which changed properties are: all nodes share them.
-NAMESPACE: Final = "NAMESRV_CONFIG"
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """The properties that there are."""
+
+    #: Of the settings in which changed ones are: all nodes share them.
+    namespace: str
+    #: As the stock one begins with them.
+    defaults: Mapping[str, str]
+
+
 #: Properties that no request changes.
 BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
 
-#: As the stock name server begins with them.
-_DEFAULTS: Final[Mapping[str, str]] = {
+_OF_NAME_SERVER: Final[Mapping[str, str]] = {
     "bindAddress": "",
     "clientRequestThreadPoolNums": "8",
     "clientRequestThreadPoolQueueCapacity": "50000",
@@ -57,24 +67,61 @@ _DEFAULTS: Final[Mapping[str, str]] = {
 }
 
 
+_OF_CONTROLLER: Final[Mapping[str, str]] = {
+    "bindAddress": "",
+    "configBlackList": "configBlackList;configStorePath",
+    "configStorePath": "",
+    "controllerRequestThreadPoolQueueCapacity": "50000",
+    "controllerThreadPoolNums": "16",
+    "electMasterMaxRetryCount": "3",
+    "enableElectUncleanMaster": "false",
+    "isProcessReadEvent": "false",
+    "listenPort": "",
+    "notifyBrokerRoleChanged": "true",
+    "rocketmqHome": "",
+    "scanInactiveMasterInterval": "5000",
+    "scanNotActiveBrokerInterval": "5000",
+}
+OF_NAME_SERVER: Final = Properties("NAMESRV_CONFIG", _OF_NAME_SERVER)
+OF_CONTROLLER: Final = Properties("CONTROLLER_CONFIG", _OF_CONTROLLER)
+
+
 class Settings:
     """The properties as they are now, on every node the same but for where it listens."""
 
-    def __init__(self, known: KnownRoutes, host: str, port: int) -> None:
+    def __init__(self, known: KnownRoutes, properties: Properties, host: str, port: int) -> None:
         self._known: Final = known
+        self.properties: Final = properties
         self._own: Final = {"bindAddress": host, "listenPort": str(port)}
 
     def on(self, name: str) -> bool:
         """Tell whether a property is true."""
-        changed = self._known.settings(NAMESPACE) or {}
-        return changed.get(name, _DEFAULTS[name]) == "true"
+        return self._changed.get(name, self.properties.defaults[name]) == "true"
 
     def text(self) -> bytes:
         """Return all of them, sorted, a line each."""
-        known = self._known.settings(NAMESPACE) or {}
-        changed = {name: value for name, value in known.items() if name in _DEFAULTS}
-        now = {**_DEFAULTS, **changed, **self._own}
+        defaults = self.properties.defaults
+        changed = {name: value for name, value in self._changed.items() if name in defaults}
+        now = {**defaults, **changed, **self._own}
         return "".join(f"{name}={now[name]}\n" for name in sorted(now)).encode()
+
+    def accepted(self, said: Mapping[str, str]) -> dict[str, str]:
+        """Return those that there are, whose values are of their kinds, as they are stored."""
+        found = {}
+        for name, value in said.items():
+            default = self.properties.defaults.get(name)
+            if default in ("true", "false"):
+                found[name] = str(value.lower() == "true").lower()
+            elif default is not None and default.isdigit():
+                if value.removeprefix("-").isdecimal():
+                    found[name] = value
+            elif default is not None:
+                found[name] = value
+        return found
+
+    @property
+    def _changed(self) -> Mapping[str, str]:
+        return self._known.settings(self.properties.namespace) or {}
 
 
 def parse(text: str) -> dict[str, str]:
@@ -85,19 +132,4 @@ def parse(text: str) -> dict[str, str]:
         if said and said[0] not in "#!":
             name, _, value = said.partition("=")
             found[name.strip()] = value.strip()
-    return found
-
-
-def accepted(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return those that there are, whose values are of their kinds, as they are stored."""
-    found = {}
-    for name, value in properties.items():
-        default = _DEFAULTS.get(name)
-        if default in ("true", "false"):
-            found[name] = str(value.lower() == "true").lower()
-        elif default is not None and default.isdigit():
-            if value.removeprefix("-").isdecimal():
-                found[name] = value
-        elif default is not None:
-            found[name] = value
     return found

@@ -1,8 +1,8 @@
 """Replica sets: what they are and how they change.
 
-The codes of RocketMQ's controller and the methods that serve them: 1012 reads `next_id`, 1013
-`ApplyId`, 1003 `Register`, 904 `Heartbeat`, 1002 `Elect`, 1001 `AlterInSync`, 1004 and 1006 `Get`,
-1011 `Clean`. A connection that closes is `Lose`, and 1008 follows the rows.
+The codes of RocketMQ's controller (`remoting/controller_codes.py`) and the methods behind them:
+1013 `ApplyId`, 1003 `Register`, 904 `Heartbeat`, 1002 `Elect`, 1001 `AlterInSync`, 1011 `Clean`.
+1012, 1004 and 1006 read the rows. A process that ends is `Lose`, and 1008 follows the rows.
 """
 
 from typing import Final

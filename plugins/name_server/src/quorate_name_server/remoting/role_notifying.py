@@ -1,0 +1,69 @@
+"""Replicas are told when another one is their master, or others are in sync."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from quorate.plugin import Controller, NodeApi, ShardRef
+
+from quorate_name_server.config import NameServerConfig
+from quorate_name_server.families import GROUP
+from quorate_name_server.remoting import settings
+from quorate_name_server.remoting.notifying import send
+from quorate_name_server.remoting.replicas import in_sync, master_fields
+from quorate_name_server.replication.known import KnownReplicas
+from quorate_name_server.replication.rows import SETS
+from quorate_name_server.routes.known import KnownRoutes
+from quorate_name_server.v1 import replica_sets_pb2 as pb
+
+_ROLE_CHANGED: Final = 1008
+#: Sets whose replicas are told at a time.
+_AT_A_TIME: Final = 64
+#: Memory may hold a change a moment after the controller was woken by it.
+_INTERVAL_S: Final = 1.0
+
+
+async def notify(node: NodeApi, _: ShardRef) -> None:
+    """Tell the living replicas of each set what has changed since they were told.
+
+    A new leader tells all of them: who knows it already does nothing.
+    """
+    config = node.config(NameServerConfig)
+    if not config.controller_port:
+        return
+    properties = settings.Settings(
+        node.cache(KnownRoutes),
+        settings.OF_CONTROLLER,
+        config.remoting_host,
+        config.controller_port,
+    )
+    if not properties.on("notifyBrokerRoleChanged"):
+        return
+    known = node.cache(KnownReplicas)
+    changed = [
+        each for name, each in known.sets.items() if known.notified.get(name) != _epochs(each)
+    ]
+    for start in range(0, len(changed), _AT_A_TIME):
+        await asyncio.gather(*map(_notify, changed[start : start + _AT_A_TIME]))
+    known.notified.update((each.name, _epochs(each)) for each in changed)
+
+
+async def _notify(replicas: pb.ReplicaSet) -> None:
+    if replicas.master:
+        fields, body = master_fields(replicas), in_sync(replicas)
+        told = [each.address for each in replicas.replicas if each.alive and each.address]
+        await asyncio.gather(*(send(address, _ROLE_CHANGED, fields, body) for address in told))
+
+
+def _epochs(replicas: pb.ReplicaSet) -> tuple[int, int]:
+    return replicas.master_epoch, replicas.in_sync_epoch
+
+
+NOTIFYING: Final = Controller(
+    name="name_server.role_notifying",
+    group=GROUP,
+    run_once=notify,
+    interval_s=_INTERVAL_S,
+    wake_on=(SETS,),
+)
