@@ -7,12 +7,16 @@ import logging
 import ssl
 import subprocess
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from quorate.testing import MemoryNode
+from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting import connection, server
+from quorate_name_server.remoting.codes import CODES
+from quorate_name_server.remoting.door import Door
 from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.room import Room
@@ -23,6 +27,15 @@ from tests.support.rocketmq.recorded import exchanges
 ONE_WAY, RESPONSE = 2, 1
 Opening = Callable[..., Awaitable[Doors]]
 HEADER = b'{"code":106,"opaque":1}'
+
+
+def door_server() -> server.Server:
+    """Return the server of a door that does not listen."""
+    node = MemoryNode(["name_server"])
+    config = node.config(NameServerConfig)
+    door = Door(node, config)
+    codes = {code: partial(handle, door) for code, handle in CODES.items()}
+    return server.Server(config, 0, codes, door.lose)
 
 
 class Unread(asyncio.Transport):
@@ -255,7 +268,7 @@ async def test_answers_wait_for_who_does_not_read_them(
     monkeypatch: pytest.MonkeyPatch, open_door: Opening
 ) -> None:
     """However many requests came at once."""
-    served = server.Server(MemoryNode(["name_server"]))
+    served = door_server()
     monkeypatch.setattr(served, "answer", lambda *asked: Response(body=bytes(10_000)))
     unread = Unread(served)
 
@@ -322,7 +335,7 @@ async def test_each_of_two_large_frames_waits_for_its_own_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
-    served = server.Server(MemoryNode(["name_server"]))
+    served = door_server()
     small, large = frame(HEADER, bytes(70_000)), frame(HEADER, bytes(250_000))
     peer = Unread(served).protocol
 
@@ -333,7 +346,7 @@ async def test_each_of_two_large_frames_waits_for_its_own_room(
 
 async def test_who_has_gone_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
-    served = server.Server(MemoryNode(["name_server"]))
+    served = door_server()
     answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(served, "answer", lambda *asked: answer)
     unread = Unread(served)
@@ -349,7 +362,7 @@ async def test_who_has_gone_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> No
 
 async def test_who_connects_to_a_closed_door_is_refused() -> None:
     """It was accepted when the door was being closed."""
-    served = server.Server(MemoryNode(["name_server"]))
+    served = door_server()
     await served.close()
 
     assert Unread(served).is_closing()
@@ -359,7 +372,7 @@ async def test_who_registers_while_the_door_is_closed_stays_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The answer comes when its connection has been closed, which is no loss of the broker."""
-    served = server.Server(MemoryNode(["name_server"]))
+    served = door_server()
     answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
     unregistered = []
 
