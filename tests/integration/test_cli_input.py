@@ -36,6 +36,8 @@ ENDPOINTS: Final = [*TEXTS[1:], ":", ":0", "h", "[::1", "127.0.0.1:", "::1:x", "
 #: What goes on until Ctrl-C, or for seconds.
 ENDLESS: Final = {"bench", "status", "watch"}
 ENOUGH_S: Final = 0.3
+#: What a client takes at most to close on a busy machine.
+CLOSING_S: Final = 3.0
 
 #: Found once: each command would look for them again.
 PLUGINS: Final = found.find()
@@ -159,8 +161,11 @@ def interrupted(line: Sequence[str]) -> Iterator[None]:
     ended = threading.Event()
 
     def press() -> None:
-        while not ended.wait(ENOUGH_S):
+        pause_s = ENOUGH_S
+        while not ended.wait(pause_s):
             os.kill(os.getpid(), signal.SIGINT)
+            # The next one would end a loop that closes its client, and leave that half closed.
+            pause_s = CLOSING_S
 
     pressing = threading.Thread(target=press)
     # Whoever runs the tests in the background may have them ignore it.
