@@ -104,7 +104,8 @@ class RootGroup(click.Group):
         owners = {
             plugin.plugin.name
             for plugin in plugins.declared
-            if name in (plugin.plugin.name, *(command.name for command in plugin.cli_commands))
+            if name.replace("-", "_") == plugin.plugin.name
+            or name in (command.name for command in plugin.cli_commands)
         }
         broken = [each for each in plugins.problems if each.plugin in owners]
         if broken and name not in plugins.cli_commands():

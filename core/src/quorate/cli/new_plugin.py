@@ -73,6 +73,7 @@ def _render(name: str, draft: Path) -> None:
     package = f"{PROJECT}_{name}"
     values = {
         "name": name,
+        "command": name.replace("_", "-"),
         "title": "".join(word.capitalize() for word in name.split("_")),
         "package": package,
         "distribution": package.replace("_", "-"),
