@@ -100,7 +100,7 @@ def test_a_new_plugin_is_sound_and_passes_its_tests(run: Run, tmp_path: Path) ->
     code = "import sys; from quorate.cli.main import main; sys.exit(main(sys.argv[1:]))"
     python = [sys.executable, "-W", "error", "-P", "-c", code]
     passes("plugin", "check", "night_watch")
-    passes("night_watch", "notes", "--help")
+    passes("night-watch", "notes", "--help")
 
 
 @pytest.mark.ci
