@@ -113,6 +113,16 @@ def test_replaced_files_are_used_for_new_connections(files: TlsSection, tmp_path
     assert peers.replaced() == 1
 
 
+def test_files_that_are_the_same_are_only_compared(
+    files: TlsSection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop looks at them every second; an authority of a system takes it 20 ms."""
+    certificates = Certificates(files, "n1")
+    monkeypatch.setattr("ssl.SSLContext", None)
+    certificates.look()
+    assert certificates.peers().replaced() == 0
+
+
 def test_files_that_do_not_belong_together_are_not_used(
     files: TlsSection, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

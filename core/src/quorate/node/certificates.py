@@ -93,10 +93,10 @@ class Certificates:
     def look(self) -> None:
         """Use the files as they are now; what cannot be used is logged."""
         try:
-            files = self._read()
-            if files == self._files:
+            if self._content() == self._files:
                 self._wrong = ""
                 return
+            files = self._read()
             for context in (self._incoming, self._outgoing, self.http):
                 _load(context, self._paths)
         except CertificateError as error:
