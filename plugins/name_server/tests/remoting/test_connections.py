@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
+import os
+import pty
 import ssl
 import subprocess
+import sys
+import termios
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -14,7 +19,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from quorate.testing import MemoryNode
 from quorate_name_server.config import NameServerConfig
-from quorate_name_server.remoting import connection, server
+from quorate_name_server.remoting import connection, door, server
 from quorate_name_server.remoting.codes import CODES
 from quorate_name_server.remoting.door import Door
 from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
@@ -392,7 +397,58 @@ async def test_who_registers_while_the_door_is_closed_stays_registered(
     assert not unregistered
 
 
+async def test_what_is_registered_while_a_connection_is_lost_hinders_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = MemoryNode(["name_server"])
+    entrance = Door(node, node.config(NameServerConfig))
+    gone = connection.Connection(door_server())
+    gone.host = "10.0.0.1"
+    looked_at = []
+
+    async def refuses(address: str) -> bool:
+        looked_at.append(address)
+        gone.registrations["later", address] = 1
+        return False
+
+    monkeypatch.setattr(door, "refuses", refuses)
+    for name in ("broker-a", "broker-b"):
+        gone.registrations[name, f"{gone.host}:1"] = 1
+        entrance.connections[name, f"{gone.host}:1"] = gone
+    await entrance.lose(gone)
+
+    assert looked_at == ["10.0.0.1:1"] * 2
+    assert not entrance.connections
+
+
 # TLS.
+
+
+def test_a_key_with_a_password_is_refused_without_asking_for_it(tmp_path: Path) -> None:
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    command = "openssl req -x509 -newkey rsa:2048 -passout pass:secret -subj /CN=localhost -keyout"
+    subprocess.run([*command.split(), key, "-out", cert], check=True, capture_output=True)
+    # With a terminal OpenSSL would ask there, and wait.
+    asking = (
+        "import sys; from quorate_name_server.remoting.tls import Certificates; "
+        "Certificates(sys.argv[1], sys.argv[2], '')"
+    )
+    leader, follower = pty.openpty()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", asking, cert, key],
+            stdin=follower,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            timeout=60,
+            check=False,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+    finally:
+        os.close(leader)
+        os.close(follower)
+    assert b"PEM pass phrase" not in ended.stderr
+    assert b"SSLError" in ended.stderr
 
 
 @pytest.fixture(scope="session")

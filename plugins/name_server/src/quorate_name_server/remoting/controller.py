@@ -112,7 +112,7 @@ class Controller:
 
         Whoever still listens has lost nothing but the connection, and keeps its life.
         """
-        for (name, address), number in connection.registrations.items():
+        for (name, address), number in list(connection.registrations.items()):
             if self.connections.get((name, address)) is not connection:
                 continue
             del self.connections[name, address]

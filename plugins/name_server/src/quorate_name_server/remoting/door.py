@@ -105,7 +105,8 @@ class Door:
         Who refuses connections has ended, whatever else it was connected to. Others stay as long
         as they have a connection to the door of another node.
         """
-        for key, registration in connection.registrations.items():
+        # What is answered meanwhile may add to them.
+        for key, registration in list(connection.registrations.items()):
             if self.connections.get(key) is not connection:
                 continue
             del self.connections[key]

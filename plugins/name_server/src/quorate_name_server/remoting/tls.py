@@ -31,7 +31,8 @@ class Certificates:
         """Return what a new connection is served with; raises `OSError`."""
         changed_at = tuple(os.stat(file).st_mtime_ns for file in self._files)
         if changed_at != self._read_at:
-            self._context.load_cert_chain(*self._files)
+            # With no password OpenSSL would ask for one at the terminal, and the node wait for it.
+            self._context.load_cert_chain(*self._files, password="")
             self._read_at = changed_at
         return self._context
 
