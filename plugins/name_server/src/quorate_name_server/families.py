@@ -30,6 +30,8 @@ DEPARTED: Final = "name_server.departures"
 
 #: The timer of the members' lives: its deadlines have the keys of `member_key`.
 LIVENESS: Final = "name_server.liveness"
+#: A node prolongs the life of a member or a replica at most this often within its timeout.
+RENEWALS: Final = 4
 #: The sequence of the registrations.
 REGISTRATIONS: Final = "name_server.registrations"
 

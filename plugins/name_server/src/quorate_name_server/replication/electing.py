@@ -5,9 +5,9 @@ from typing import Final
 from quorate.plugin import Rejected, Txn
 
 from quorate_name_server.replication.rows import (
-    UNKNOWN_REPLICA,
     begin_life,
     find_set,
+    known_replica,
     put_set,
     replica_of,
     state_of,
@@ -21,11 +21,8 @@ NO_CANDIDATE: Final = "NO_CANDIDATE"
 def elect(txn: Txn, election: pb.Election) -> pb.Elected:
     """Elect a master; a living one stays, unless another is designated."""
     replicas = find_set(txn, election.name)
-    if replicas is None or (election.id and replica_of(replicas, election.id) is None):
-        raise Rejected(
-            UNKNOWN_REPLICA,
-            f"broker {election.name} has no replica {election.id}; apply for an id first",
-        )
+    if replicas is None or election.id:
+        replicas, _ = known_replica(txn, election.name, election.id)
     if not replicas.master_epoch and election.id and not election.designated:
         # Nothing is acknowledged yet: the first that asks has all of it. Its life begins, for it
         # may not have sent a heartbeat.

@@ -7,12 +7,9 @@ from typing import Final
 
 from quorate.plugin import Cache, keys
 
-from quorate_name_server.families import GROUP
+from quorate_name_server.families import GROUP, RENEWALS
 from quorate_name_server.replication.rows import HEARTBEAT_TIMEOUT_MS, SETS, replica_of
 from quorate_name_server.v1 import replica_sets_pb2 as pb
-
-#: A node prolongs the life of a replica at most so many times in its timeout.
-_RENEWALS: Final = 4
 
 
 class KnownReplicas:
@@ -68,7 +65,7 @@ class KnownReplicas:
         at_s, epoch = self._prolonged.get(heartbeat.name, {}).get(heartbeat.id, (0.0, None))
         if replica is None or not replica.alive or epoch != heartbeat.state.epoch:
             return False
-        rest_s = (heartbeat.timeout_ms or HEARTBEAT_TIMEOUT_MS) / _RENEWALS / 1_000
+        rest_s = (heartbeat.timeout_ms or HEARTBEAT_TIMEOUT_MS) / RENEWALS / 1_000
         return self.clock() - at_s < rest_s
 
     def prolonged(self, heartbeat: pb.ReplicaHeartbeat) -> None:

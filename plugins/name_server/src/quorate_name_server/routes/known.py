@@ -14,7 +14,14 @@ from quorate.plugin import Cache, keys
 
 from quorate_name_server.brokers.registering import speaks_for
 from quorate_name_server.brokers.rows import HEARTBEAT_TIMEOUT_MS, clusters_of, member_of
-from quorate_name_server.families import BROKERS, GROUP, KV_CONFIGS, MAPPINGS, QUEUES
+from quorate_name_server.families import (
+    BROKERS,
+    GROUP,
+    KV_CONFIGS,
+    MAPPINGS,
+    QUEUES,
+    RENEWALS,
+)
 from quorate_name_server.routes.making import (
     ORDER_TOPICS,
     flags_fit,
@@ -269,7 +276,7 @@ class KnownRoutes:
         at_s = self._prolonged.get(name, {}).get(address)
         if member is None or at_s is None:
             return False
-        rest_s = member.heartbeat_timeout_ms / _RENEWALS / 1_000
+        rest_s = member.heartbeat_timeout_ms / RENEWALS / 1_000
         return self.clock() - at_s < rest_s
 
     def prolonged(self, name: str, address: str) -> None:
@@ -278,8 +285,6 @@ class KnownRoutes:
             self._prolonged.setdefault(name, {})[address] = self.clock()
 
 
-#: A node prolongs a life at most so many times in its timeout.
-_RENEWALS: Final = 4
 #: Different queues that are kept to be found again.
 _MOST_ALIKE: Final = 10_000
 
