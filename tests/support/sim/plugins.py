@@ -15,7 +15,6 @@ from typing import Final
 from google.protobuf.message import Message
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
-from quorate.apply.program import mirrored
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Entry, Peer
 from quorate.groups.refusals import NotProposedError
@@ -25,7 +24,8 @@ from quorate.plugin import Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.testing.shard import MemoryShard, command_of
-from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, CloseSession, MirroredRow
+from quorate.testing.simulated import by_group, copies_of
+from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, CloseSession
 
 from tests.support.sim import facts
 from tests.support.sim.cluster import Cluster
@@ -47,8 +47,6 @@ _BACKLOG: Final = 60
 _STEP_S: Final = 0.05
 _SETTLE_S: Final = 2.5
 _NOBODY: Final = Peer("", 0)
-#: The revision of rows that are copied from another group.
-_COPIED: Final = 1
 
 
 def simulate(
@@ -68,12 +66,8 @@ def simulate(
     and when one of the plugin's own judges finds a violation.
     """
     counts: dict[str, int] = {}
-    by_group: dict[str, list[Message]] = {}
-    for message in log:
-        group = catalog.commands[message.DESCRIPTOR.full_name].group
-        by_group.setdefault(group, []).append(message)
-    for group, commands in sorted(by_group.items()):
-        copies = _copies(catalog, group, copied or {})
+    for group, commands in by_group(catalog, log):
+        copies = {each.family: each for each in copies_of(catalog, group, copied or {})}
         run = _Run(Hosting(catalog, group), commands, copies, seed, _profile(seed, seconds), judges)
         run.run()
         if run.history.violation is not None:
@@ -84,24 +78,6 @@ def simulate(
         for what, count in run.cluster.counts.items():
             counts[what] = counts.get(what, 0) + count
     return counts
-
-
-def _copies(
-    catalog: Catalog, group: str, rows: Mapping[str, Mapping[bytes, bytes]]
-) -> dict[str, AdoptMirror]:
-    """Return, by family, what brings its rows into the shards of a group."""
-    return {
-        family: AdoptMirror(
-            family=family,
-            revision=_COPIED,
-            rows=[
-                MirroredRow(key=key, value=value, revision=_COPIED)
-                for key, value in rows.get(family, {}).items()
-            ],
-            reset=True,
-        )
-        for family in mirrored(catalog, group)
-    }
 
 
 def _profile(seed: int, seconds: float) -> Profile:

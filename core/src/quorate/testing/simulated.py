@@ -82,14 +82,10 @@ def simulate(
     and when one of the plugin's own judges finds fault.
     """
     counts: Counter[str] = Counter()
-    by_group: dict[str, list[Message]] = {}
-    for message in log:
-        group = catalog.commands[message.DESCRIPTOR.full_name].group
-        by_group.setdefault(group, []).append(message)
-    for group, commands in sorted(by_group.items()):
+    for group, commands in by_group(catalog, log):
         run = _Run(catalog, group, commands, seed, judges, counts)
         try:
-            run.run(seconds, _copies(catalog, group, copied or {}))
+            run.run(seconds, copies_of(catalog, group, copied or {}))
         except (AssertionError, ReplicaStoppedError) as error:
             raise AssertionError(
                 f"group {group}, seed {seed}, at {run.now:.3f} virtual seconds: {error}"
@@ -97,7 +93,15 @@ def simulate(
     return counts
 
 
-def _copies(
+def by_group(catalog: Catalog, log: Sequence[Message]) -> list[tuple[str, list[Message]]]:
+    """Return the groups of commands in order, each with its commands."""
+    found: dict[str, list[Message]] = {}
+    for message in log:
+        found.setdefault(catalog.commands[message.DESCRIPTOR.full_name].group, []).append(message)
+    return sorted(found.items())
+
+
+def copies_of(
     catalog: Catalog, group: str, rows: Mapping[str, Mapping[bytes, bytes]]
 ) -> list[AdoptMirror]:
     """Return what brings the rows of mirrored families into the shards of a group."""
