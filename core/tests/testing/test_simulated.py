@@ -29,7 +29,7 @@ def test_every_fault_happens_and_commands_are_answered(
     for seed in range(1, 6):
         counts.update(simulate(catalog, log, seed=seed, seconds=3.0))
     assert counts["faults"] > 15
-    # Who waits at a leader that is replaced is told nothing.
+    # A caller whose leader is replaced gets no answer.
     assert 100 < counts["acknowledged"] < counts["proposals"] * 1.1
     for what in ("crashes", "power losses", "replaced disks", "elections", "clock jumps"):
         assert counts[what]

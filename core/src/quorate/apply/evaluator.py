@@ -58,7 +58,7 @@ class EvaluationLimits:
     #: An entry ends between two writes after effects of this size, or after this time.
     entry_bytes: int = 256 << 10
     entry_s: float = 0.005
-    #: Twice this much of what was stored last is kept in memory, so that it is not read again.
+    #: The rows of the last entries, up to twice this size, are kept in memory and not read again.
     recent_bytes: int = 4 << 20
     #: A write that takes longer is logged as a warning, because it blocks the node.
     slow_s: float = 0.25

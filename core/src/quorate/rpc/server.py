@@ -83,7 +83,7 @@ class Unknown(Generic):
         self._disabled: dict[str, str] = {}
 
     def know_plugins(self, owners: Mapping[str, str], enabled: Collection[str]) -> None:
-        """Return which plugins are installed, by their modules, and which of them are served."""
+        """Record which plugins are installed, by their modules, and which of them are served."""
         self._disabled = {
             module: plugin for module, plugin in owners.items() if plugin not in enabled
         }

@@ -36,5 +36,5 @@ def row_of(created: bytes, value: bytes, ttl_ms: int) -> bytes:
 
 @lru_cache(maxsize=4_096)
 def value_head(size: int) -> bytes:
-    """Return what precedes a value of so many bytes in its row."""
+    """Return the tag and length that precede a value of this size in its row."""
     return pb.Pair(value=bytes(size)).SerializeToString()[:-size]

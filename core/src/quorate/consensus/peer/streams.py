@@ -55,7 +55,7 @@ class StreamLimits:
 class PeerTls:
     """What connections between nodes are encrypted with; the certificates may be replaced."""
 
-    #: Asks for the certificate of whoever connects.
+    #: Requires a certificate from each client.
     incoming: ssl.SSLContext
     outgoing: ssl.SSLContext
     #: Returns those of a new gRPC channel.
