@@ -89,7 +89,7 @@ class Batching:
                 continue
             size = item.ByteSize()
             if size > MOST_ROW_BYTES:
-                reason = f"the row takes {size} bytes, and {MOST_ROW_BYTES} are the most"
+                reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
                 self.bad.append(bad_row((record_batch, at, first + at), "", reason))
                 continue
             shard_key = shard_key_of(item)
