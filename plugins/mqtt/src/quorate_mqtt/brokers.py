@@ -52,7 +52,7 @@ def _epoch_of(row: bytes) -> int:
     return Broker.FromString(row).epoch
 
 
-class Roster:
+class LiveBrokers:
     """The brokers that are alive, read once for a whole command."""
 
     __slots__ = ("_brokers", "_reader")
@@ -75,13 +75,15 @@ class Roster:
         return self._brokers
 
 
-def with_roster(
-    field: str, apply: Callable[[Txn, Any, Roster], Message | None]
+def with_live_brokers(
+    field: str, apply: Callable[[Txn, Any, LiveBrokers], Message | None]
 ) -> Callable[[Txn, Any], BatchReply]:
-    """Return what carries out the items of a command with one roster for all of them."""
+    """Return what carries out the items of a command with one reading of the live brokers."""
 
     def apply_all(txn: Txn, command: Any) -> BatchReply:
-        roster = Roster(txn)
-        return answer_each(txn, getattr(command, field), lambda txn, item: apply(txn, item, roster))
+        live_brokers = LiveBrokers(txn)
+        return answer_each(
+            txn, getattr(command, field), lambda txn, item: apply(txn, item, live_brokers)
+        )
 
     return apply_all

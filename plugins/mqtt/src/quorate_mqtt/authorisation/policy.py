@@ -174,7 +174,7 @@ def _ban_subjects(access: Access) -> Iterator[tuple[BlacklistKind, str]]:
         yield kind, EVERYBODY
 
 
-def _first(fitting: Iterable[F], asked: Asked) -> F | None:
+def _first(matching: Iterable[F], asked: Asked) -> F | None:
     return min(
-        (each for each in fitting if each.fits(asked)), key=lambda each: each.name, default=None
+        (each for each in matching if each.fits(asked)), key=lambda each: each.name, default=None
     )
