@@ -47,13 +47,13 @@ def test_what_is_too_large_is_refused_by_its_field(
     notes = [pb.WriteNote(owner="a"), pb.WriteNote(owner="b", text="t" * 101)]
     with pytest.raises(Invalid, match=r"notes\[1\]\.text: 101 bytes"):
         check(catalog, pb.WriteNotes(notes=notes))
-    with pytest.raises(Invalid, match=r"command: .* has 1\d{3} bytes, and 1000 are"):
+    with pytest.raises(Invalid, match=r"command: .* has 1\d{3} bytes; at most 1000"):
         check(catalog, pb.WriteNote(owner="a", text="t" * 1_000))
     check(catalog, batch("abcd"))
     with pytest.raises(Invalid, match="notes: a batch of 5 items; at most 4 allowed"):
         check(catalog, batch("abcde"))
     slot_map = SlotMap.initial({"sample": 1})
-    with pytest.raises(Invalid, match=r"shard_key: .* a shard key of 23 bytes, and 20 are"):
+    with pytest.raises(Invalid, match=r"shard_key: .* a shard key of 23 bytes; at most 20"):
         routing.route(catalog.commands[WRITE], pb.WriteNote(owner="a" * 21), slot_map, LIMITS)
 
 

@@ -44,8 +44,8 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
     if size > limits.command_bytes:
         raise Invalid(
             "command",
-            f"{message.DESCRIPTOR.full_name} has {size} bytes, and {limits.command_bytes} are the "
-            "most (limits.command_bytes); send less at once",
+            f"{message.DESCRIPTOR.full_name} has {size} bytes; at most {limits.command_bytes} "
+            "allowed (limits.command_bytes); send less at once",
         )
     if command.items is not None:
         items = command.items.get(message)

@@ -12,7 +12,7 @@ from quorate_name_server.remoting.headers import Request, Response, decode, enco
 from quorate_name_server.remoting.tls import HANDSHAKE, Tls
 
 if TYPE_CHECKING:
-    from quorate_name_server.remoting.registering import Standing
+    from quorate_name_server.remoting.registering import Renewed
     from quorate_name_server.remoting.server import Server
 
 #: Requests of one connection that are worked on at a time.
@@ -53,7 +53,7 @@ class Connection(asyncio.Protocol):
         #: controller's the ids of replicas.
         self.registrations: Final[dict[tuple[str, str], int]] = {}
         #: What these said last, where it was nothing new.
-        self.standing: Final[dict[tuple[str, str], Standing]] = {}
+        self.renewed: Final[dict[tuple[str, str], Renewed]] = {}
 
     # What asyncio calls.
 

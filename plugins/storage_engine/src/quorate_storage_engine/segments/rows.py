@@ -195,8 +195,8 @@ def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:
 
 def list_segments(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
     """Yield the segments that fit, as many as are wanted."""
-    fitting = (segment for segment in _walked(reader, query) if _fits(segment, query))
-    return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))
+    matching = (segment for segment in _walked(reader, query) if _fits(segment, query))
+    return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
 
 def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
