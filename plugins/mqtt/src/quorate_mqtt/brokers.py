@@ -13,7 +13,7 @@ from quorate.plugin import Reader, Rejected, Txn, answer_each, keys, read_range
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
-#: The mirrored family: whoever reads it names it in the `reads` of its route.
+#: The mirrored family: a route that reads it names it in `reads`.
 BROKERS: Final = "cluster.brokers"
 #: The role of the brokers that lead groups and publish wills.
 ROLE: Final = "mqtt"

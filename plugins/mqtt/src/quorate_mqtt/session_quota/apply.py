@@ -21,7 +21,7 @@ _SHARD_AT: Final = 48
 
 
 def place_shards(txn: Txn, command: pb.PlaceShards) -> BatchReply:
-    """Note which slots lead here; whoever proposes from an older term is heard no more."""
+    """Record which slots lead here; proposals of older terms are refused from now on."""
     _check_term(place_of(txn), command.term)
     place = pb.ShardPlace(
         shard=txn.next_id(NUMBERS) >> _SHARD_AT,

@@ -24,7 +24,7 @@ from quorate_mqtt.wills import delivering
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
-#: The client has connected again since; whoever asks serves it no more.
+#: The client has connected again since; the caller no longer serves it.
 TAKEN_OVER: Final = "TAKEN_OVER"
 #: The session was written again since it was read.
 MISMATCH: Final = "REVISION_MISMATCH"

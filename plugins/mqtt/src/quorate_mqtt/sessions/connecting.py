@@ -1,4 +1,4 @@
-"""How a client connects: it always wins, and whoever served it before finds out."""
+"""How a client connects: it always wins, and its former broker finds out."""
 
 from collections.abc import Iterable
 from struct import Struct
@@ -113,7 +113,7 @@ class Arrivals:
         return replies
 
     def close(self, connects: int) -> None:
-        """Write what was counted; so many connects were not refused."""
+        """Write the counts after this many connects were accepted."""
         self._ledger.close(connects=connects)
 
     def _put(

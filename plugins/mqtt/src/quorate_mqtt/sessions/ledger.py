@@ -53,7 +53,7 @@ class Ledger:
         self.connections[epoch] -= 1
 
     def close(self, *, connects: int = 0) -> None:
-        """Write what was taken down; so many connects were carried out."""
+        """Write what was recorded, after this many connects."""
         count(
             self._txn,
             Counts(connects=connects, take_overs=self.taken_over, sessions_expired=self.expired),

@@ -34,7 +34,7 @@ def deliver_wills(txn: Txn, command: pb.DeliverWills) -> BatchReply:
 
 
 def erase_will_deliveries(txn: Txn, command: pb.EraseWillDeliveries) -> BatchReply:
-    """Forget deliveries, whoever has them."""
+    """Delete deliveries, whichever broker they are assigned to."""
     for key in command.keys:
         delivering.finish(txn, key)
     return BatchReply(items=len(command.keys))

@@ -181,7 +181,8 @@ class Connection(asyncio.Protocol):
             self._out.append(encode(response, request.opaque))
             self._out_bytes += len(self._out[-1])
             if self._out_bytes > LARGE:
-                # It is told here when the peer does not read: no further request is begun then.
+                # The transport calls back when the peer does not read: no further request is
+                # started then.
                 self._flush()
 
     def _flush(self) -> None:

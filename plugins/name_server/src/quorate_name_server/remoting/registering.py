@@ -143,7 +143,7 @@ async def unregister(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def heartbeat(door: Door, _: Connection, request: Request) -> Response:
-    """Prolong the life of a member; one that is not registered is not told so."""
+    """Prolong the life of a member; no error is returned for one that is not registered."""
     await _prolong(door, request.fields)
     return Response()
 

@@ -6,7 +6,7 @@ from typing import Final
 
 #: A node that answers a batch within this time has little that waits.
 PROMPT_S: Final = 0.1
-#: On clusters that take longer for every batch: so many times as long as the quickest has taken.
+#: On slower clusters: this multiple of the time that the quickest batch took.
 _PROMPT_TIMES: Final = 2.0
 _MORE: Final = 0.25
 _LESS: Final = 0.7

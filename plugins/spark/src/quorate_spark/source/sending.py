@@ -52,11 +52,11 @@ async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBa
             plan = plan_of(await client.topology(), found.group)
             return await _Sending(options, partition, found, plan, client).run(rows)
         except QuorateError as error:
-            raise told(error, options.load_id, partition) from error
+            raise source_error(error, options.load_id, partition) from error
 
 
-def told(error: QuorateError, load_id: str, partition: int | None = None) -> SourceError:
-    """Return what a user is told of a failed call."""
+def source_error(error: QuorateError, load_id: str, partition: int | None = None) -> SourceError:
+    """Return the error that a user sees for a failed call."""
     where = f"load {load_id}" if partition is None else f"partition {partition} of load {load_id}"
     code = error.code if isinstance(error, RejectedError) else ""
     if code == "OTHER_COMMAND":
@@ -68,7 +68,7 @@ def told(error: QuorateError, load_id: str, partition: int | None = None) -> Sou
     elif code in ("SESSION_SEALED", "LOAD_ABORTED"):
         why = "was aborted: load its rows under another load id"
     elif code == "NOT_DECLARED" or "declares" in str(error):
-        why = f"cannot be told to the cluster ({error}): enable the plugin spark on every node"
+        why = f"cannot be announced to the cluster ({error}): enable the plugin spark on every node"
     else:
         why = f"has failed, and goes on where it was when it is begun again: {error}"
     return SourceError(f"{where} {why}")
@@ -115,7 +115,7 @@ class _Sending:
         self._batches = 0
 
     async def run(self, rows: Iterator[pa.RecordBatch]) -> Sent:
-        # It is known before its first session is: whoever aborts the load finds both.
+        # It is recorded before its first session, so that an abort of the load finds both.
         await self._report()
         reporting = asyncio.create_task(self._keep_reporting())
         try:
