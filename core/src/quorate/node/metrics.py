@@ -11,6 +11,7 @@ from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
 from quorate.groups.shard.capacity import free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
+from quorate.node.certificates import Certificates
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
@@ -38,6 +39,7 @@ class Parts:
     version: str
     ready: Callable[[], bool]
     audit: AuditLog | None
+    certificates: Certificates | None
 
 
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
@@ -257,6 +259,10 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_watch_open_watches", "gauge", (),
            "Watches that are open, those of caches, mirrors and controllers among them.",
            lambda node: [((), node.watching.open_now)]),
+    Metric("quorate_tls_end_timestamp_seconds", "gauge", ("file",),
+           "Unix time from which no certificate of a file of [tls] is valid; absent without TLS.",
+           lambda node: [((file,), end) for file, end in node.certificates.ends().items()]
+           if node.certificates else []),
     Metric("quorate_audit_records_total", "counter", (),
            "Audit records that were made; absent while nothing is recorded.",
            lambda node: [((), node.audit.made)] if node.audit else []),

@@ -148,6 +148,7 @@ class Node:
             self.leader_tasks.runner,
             self._life,
             self._version,
+            self._certificates,
         )
         self.admin: Final = AdminService(
             reports,
@@ -194,6 +195,7 @@ class Node:
             version=self._version,
             ready=lambda: not self._life.missing(),
             audit=self._audit_log,
+            certificates=self._certificates,
         )
         expose(self.metrics, parts)
         join = settings.cluster.join
