@@ -332,3 +332,25 @@ def test_an_authority_between_is_taken_from_the_nodes_own_chain(
     found = certificates(files, clients=tmp_path / "ca.pem")
     assert list(found.alarms()) == []
     assert found.certified((between / "n2.pem").read_bytes()).node
+
+
+def test_ports_of_plugins_ask_clients_for_what_the_node_asks(
+    files: TlsSection, tmp_path: Path
+) -> None:
+    clients = tmp_path / "clients"
+    make_authority(clients)
+    sign(clients, "loader", ["loader"])
+    asking = ssl.create_default_context(cafile=str(files.ca_file))
+    assert shown(Certificates(files, "n1").clients, asking)
+
+    strict = files.model_copy(
+        update={"client_ca_file": clients / "ca.pem", "require_client_cert": True}
+    )
+    found = Certificates(strict, "n1")
+    with pytest.raises(ssl.SSLError):
+        shown(found.clients, asking)
+    asking.load_cert_chain(clients / "loader.pem", clients / "loader.key")
+    before = shown(found.clients, asking)
+    sign(tmp_path, "n1", ["n1"])
+    found.look()
+    assert shown(found.clients, asking) != before

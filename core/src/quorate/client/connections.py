@@ -134,7 +134,7 @@ class Connection:
         """Return why the connection has failed."""
         if self.credentials is not None:
             try:
-                await self._channel.unary_unary(_ASK_WHY)(b"", timeout=CONNECT_S)
+                await self._channel.unary_unary(_ASK_WHY, None, None)(b"", timeout=CONNECT_S)
             except grpc.aio.AioRpcError as error:
                 return why_refused(error.details() or "")
             except grpc.aio.UsageError:

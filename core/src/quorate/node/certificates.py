@@ -91,6 +91,11 @@ class Certificates:
         self._outgoing: Final = _context(ssl.PROTOCOL_TLS_CLIENT, self._paths, self._paths[2])
         #: For metrics and probes, which show no certificate of their own.
         self.http: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+        #: For ports at which plugins serve clients.
+        self.clients: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+        if self._requires_client:
+            self.clients.verify_mode = ssl.CERT_REQUIRED
+            self._trust(self._paths[2:], self.clients)
         self._following: asyncio.Task[None] | None = None
         #: What was wrong at the last look, so that it is logged once.
         self._wrong = ""
@@ -185,22 +190,29 @@ class Certificates:
             read = files.read()
             if why := certified.untimely(read.chain[0]):
                 raise CertificateError(f"{self._paths[0]} {why}; it is not used")
-            for context in (self._incoming, self._outgoing, self.http):
+            for context in (self._incoming, self._outgoing, self.http, self.clients):
                 _load(context, self._paths)
         except CertificateError as error:
             if str(error) != self._wrong:
                 _log.warning("the node keeps the certificates that it has: %s", error)
             self._wrong = str(error)
             return
+        # Those of before stay accepted until the next start: nodes are replaced one by one.
         if files.ca != self._files.ca:
-            # Those of before stay accepted until the next start: nodes are replaced one by one.
-            for context in (self._incoming, self._outgoing):
-                context.load_verify_locations(cafile=str(self._paths[2]))
+            self._trust(self._paths[2:3], self._incoming, self._outgoing)
+        if self._requires_client and files[2:] != self._files[2:]:
+            self._trust(self._paths[2:], self.clients)
         self._files, self._certificates, self._wrong = files, read, ""
         self._known.clear()
         self._reminded_at = float("-inf")
         self._replaced += 1
         _log.info("the certificates of %s were replaced", self._node)
+
+    @staticmethod
+    def _trust(authorities: Sequence[Path], *contexts: ssl.SSLContext) -> None:
+        for context in contexts:
+            for path in authorities:
+                context.load_verify_locations(cafile=str(path))
 
     def _read(self) -> _Files:
         """Return the files, which belong together: gRPC would end the process over others."""

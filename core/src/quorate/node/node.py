@@ -125,6 +125,7 @@ class Node:
             plugin_metrics,
             self._watching.rows,
             self.shards.get,
+            None if self._certificates is None else self._certificates.clients,
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()

@@ -1,5 +1,6 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
+import ssl
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
@@ -123,6 +124,13 @@ class NodeApi(Protocol):
 
     def config(self, model: type[ModelT]) -> ModelT:
         """Return this plugin's section of the configuration file."""
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what connections to a port of the plugin's own are encrypted with.
+
+        It has the node's certificate, also once that was replaced, and demands one of clients if
+        the node does. None: the node does not encrypt.
+        """
 
     def cache(self, kind: type[CacheT]) -> CacheT:
         """Return the cache of that type which a plugin declared."""
