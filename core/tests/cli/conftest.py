@@ -15,7 +15,7 @@ import pytest
 from google.protobuf.message import Message
 from quorate.cli.main import main
 from quorate.plugin import generic_handler
-from quorate.v1 import admin_pb2, kv_pb2, watch_pb2
+from quorate.v1 import admin_pb2, audit_pb2, kv_pb2, watch_pb2
 
 SOUND = '''
 from collections.abc import Iterator
@@ -172,6 +172,7 @@ class FakeNode:
         self.progress: Sequence[admin_pb2.MemberProgress] = ()
         self.purged: Sequence[admin_pb2.PurgedRows] = ()
         self.parts: Sequence[admin_pb2.BackupPart] = ()
+        self.records: Sequence[audit_pb2.AuditRecords] = ()
         #: What the first watch gives; one that does not end with a resync is then refused.
         self.watched: Sequence[watch_pb2.WatchResponse] = ()
         self.pairs: dict[bytes, kv_pb2.KeyedPair] = {}
@@ -233,6 +234,10 @@ class FakeNode:
 
     def Backup(self, request: Message, context: Any) -> Iterator[Message]:
         yield from self.parts
+
+    def Follow(self, request: Message, context: Any) -> Iterator[Message]:
+        self.asked.append(request)
+        yield from self.records
 
     def Watch(self, request: Message, context: Any) -> Iterator[Message]:
         self.asked.append(request)
@@ -296,6 +301,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
         server = grpc.server(pool)
         services = [
             admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+            audit_pb2.DESCRIPTOR.services_by_name["AuditService"],
             kv_pb2.DESCRIPTOR.services_by_name["KvService"],
             watch_pb2.DESCRIPTOR.services_by_name["WatchService"],
         ]

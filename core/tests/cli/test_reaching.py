@@ -149,7 +149,7 @@ def test_connections_are_encrypted_as_options_or_environment_say(
 def test_a_node_that_one_may_not_talk_to_says_why(run: Run, encrypted: FakeNode) -> None:
     ran = run("--tls-ca", "ca.pem", "kv", "get", "a")
     assert ran.code == 5
-    assert "one end does not accept the certificate of the other" in ran.err
+    assert "it asks for a certificate, or refuses the one of this client" in ran.err
 
 
 @pytest.mark.parametrize("given", [FILES[2:], FILES[2:4], FILES[4:]])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import grpc
 import grpc.aio
 import pytest
 from cryptography.hazmat.primitives import serialization
+from quorate.cli import authority
 from quorate.cli.authority import make_authority, sign
 from quorate.client import InvalidError, Tls
 from quorate.client.connections import Connections
@@ -136,3 +140,52 @@ async def test_replaced_files_repair_a_connection_that_failed(tls: Tls, tmp_path
                     break
                 await asyncio.sleep(0.005)
         await connections.close()
+
+
+async def reason(tls: Tls, address: str) -> str:
+    """Return why a node cannot be reached."""
+    connections = Connections(tls)
+    try:
+        with pytest.raises(AttemptError) as failed:
+            await asked(connections, address)
+    finally:
+        await connections.close()
+    assert failed.value.retry == "safe"
+    return str(failed.value)
+
+
+async def test_why_a_certificate_is_not_accepted_is_said(
+    tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = tmp_path / "foreign"
+    make_authority(foreign)
+    async with serving(tmp_path) as address:
+        no_authority = await reason(replace(tls, ca=foreign / "ca.pem"), address)
+        nobody = await reason(Tls(ca=tls.ca), address)
+    assert "the CA of its certificate is not in the file that is named here" in no_authority
+    assert "it asks for a certificate, or refuses the one of this client" in nobody
+
+    sign(tmp_path, "node", ["elsewhere"])
+    async with serving(tmp_path) as address:
+        assert "its certificate is not for this host" in await reason(tls, address)
+    monkeypatch.setattr(authority, "timedelta", lambda **_: timedelta(seconds=0))
+    sign(tmp_path, "node", ["127.0.0.1"])
+    async with serving(tmp_path) as address:
+        assert "its certificate has ended" in await reason(tls, address)
+
+
+async def test_a_port_that_does_not_encrypt_is_named(tls: Tls) -> None:
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        assert "it does not encrypt" in await reason(tls, f"127.0.0.1:{port}")
+    finally:
+        await server.stop(0)
+
+
+async def test_a_port_at_which_nobody_listens_is_named(tls: Tls) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        found = await reason(tls, f"127.0.0.1:{held.getsockname()[1]}")
+    assert "does not answer (the connection was refused)" in found

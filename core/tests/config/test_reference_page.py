@@ -27,8 +27,10 @@ def written(value: object) -> str:
             return tomlkit.item(value.get_secret_value()).as_string()
         case Path():
             return tomlkit.item(str(value)).as_string()
-        case tuple() | Mapping():
-            return "[]" if isinstance(value, tuple) else "{}"
+        case tuple():
+            return f"[{', '.join(map(written, value))}]"
+        case Mapping():
+            return "{}"
         case _:
             return tomlkit.item(value).as_string()
 

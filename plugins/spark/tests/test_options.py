@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from quorate.client import Tls
 from quorate_spark.source.errors import SourceError, sentence_of
 from quorate_spark.source.java import missing_java
 from quorate_spark.source.options import read_options, write_options
@@ -27,6 +28,8 @@ def test_what_nobody_says_has_a_default() -> None:
         ({"table": "t", "timeout_s": "nan"}, "timeout_s is nan, and must be 1.0 or more"),
         ({"table": "t", "max_bad_rows": "-1"}, "max_bad_rows is -1, and must be 0 or more"),
         ({"table": "t", "bad_rows": "dead_letter"}, "dead_letter_path is not set"),
+        ({"table": "t", "tls_cert": "c", "tls_key": "k"}, "tls_cert and tls_key need the option"),
+        ({"table": "t", "tls_ca": "ca", "tls_key": "k"}, "cert and key go together"),
     ],
 )
 def test_what_cannot_be_is_told(given: dict[str, str], told: str) -> None:
@@ -34,6 +37,13 @@ def test_what_cannot_be_is_told(given: dict[str, str], told: str) -> None:
         write_options(given)
 
     assert told in str(refused.value)
+
+
+def test_the_files_of_tls_are_those_of_a_client() -> None:
+    given = {"table": "t", "tls_ca": "/ca.pem", "tls_cert": "/c.pem", "tls_key": "/k.pem"}
+    for read in (write_options, read_options):
+        assert read(given).tls == Tls(ca="/ca.pem", cert="/c.pem", key="/k.pem")
+        assert read({"table": "t"}).tls is None
 
 
 def test_what_is_for_writes_is_refused_of_reads() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 import urllib.request
@@ -68,6 +69,20 @@ def test_probes_are_encrypted(cluster: Cluster) -> None:
         url = f"https://{node.http_address}/readyz"
         with urllib.request.urlopen(url, context=trusting, timeout=10) as answer:
             assert answer.read() == b"ready\n"
+
+
+def test_no_older_tls_is_spoken(cluster: Cluster) -> None:
+    node = cluster.leader()
+    for address in (node.address, node.http_address):
+        old = ssl.create_default_context(cafile=str(cluster.certificates / "ca.pem"))
+        old.set_alpn_protocols(["h2"])
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        host, port = address.split(":")
+        with (
+            socket.create_connection((host, int(port)), 10) as stream,
+            pytest.raises(OSError),  # noqa: PT011 - each port refuses in its own way
+        ):
+            old.wrap_socket(stream, server_hostname=node.name)
 
 
 def test_certificates_are_replaced_without_a_failed_call(cluster: Cluster) -> None:

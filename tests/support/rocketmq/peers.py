@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -109,11 +110,14 @@ class Doors:
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, **settings: object) -> AsyncIterator[Doors]:
-        """Open a door with settings of the plugin."""
+    async def opened(
+        cls, tls: ssl.SSLContext | None = None, **settings: object
+    ) -> AsyncIterator[Doors]:
+        """Open a door with settings of the plugin, on a node that encrypts, or does not."""
         [port] = free_ports(0)
         section = {"remoting_port": port, **settings}
-        async with MemoryNode(["name_server"], config={"name_server": section}) as node:
+        sections = {"name_server": section}
+        async with MemoryNode(["name_server"], config=sections, tls=tls) as node:
             doors = cls(node, port)
             try:
                 yield doors

@@ -1,7 +1,8 @@
 """`quorate serve` and `quorate restore`: one node in this process, and its data from a backup."""
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
@@ -13,6 +14,11 @@ from quorate.observe.logs import Form, Level
 
 if TYPE_CHECKING:
     from quorate.plugin.catalog import Catalog
+
+
+#: gRPC has no setting for the oldest TLS: without a suite of 1.2 that certificates can be used with
+#: it takes 1.3 alone. It reads the variable when it is imported.
+_SUITES: Final = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
 
 
 def _choose_config(ctx: click.Context, _: click.Parameter, file: Path | None) -> None:
@@ -55,6 +61,7 @@ def command(terminal: Terminal, log_format: Form, log_level: Level) -> None:
 
     It logs each step to standard error, the last one when it is ready.
     """
+    os.environ.setdefault(*_SUITES)
     settings = terminal.settings()
     if settings.timing.caution is not None:
         terminal.warn(settings.timing.caution)

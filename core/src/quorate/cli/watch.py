@@ -73,7 +73,7 @@ def _shown(change: WatchedChange, kinds: Kinds) -> tuple[str, Mapping[str, objec
     if change.kind is ChangeKind.RESYNC:
         parts: dict[str, object] = {"kind": kind, "reason": change.reason}
         return f"{kind}: {change.reason}; all rows follow", parts
-    key = _key(change.key)
+    key = keys.readable(change.key)
     parts = {
         "kind": kind,
         "family": change.family,
@@ -99,25 +99,6 @@ def _value(kind: type[Message] | None, value: bytes) -> object:
         with suppress(DecodeError):
             return MessageToDict(kind.FromString(value), preserving_proto_field_name=True)
     return value
-
-
-def _key(key: bytes) -> str | list[str | int]:
-    """Return a key as text, or as the parts that were packed into it, or in hex digits."""
-    if (text := _text(key)) is not None:
-        return text
-    try:
-        parts = keys.unpack(key)
-    except ValueError:
-        return key.hex()
-    return [_text(each) or each.hex() if isinstance(each, bytes) else each for each in parts]
-
-
-def _text(value: bytes) -> str | None:
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return None
-    return text if text.isprintable() else None
 
 
 def _line(value: object) -> str:

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
-from quorate.client.tls import Files, Tls
+from quorate.client.tls import Files, Tls, why_refused
 
 R = TypeVar("R", bound=Message)
 
@@ -38,9 +38,8 @@ _FAILED: Final = frozenset(
 )
 
 _REFUSED: Final = "the connection was refused"
-_NOT_ENCRYPTED: Final = (
-    "the connection was refused, or one end does not accept the certificate of the other"
-)
+#: Any method does: a channel that has failed says why.
+_ASK_WHY: Final = "/grpc.health.v1.Health/Check"
 
 
 class Connection:
@@ -54,7 +53,6 @@ class Connection:
             if credentials is None
             else grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
         )
-        self._refused: Final = _REFUSED if credentials is None else _NOT_ENCRYPTED
         self._closed = False
 
     @property
@@ -116,7 +114,7 @@ class Connection:
             return timeout_s
         if state in _FAILED:
             # It is tried again by itself, after a while that need not be waited for here.
-            raise failures.unreachable(self.address, self._refused)
+            raise failures.unreachable(self.address, await self._why())
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
@@ -125,12 +123,23 @@ class Connection:
                     await self._channel.wait_for_state_change(state)
                     state = self._channel.get_state(try_to_connect=True)
                     if state in _FAILED:
-                        raise failures.unreachable(self.address, self._refused)
+                        raise failures.unreachable(self.address, await self._why())
         except TimeoutError:
             raise failures.unreachable(self.address, "no connection in time") from None
         except grpc.aio.UsageError:
             raise ClosedError from None
         return timeout_s - (loop.time() - begun)
+
+    async def _why(self) -> str:
+        """Return why the connection has failed."""
+        if self.credentials is not None:
+            try:
+                await self._channel.unary_unary(_ASK_WHY, None, None)(b"", timeout=CONNECT_S)
+            except grpc.aio.AioRpcError as error:
+                return why_refused(error.details() or "")
+            except grpc.aio.UsageError:
+                raise ClosedError from None
+        return _REFUSED
 
     def _end(self) -> BaseException:
         """Distinguish a cancelled caller from a channel that was closed."""

@@ -16,6 +16,23 @@ _CA: Final = "QUORATE_TLS_CA"
 _CERT: Final = "QUORATE_TLS_CERT"
 _KEY: Final = "QUORATE_TLS_KEY"
 
+#: By words of gRPC's library for TLS: what is wrong, on which side.
+_REASONS: Final = (
+    ("certificate has expired", "its certificate has ended, and has to be replaced there"),
+    ("certificate is not yet valid", "its certificate begins later; compare both clocks"),
+    ("self signed certificate", "its certificate is self-signed, and not in the CA's file here"),
+    ("local issuer certificate", "the CA of its certificate is not in the file that is named here"),
+    ("Hostname", "its certificate is not for this host; use a name that it is for"),
+    (
+        "Socket closed",
+        "it ended the connection: it asks for a certificate, or refuses the one of this client, "
+        "which may have ended or be of another CA",
+    ),
+    ("WRONG_VERSION_NUMBER", "it does not encrypt; leave out the CA, or correct the address"),
+    ("Connection refused", "the connection was refused"),
+)
+_UNKNOWN: Final = "the connection was refused, or one end does not accept the other's certificate"
+
 #: The authority, the key and the certificate.
 Files = tuple[bytes | None, bytes | None, bytes | None]
 
@@ -72,6 +89,11 @@ class Tls:
     def files(self) -> Files:
         """Return what the files hold; raises `InvalidError` if one cannot be read."""
         return _read(self.ca), _read(self.key), _read(self.cert)
+
+
+def why_refused(details: str) -> str:
+    """Return why an encrypted connection cannot be made, of which gRPC gives these details."""
+    return next((said for word, said in _REASONS if word in details), _UNKNOWN)
 
 
 class PasswordError(Exception):

@@ -487,6 +487,27 @@ class TlsSection(Section):
         return self.cert_file is not None
 
 
+class AuditSection(Section):
+    """Who did what to which key, when, from where, and how it ended."""
+
+    file: Path | None = Field(
+        default=None,
+        description="File of the audit log, a JSON object per line; without it nothing is "
+        "recorded.",
+    )
+    file_bytes: PositiveInt = Field(
+        default=64 * MIB, description="Size at which the file is renamed, and a new one is begun."
+    )
+    files: PositiveInt = Field(
+        default=8, description="Renamed files that are kept: `.1` is the newest of them."
+    )
+    omit: tuple[str, ...] = Field(
+        default=("quorate.v1.SendHeartbeats",),
+        description="What is not recorded: plugins by their names, `admin`, and commands by their "
+        "full names.",
+    )
+
+
 class PluginsSection(Section):
     """Which plugins serve; each plugin's own settings stand in `[plugins.<name>]`."""
 
@@ -532,6 +553,7 @@ class CoreSections(Section):
     timing: TimingSection = TimingSection()
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
+    audit: AuditSection = AuditSection()
     plugins: PluginsSection = PluginsSection()
 
     @field_validator("tls")

@@ -23,7 +23,7 @@ from quorate.groups.routing.forwarding import (
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.reads import Reads
-from quorate.groups.routing.requests import Answer, Answered, Part, Proposal, Request
+from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal, Request
 from quorate.plugin import (
     Caller,
     Invalid,
@@ -63,7 +63,9 @@ class Groups:
         limits: LimitsSection,
         write_timeout_s: float = 30.0,
         read_timeout_s: float = 30.0,
+        audit: Audit | None = None,
     ) -> None:
+        self._audit: Final = audit
         self._catalog: Final = catalog
         self._shards: Final = shards
         self._loop: Final = loop
@@ -100,8 +102,22 @@ class Groups:
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
         proposal = Proposal(message, self.deadline(timeout_s), session)
+        ended = None if self._audit is None or if_leader is not None else self._audit(message)
+        if ended is None:
+            return await self._propose(proposal, if_leader, caller)
+        result: Answer | Exception = LEFT
+        try:
+            result = await self._propose(proposal, if_leader, caller)
+            return result
+        except Exception as error:
+            result = error
+            raise
+        finally:
+            ended(result)
+
+    async def _propose(self, proposal: Proposal, if_leader: ShardRef | None, caller: str) -> Answer:
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
-        if self.admissions.wants(message):
+        if self.admissions.wants(proposal.message):
             proposal = await self.admissions.one(proposal, Caller(name=caller, via=via))
         answers: list[Answer | Exception] = []
         parts = self._place(proposal, answers.append)
@@ -117,20 +133,32 @@ class Groups:
         What a single command would raise is in its place. Commands for the same shard share
         entries.
         """
+        asked = list(proposals)
         answers: dict[int, Answer | Exception] = {}
         parts: list[Part] = []
-        for place, proposal in enumerate(await self.admissions.all(proposals, Caller(name=caller))):
-            if isinstance(proposal, Exception):
-                answers[place] = proposal
-            else:
-                parts += self._place(proposal, partial(answers.__setitem__, place))
-        await self._delivery.deliver_all(parts, Call(caller=caller))
+        try:
+            for place, proposal in enumerate(await self.admissions.all(asked, Caller(name=caller))):
+                if isinstance(proposal, Exception):
+                    answers[place] = proposal
+                else:
+                    parts += self._place(proposal, partial(answers.__setitem__, place))
+            await self._delivery.deliver_all(parts, Call(caller=caller))
+        finally:
+            if self._audit is not None:
+                for place, (message, _, _) in enumerate(asked):
+                    if (ended := self._audit(message)) is not None:
+                        ended(answers.get(place, LEFT))
         return [answers[place] for place in range(len(answers))]
 
     def ordered(self, *, caller: str = "") -> OrderedStream:
         """Return a new stream of ordered commands; the caller closes it."""
         return OrderedStream(
-            self._place, self._delivery, self._loop, self.admissions, caller=caller
+            self._place,
+            self._delivery,
+            self._loop,
+            self.admissions,
+            caller=caller,
+            audit=self._audit,
         )
 
     async def propose_control(

@@ -3,6 +3,7 @@
 # What a method does is documented at its port, `NodeApi`.
 # ruff: noqa: D102
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -62,9 +63,13 @@ class PluginNode:
     _metrics: PluginMetrics
     _open_watch: OpenWatch
     _replica: Callable[[ShardId], Shard | None]
+    _tls: ssl.SSLContext | None = None
 
     def config(self, model: type[ModelT]) -> ModelT:
         return self._settings.plugin_section(model)
+
+    def tls(self) -> ssl.SSLContext | None:
+        return self._tls
 
     def cache(self, kind: type[CacheT]) -> CacheT:
         view: CacheT = self._keeper(kind).view  # type: ignore[assignment]

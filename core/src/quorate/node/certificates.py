@@ -5,20 +5,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import grpc
+from cryptography import x509
 
 from quorate.client.tls import PasswordError, no_password
 from quorate.config.sections import TlsSection
-from quorate.consensus.peer.streams import PeerTls
+from quorate.consensus.peer.streams import Certified, PeerTls
 from quorate.groups.timing import end, every
+from quorate.node import certified
+from quorate.node.certified import Certificate
 
 _log = logging.getLogger(__name__)
 
 #: How often the files are looked at.
 LOOK_S: Final = 1.0
+#: How often a certificate that ends soon is logged.
+_REMIND_S: Final = 24 * 3600.0
+#: Certificates of callers whose reading is kept: a few nodes call all the time.
+_MOST_READ: Final = 1_000
 
 
 class CertificateError(Exception):
@@ -31,6 +41,17 @@ class _Files(NamedTuple):
     #: What other nodes' certificates are checked against, and clients'.
     ca: bytes
     client_ca: bytes
+
+    def read(self) -> _Read:
+        """Return what they hold; raises `ValueError`."""
+        return _Read(*(x509.load_pem_x509_certificates(each) for each in (self[0], *self[2:])))
+
+
+class _Read(NamedTuple):
+    #: The node's own first.
+    chain: Sequence[Certificate]
+    authorities: Sequence[Certificate]
+    of_clients: Sequence[Certificate]
 
 
 class Certificates:
@@ -52,7 +73,16 @@ class Certificates:
         )
         self._requires_client: Final = tls.require_client_cert
         self._node: Final = node
+        self._separate: Final = tls.client_ca_file is not None
         self._files = self._read()
+        self._certificates = self._files.read()
+        if why := certified.untimely(self._certificates.chain[0]):
+            raise CertificateError(
+                f"{self._paths[0]} {why}; let the authority of the nodes sign another one"
+            )
+        #: By the certificate of a caller, what it shows.
+        self._known: Final[dict[bytes, Certified]] = {}
+        self._reminded_at = float("-inf")
         self._replaced = 0
         #: The files that the gRPC server was given last.
         self._served: _Files | None = None
@@ -61,6 +91,11 @@ class Certificates:
         self._outgoing: Final = _context(ssl.PROTOCOL_TLS_CLIENT, self._paths, self._paths[2])
         #: For metrics and probes, which show no certificate of their own.
         self.http: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+        #: For ports at which plugins serve clients.
+        self.clients: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+        if self._requires_client:
+            self.clients.verify_mode = ssl.CERT_REQUIRED
+            self._trust(self._paths[2:], self.clients)
         self._following: asyncio.Task[None] | None = None
         #: What was wrong at the last look, so that it is logged once.
         self._wrong = ""
@@ -68,8 +103,33 @@ class Certificates:
     def peers(self) -> PeerTls:
         """Return what connections between nodes are encrypted with."""
         return PeerTls(
-            self._incoming, self._outgoing, self._channel_credentials, lambda: self._replaced
+            self._incoming,
+            self._outgoing,
+            self._channel_credentials,
+            lambda: self._replaced,
+            self.certified,
         )
+
+    def certified(self, shown: bytes) -> Certified:
+        """Return what the certificate of a caller shows, whose TLS stands; PEM or DER."""
+        known = self._known.get(shown)
+        if known is None:
+            if len(self._known) >= _MOST_READ:
+                self._known.clear()
+            known = self._known[shown] = self._certified(shown)
+        return known
+
+    def _certified(self, shown: bytes) -> Certified:
+        try:
+            pem = shown.startswith(b"-----")
+            read = x509.load_pem_x509_certificate if pem else x509.load_der_x509_certificate
+            found = read(shown)
+        except ValueError:
+            return Certified(frozenset(), node=False)
+        chain, authorities, _ = self._certificates
+        # With one authority for all, the extended key usages alone tell nodes from clients.
+        issued = not self._separate or certified.issued_by(found, authorities, chain[1:])
+        return Certified(certified.names(found), node=issued and certified.may_serve(found))
 
     def server_credentials(self) -> grpc.ServerCredentials:
         """Return what the gRPC server is encrypted with, as the files are at each connection."""
@@ -78,6 +138,32 @@ class Certificates:
             self._newer_configuration,  # type: ignore[arg-type]  # None: the same as before
             require_client_authentication=self._requires_client,
         )
+
+    # Their ends.
+
+    def ends(self) -> Mapping[str, float]:
+        """Return when each file has no valid certificate any more, as a Unix time."""
+        chain, authorities, of_clients = self._certificates
+        found = {
+            "cert_file": min(each.not_valid_after_utc for each in chain),
+            "ca_file": max(each.not_valid_after_utc for each in authorities),
+            "client_ca_file": max(each.not_valid_after_utc for each in of_clients),
+        }
+        return {name: moment.timestamp() for name, moment in found.items()}
+
+    def alarms(self) -> Iterator[str]:
+        """Yield what has to be done about them: soon, or because other nodes refuse this one."""
+        now, own = datetime.now(UTC), self._certificates.chain[0]
+        if now >= own.not_valid_after_utc:
+            yield f"{self._paths[0]} has ended: nobody connects to this node; replace it now"
+        for path, found in zip((self._paths[0], *self._paths[2:]), self._certificates, strict=True):
+            for each in dict.fromkeys(found):
+                if certified.renewal(each) <= now < each.not_valid_after_utc:
+                    ends = certified.day(each.not_valid_after_utc)
+                    yield f"{path} ends on {ends}: replace the certificate before that"
+        chain, authorities, _ = self._certificates
+        for fault in certified.faults(chain, authorities, self._node):
+            yield f"other nodes refuse this one: {self._paths[0]} {fault}"
 
     # The files.
 
@@ -91,26 +177,42 @@ class Certificates:
         await end(self._following)
 
     def look(self) -> None:
-        """Use the files as they are now; what cannot be used is logged."""
+        """Use the files as they are now; what cannot be used is logged, and what ends soon."""
+        if time.monotonic() - self._reminded_at >= _REMIND_S:
+            self._reminded_at = time.monotonic()
+            for alarm in dict.fromkeys(self.alarms()):
+                _log.warning("%s", alarm)
         try:
             if self._content() == self._files:
                 self._wrong = ""
                 return
             files = self._read()
-            for context in (self._incoming, self._outgoing, self.http):
+            read = files.read()
+            if why := certified.untimely(read.chain[0]):
+                raise CertificateError(f"{self._paths[0]} {why}; it is not used")
+            for context in (self._incoming, self._outgoing, self.http, self.clients):
                 _load(context, self._paths)
         except CertificateError as error:
             if str(error) != self._wrong:
                 _log.warning("the node keeps the certificates that it has: %s", error)
             self._wrong = str(error)
             return
+        # Those of before stay accepted until the next start: nodes are replaced one by one.
         if files.ca != self._files.ca:
-            # Those of before stay accepted until the next start: nodes are replaced one by one.
-            for context in (self._incoming, self._outgoing):
-                context.load_verify_locations(cafile=str(self._paths[2]))
-        self._files, self._wrong = files, ""
+            self._trust(self._paths[2:3], self._incoming, self._outgoing)
+        if self._requires_client and files[2:] != self._files[2:]:
+            self._trust(self._paths[2:], self.clients)
+        self._files, self._certificates, self._wrong = files, read, ""
+        self._known.clear()
+        self._reminded_at = float("-inf")
         self._replaced += 1
         _log.info("the certificates of %s were replaced", self._node)
+
+    @staticmethod
+    def _trust(authorities: Sequence[Path], *contexts: ssl.SSLContext) -> None:
+        for context in contexts:
+            for path in authorities:
+                context.load_verify_locations(cafile=str(path))
 
     def _read(self) -> _Files:
         """Return the files, which belong together: gRPC would end the process over others."""
@@ -125,6 +227,13 @@ class Certificates:
                     f"{path} holds no certificate: {error.reason}; name a PEM file of the "
                     "authority that signs the nodes' certificates"
                 ) from error
+        try:
+            found.read()
+        except ValueError as error:
+            raise CertificateError(
+                f"{', '.join(map(str, dict.fromkeys((self._paths[0], *self._paths[2:]))))}: one"
+                f" holds a certificate that cannot be read ({error}); write it anew, as PEM"
+            ) from error
         if self._content() != found:
             raise CertificateError(f"{self._paths[0]} is being replaced; it is read again soon")
         return found

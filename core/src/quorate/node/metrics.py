@@ -11,10 +11,12 @@ from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
 from quorate.groups.shard.capacity import free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
+from quorate.node.certificates import Certificates
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.watching import Watching
+from quorate.observe.audit import AuditLog
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
 from quorate.storage.engine.port import Engine
 
@@ -36,6 +38,8 @@ class Parts:
     runner: Runner
     version: str
     ready: Callable[[], bool]
+    audit: AuditLog | None
+    certificates: Certificates | None
 
 
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
@@ -255,6 +259,16 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_watch_open_watches", "gauge", (),
            "Watches that are open, those of caches, mirrors and controllers among them.",
            lambda node: [((), node.watching.open_now)]),
+    Metric("quorate_tls_end_timestamp_seconds", "gauge", ("file",),
+           "Unix time from which no certificate of a file of [tls] is valid; absent without TLS.",
+           lambda node: [((file,), end) for file, end in node.certificates.ends().items()]
+           if node.certificates else []),
+    Metric("quorate_audit_records_total", "counter", (),
+           "Audit records that were made; absent while nothing is recorded.",
+           lambda node: [((), node.audit.made)] if node.audit else []),
+    Metric("quorate_audit_lost_records_total", "counter", (),
+           "Audit records that are not in the audit log, because the disk failed or was too slow.",
+           lambda node: [((), node.audit.lost)] if node.audit else []),
     Metric("quorate_loop_lag_seconds", "histogram", (),
            "How late the event loop came to what was due, sampled ten times a second.",
            lambda node: [((), node.serving.lag.late)]),

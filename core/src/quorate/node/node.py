@@ -14,7 +14,7 @@ from quorate.config import Settings
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.groups.watching.views import HeldViews
-from quorate.node import tuning
+from quorate.node import admin_service, tuning
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
 from quorate.node.certificates import Certificates
@@ -31,8 +31,11 @@ from quorate.node.serving import Serving
 from quorate.node.status import NodeReports
 from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.watching import Watching
+from quorate.observe.audit import AuditLog
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
+from quorate.rpc.audit_service import AuditService
+from quorate.rpc.auditing import Audit, admin_methods
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
@@ -65,7 +68,7 @@ class Node:
         """Open the node's directory.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
-        `FormationRefusedError`, `EngineError` and `CertificateError`.
+        `FormationRefusedError`, `EngineError`, `CertificateError` and `AuditError`.
         """
         self._settings: Final = settings
         self._catalog: Final = catalog
@@ -87,6 +90,11 @@ class Node:
         self.peers: Final = Peers(settings, self.shards, forming, self._certificates, self._loop)
         self.network: Final = self.peers.network
         channels = self.peers.channels
+        self._audit_log: Final = _audit_log(settings)
+        audit = None
+        if self._audit_log is not None:
+            changing = admin_methods(admin_service.SERVICE, admin_service.ALWAYS)
+            audit = Audit(self._audit_log, catalog, changing, settings.audit.omit)
         self._readiness: Final = Readiness(self.shards, self._loop)
         self.groups: Final = Groups(
             self.me.node,
@@ -97,6 +105,7 @@ class Node:
             limits=limits,
             write_timeout_s=shard_settings.write_timeout_s,
             read_timeout_s=shard_settings.read_timeout_s,
+            audit=None if audit is None else audit.command,
         )
         self._watching: Final = Watching(
             catalog,
@@ -116,6 +125,7 @@ class Node:
             plugin_metrics,
             self._watching.rows,
             self.shards.get,
+            None if self._certificates is None else self._certificates.clients,
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
@@ -139,6 +149,7 @@ class Node:
             self.leader_tasks.runner,
             self._life,
             self._version,
+            self._certificates,
         )
         self.admin: Final = AdminService(
             reports,
@@ -168,11 +179,13 @@ class Node:
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
                 self.admin,
+                AuditService(self._audit_log),
             ],
             certificates=self._certificates,
             listen=self.network.listen,
             registry=self.metrics,
             missing=self._life.missing,
+            audit=audit,
             loop=self._loop,
         )
         parts = Parts(
@@ -182,6 +195,8 @@ class Node:
             runner=self.leader_tasks.runner,
             version=self._version,
             ready=lambda: not self._life.missing(),
+            audit=self._audit_log,
+            certificates=self._certificates,
         )
         expose(self.metrics, parts)
         join = settings.cluster.join
@@ -247,6 +262,8 @@ class Node:
         self._life.stop()
         self.backups.stop()
         await self._serving.refuse(STOPPING)
+        if self._audit_log is not None:
+            self._audit_log.end_following()
         await self._life.stop_settling()
         await self.leader_tasks.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
@@ -266,6 +283,8 @@ class Node:
         if self._certificates is not None:
             await self._certificates.stop()
         await self._replicas.close()
+        if self._audit_log is not None:
+            await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
 
     async def _settle(self) -> None:
@@ -281,6 +300,13 @@ class Node:
         await self._serving.welcome()
         await asyncio.gather(*map(self._readiness.caught_up, hosted))
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
+
+
+def _audit_log(settings: Settings) -> AuditLog | None:
+    audit = settings.audit
+    if audit.file is None:
+        return None
+    return AuditLog(audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name)
 
 
 def _listed(names: Iterable[str]) -> str:

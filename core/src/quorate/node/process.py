@@ -19,6 +19,7 @@ from quorate.node.certificates import CertificateError
 from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
+from quorate.observe.audit import AuditError
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
 from quorate.storage.engine.port import EngineError
@@ -28,6 +29,7 @@ SWITCH_INTERVAL_S: Final = 0.0003
 
 _ENDS: Final = (
     ApplyStoppedError,
+    AuditError,
     EngineError,
     FormationRefusedError,
     GroupsDifferError,

@@ -17,6 +17,8 @@ from quorate.node.probes import Probes
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
+from quorate.rpc import callers
+from quorate.rpc.auditing import Audit
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.server import RpcServer, ServingRefusedError
@@ -64,6 +66,7 @@ class Serving:
         listen: Callable[[str, int], Awaitable[None]],
         registry: CollectorRegistry,
         missing: Callable[[], Sequence[str]],
+        audit: Audit | None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._settings: Final = settings
@@ -76,9 +79,11 @@ class Serving:
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
-        self._server: Final = RpcServer(
-            settings.limits, tuning.stream_limits(settings), [self.calls.around, self.gate.around]
-        )
+        identify = callers.certified if settings.tls.require_client_cert else callers.nobody
+        outermost = [self.calls.around, self.gate.around, callers.around(identify)]
+        if audit is not None:
+            outermost.insert(1, audit.around)
+        self._server: Final = RpcServer(settings.limits, tuning.stream_limits(settings), outermost)
         self._probes: Final = Probes(loop, registry, missing)
 
     def _demand_secret(self) -> None:

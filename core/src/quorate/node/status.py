@@ -10,6 +10,7 @@ from quorate.control.runner import Runner
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
+from quorate.node.certificates import Certificates
 from quorate.node.peers import Addresses
 from quorate.node.readiness import Life, ended
 from quorate.node.replicas import Replicas
@@ -36,6 +37,7 @@ class NodeReports:
     _runner: Runner
     _life: Life
     _version: str
+    _certificates: Certificates | None
 
     def __post_init__(self) -> None:
         self._shards = self._replicas.shards
@@ -100,6 +102,8 @@ class NodeReports:
         caution = self._settings.timing.caution
         if caution is not None:
             yield caution
+        if self._certificates is not None:
+            yield from self._certificates.alarms()
         if self._shards.difference is not None:
             yield f"no shards are created: {self._shards.difference}"
         for each, why in ended(self._shards):

@@ -98,6 +98,9 @@ class Command(Generic[M]):
     shard_key: Callable[[M], bytes] | None = None
     #: Set for a batch, which the host splits over shards.
     items: Items[M, Any] | None = None
+    #: The keys of the rows that it, or an item of a batch, is for, as the audit log shows them;
+    #: None: the key of each item, or else the shard key.
+    keys: Callable[[Any], Sequence[bytes]] | None = None
     #: Stateless; raises `Invalid`. It runs on every way in, and again on the leader.
     validate: Callable[[M], None] | None = None
     #: Settings, defaults, quotas, who calls: runs once, on the node where the command enters, after

@@ -51,6 +51,20 @@ def shown(key: bytes) -> str:
     return repr(parts) if parts else repr(key)
 
 
+def readable(key: bytes) -> str | list[str | int]:
+    """Return a key for programs that show it: as text, or its parts, or else in hex digits.
+
+    Bytes among the parts are text where they can be, else hex digits.
+    """
+    if (text := _printable(key)) is not None:
+        return text
+    try:
+        parts = unpack(key)
+    except ValueError:
+        return key.hex()
+    return [_printable(each) or each.hex() if isinstance(each, bytes) else each for each in parts]
+
+
 def prefix(*parts: Part) -> tuple[bytes, bytes]:
     """Return start and end of the keys that begin with these parts, as `Reader.scan` takes them."""
     packed = pack(*parts)
@@ -79,6 +93,14 @@ def after(start: bytes) -> bytes:
     if not trimmed:
         raise ValueError("nothing is larger than every key that begins with 0xff bytes alone")
     return trimmed[:-1] + bytes([trimmed[-1] + 1])
+
+
+def _printable(value: bytes) -> str | None:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
 
 
 def _pack_text(part: str) -> bytes:

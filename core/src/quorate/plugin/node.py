@@ -1,5 +1,6 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
+import ssl
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
@@ -42,6 +43,8 @@ class Caller:
     #: How the command came: as a `client` made it, through `CommandService`; from a `service` or
     #: another part of a plugin on this node; or from a `controller` or timer, fenced to a leader.
     via: Literal["client", "service", "controller"] = "client"
+    #: Whether it is a node of the cluster, which acts for nobody else and may do everything.
+    node: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +124,13 @@ class NodeApi(Protocol):
 
     def config(self, model: type[ModelT]) -> ModelT:
         """Return this plugin's section of the configuration file."""
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what connections to a port of the plugin's own are encrypted with.
+
+        It has the node's certificate, also once that was replaced, and demands one of clients if
+        the node does. None: the node does not encrypt.
+        """
 
     def cache(self, kind: type[CacheT]) -> CacheT:
         """Return the cache of that type which a plugin declared."""

@@ -40,13 +40,13 @@ class CallTally:
             began, code = perf_counter(), "UNKNOWN"
             try:
                 answer = await serve(request, context)
-                code = _code(context)
+                code = code_of(context)
                 return answer
             except grpc.aio.AbortError:
-                code = _code(context)
+                code = code_of(context)
                 raise
             except asyncio.CancelledError:
-                code = _gone(context)
+                code = gone(context)
                 raise
             finally:
                 self.open[path] -= 1
@@ -59,11 +59,12 @@ class CallTally:
         return served
 
 
-def _code(context: Any) -> str:
-    return _gone(context) if context.cancelled() else _NAMES.get(context.code() or 0, "UNKNOWN")
+def code_of(context: Any) -> str:
+    """Return the name of the status that a call ended with."""
+    return gone(context) if context.cancelled() else _NAMES.get(context.code() or 0, "UNKNOWN")
 
 
-def _gone(context: Any) -> str:
+def gone(context: Any) -> str:
     """Return why a caller stopped waiting."""
     left_s = context.time_remaining()
     late = left_s is not None and left_s <= 0

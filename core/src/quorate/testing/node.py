@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import MappingProxyType
@@ -80,7 +81,9 @@ class MemoryNode:
         shards: Mapping[str, int] | None = None,
         limits: Mapping[str, object] | None = None,
         at_ms: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._tls: Final = tls
         self.catalog: Final = catalog if catalog is not None else catalog_of(plugins)
         self.now_ms = at_ms
         #: Every command that passed `validate`, in order; those of timers are among them.
@@ -161,6 +164,10 @@ class MemoryNode:
     def observe(self, metric: str, value: float, **labels: str) -> None:
         """Record a value in a declared histogram, or set a declared gauge."""
         self.metrics.observe(metric, value, labels)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what it was given."""
+        return self._tls
 
     def logical_ms(self, shard: ShardRef) -> int:
         """Return the node's logical time, while that term stands."""

@@ -8,10 +8,14 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import grpc.aio
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from quorate.cli import authority
 from quorate.cli.authority import make_authority, sign
 from quorate.client import Tls
 from quorate.config.sections import TlsSection
@@ -24,13 +28,10 @@ from quorate.consensus.messages import (
     Lane,
     Message,
     Peer,
-    TimeoutNow,
 )
 from quorate.consensus.peer.frames import decode_frame, encode_frame
-from quorate.consensus.peer.incoming import OVERSIZED, SILENT, STRANGER
-from quorate.consensus.peer.link import Link, ended
+from quorate.consensus.peer.incoming import NO_TLS, OVERSIZED, SILENT, STRANGER
 from quorate.consensus.peer.network import (
-    FOREIGN_CERTIFICATE,
     NO_PORT,
     NOT_FORMED,
     OTHER_CERTIFICATE,
@@ -45,7 +46,15 @@ from quorate.consensus.peer.network import (
     PeerNetwork,
     token_hash,
 )
-from quorate.consensus.peer.streams import StreamLimits, add_service, ask, server_options
+from quorate.consensus.peer.streams import (
+    CLIENT_CERTIFICATE,
+    FOREIGN_CERTIFICATE,
+    OTHER_NAME,
+    StreamLimits,
+    add_service,
+    ask,
+    server_options,
+)
 from quorate.consensus.peer.wire import (
     LENGTH,
     NO_OPENING,
@@ -62,6 +71,7 @@ from quorate.consensus.peer.wire import (
     encode_introduction,
     encode_opening,
 )
+from quorate.node import certified
 from quorate.node.certificates import Certificates
 
 LIMITS = StreamLimits(entry_bytes=1 << 20, bulk_queue_bytes=4 << 20, retry_max_s=0.1)
@@ -75,6 +85,14 @@ def certificates_of(directory: Path, node: str) -> Certificates:
     chain, key, ca = (directory / name for name in (f"{node}.pem", f"{node}.key", "ca.pem"))
     files = TlsSection(cert_file=chain, key_file=key, ca_file=ca, require_client_cert=True)
     return Certificates(files, node)
+
+
+def self_signed(directory: Path, node: str) -> None:
+    """Write a certificate of a node that nobody has signed but itself."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), authority._named(node)
+    alternatives = x509.SubjectAlternativeName([x509.DNSName(node)])
+    builder = authority._builder(name, name, key, key, 1).add_extension(alternatives, False)
+    authority._write(directory, node, builder, key, key)
 
 
 class Station:
@@ -788,86 +806,76 @@ async def test_an_authority_of_clients_is_accepted_beside_that_of_nodes(tmp_path
         assert failed.value.details() == OTHER_CERTIFICATE
 
 
-async def test_a_node_whose_certificate_is_not_accepted_is_named(tmp_path: Path) -> None:
-    for directory, name in ((tmp_path / "1", "a"), (tmp_path / "2", "b")):
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("foreign", FOREIGN_CERTIFICATE),
+        ("other", OTHER_NAME),
+        ("client", CLIENT_CERTIFICATE),
+        ("self-signed", "its certificate is self-signed; let an authority sign it there"),
+        ("ended", "its certificate has ended; replace it there"),
+    ],
+)
+async def test_a_node_whose_certificate_is_not_accepted_is_named(
+    tmp_path: Path, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, made = tmp_path / "own", tmp_path / "made"
+    for directory in (own, made):
         make_authority(directory)
-        sign(directory, name, [name])
-    a = Station("a", tls=certificates_of(tmp_path / "1", "a"))
-    b = Station("b", tls=certificates_of(tmp_path / "2", "b"))
+    sign(own, "a", ["a"])
+    signed = made if kind == "foreign" else own
+    if kind == "ended":
+        monkeypatch.setattr(authority, "timedelta", lambda **_: timedelta(seconds=0))
+        monkeypatch.setattr(certified, "untimely", lambda _: None)
+    sign(signed, "b", ["c" if kind == "other" else "b"], serves=kind != "client")
+    if kind == "self-signed":
+        self_signed(own, "b")
+    a, b = (
+        Station("a", tls=certificates_of(own, "a")),
+        Station("b", tls=certificates_of(signed, "b")),
+    )
     async with pair(a, b):
         a.network.join(CLUSTER)
-        await until(lambda: a.network.refused["b", FOREIGN_CERTIFICATE] > 0)
+        await until(lambda: a.network.refused["b", said] > 0)
 
 
-async def test_a_node_that_fails_at_tls_is_named(tmp_path: Path) -> None:
+async def test_a_client_of_the_same_authority_cannot_pass_as_a_node(tmp_path: Path) -> None:
     make_authority(tmp_path)
-    sign(tmp_path, "a", ["a"])
-    refusals: asyncio.Queue[str] = asyncio.Queue()
-
-    async def speak_no_tls(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"hello, who is there?")
-        writer.close()
-
-    async with await asyncio.start_server(speak_no_tls, "127.0.0.1", 0) as server:
-        port: int = server.sockets[0].getsockname()[1]
-
-        async def locate() -> tuple[str, int]:
-            return "127.0.0.1", port
-
-        link = Link(
-            "control",
-            LIMITS,
-            locate=locate,
-            handshake=lambda: Station("a").handshake("b"),
-            judge=lambda _: None,
-            refused=refusals.put_nowait,
-            remade=lambda: None,
-            rng=random.Random(1),
-            tls=certificates_of(tmp_path, "a").peers().outgoing,
-            name="b",
-        )
-        task = asyncio.create_task(link.run())
-        async with asyncio.timeout(10):
-            assert (await refusals.get()).startswith("TLS with it fails: ")
-        await ended(task)
-
-
-async def test_introductions_are_exchanged_before_there_is_a_cluster() -> None:
-    a, b = Station("a"), Station("b")
+    sign(tmp_path, "b", ["b"])
+    sign(tmp_path, "a", ["a"], serves=False)
+    a, b = (Station(node, tls=certificates_of(tmp_path, node)) for node in ("a", "b"))
     async with pair(a, b):
-        assert await a.network.introduce("b", a.introduction) == b.introduction
-        assert b.introduced_by == [a.introduction]
-
-
-async def test_an_introduction_with_another_token_is_refused() -> None:
-    a, b = Station("a", token="other"), Station("b")
-    async with pair(a, b):
-        with pytest.raises(IntroductionRefusedError, match=f"b: {OTHER_TOKEN.replace('[', '.')}"):
+        b.network.join(CLUSTER)
+        with pytest.raises(IntroductionRefusedError, match="was issued for a client"):
             await a.network.introduce("b", a.introduction)
-        assert b.introduced_by == []
-        assert b.network.refused == {("a", OTHER_TOKEN): 1}
+        async with connected(b, certificates_of(tmp_path, "a").peers().outgoing) as dialer:
+            answer = await dialer.shake(a.handshake("b"))
+        assert answer.refusal == CLIENT_CERTIFICATE
+    assert b.network.refused["a", CLIENT_CERTIFICATE] >= 2
 
 
-async def test_why_a_node_cannot_form_a_cluster_with_another_is_said() -> None:
-    a, b = Station("a"), Station("b")
-    b.refuses_to_form = True
-    async with pair(a, b):
-        with pytest.raises(IntroductionRefusedError, match="b: make the files equal"):
-            await a.network.introduce("b", a.introduction)
+async def test_strangers_that_begin_no_tls_are_bounded_as_others_are(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    for node in ("a", "b"):
+        sign(tmp_path, node, [node])
+    a, b = (Station(node, tls=certificates_of(tmp_path, node)) for node in ("a", "b"))
+    async with pair(a, b), AsyncExitStack() as stack:
+        b.network.join(CLUSTER)
+        strangers = [await stack.enter_async_context(connected(b)) for _ in range(200)]
+        assert await strangers[0].cut_off()
+        certificates = certificates_of(tmp_path, "a").peers().outgoing
+        async with connected(b, certificates) as dialer:
+            assert (await dialer.shake(a.handshake("b"))).refusal == ""
+        strangers[-1].writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert await strangers[-1].cut_off()
+        await until(lambda: b.network.refused[STRANGER, NO_TLS] > 0)
 
 
-async def test_a_node_that_does_not_answer_is_named() -> None:
-    a = Station("a")
-    a.network.know({"b": "127.0.0.1:1"})
-    with pytest.raises(IntroductionRefusedError, match=r"^b: "):
-        await a.network.introduce("b", a.introduction)
-    await a.network.stop()
-
-
-async def test_a_node_that_is_forgotten_gets_nothing_any_more() -> None:
-    a, b = Station("a"), Station("b")
-    async with joined(a, b):
-        a.network.know({"a": a.address})
-        assert a.network.links == {}
-        a.network.send("s", [Message(a.me, b.me, 1, 1, TimeoutNow())])
-        assert a.network.dropped == 1
+async def test_a_stranger_that_stalls_within_tls_is_cut_off(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "b", ["b"])
+    b = Station("b", limits=HURRIED, tls=certificates_of(tmp_path, "b"))
+    async with b.serving(), connected(b) as stalling:
+        stalling.writer.write(b"\x16\x03\x01")
+        assert await stalling.cut_off()
+        await b.network.stop()

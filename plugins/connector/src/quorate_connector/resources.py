@@ -222,6 +222,7 @@ REPORT: Final = Command(
     message=pb.ReportTasks,
     group=families.GROUP,
     shard_key=families.shard_key,
+    keys=lambda command: [families.key_of(each.task) for each in command.reports],
     validate=validation.check_reports,
     public=True,
     examples=(

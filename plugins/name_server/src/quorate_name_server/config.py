@@ -52,7 +52,8 @@ class NameServerConfig(BaseModel):
     remoting_cert_file: str = Field(
         "",
         description="Certificate with which connections are served that begin with TLS; it is read "
-        "again when it has changed.",
+        "again when it has changed. Empty: what `[tls]` says, its demand for clients' certificates "
+        "among it.",
     )
     remoting_key_file: str = Field(
         "", description="Key of that certificate; empty: the file of the certificate holds it."
@@ -71,8 +72,9 @@ class NameServerConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_remoting(self) -> Self:
-        if self.remoting_tls_only and not self.remoting_cert_file:
-            raise ValueError("remoting_tls_only needs remoting_cert_file")
+        for name in ("remoting_key_file", "remoting_client_ca_file"):
+            if getattr(self, name) and not self.remoting_cert_file:
+                raise ValueError(f"{name} needs remoting_cert_file; set it, or leave both to [tls]")
         open_to_all = not (_is_loopback(self.remoting_host) or self.remoting_tls_only)
         is_served = self.remoting_port or self.controller_port
         if is_served and open_to_all and not self.remoting_insecure:

@@ -19,7 +19,6 @@ from quorate_name_server.config import NameServerConfig
         {
             "remoting_port": 9876,
             "remoting_host": "0.0.0.0",
-            "remoting_cert_file": "a.pem",
             "remoting_tls_only": True,
         },
     ],
@@ -37,7 +36,7 @@ def test_a_door_that_is_closed_or_guarded_is_accepted(section: dict[str, Any]) -
             {"remoting_port": 9876, "remoting_host": "broker", "remoting_cert_file": "a.pem"},
             "remoting_tls_only = true",
         ),
-        ({"remoting_tls_only": True}, "needs remoting_cert_file"),
+        ({"remoting_client_ca_file": "a.pem"}, "remoting_client_ca_file needs remoting_cert_file"),
     ],
 )
 def test_a_door_that_is_open_to_all_is_refused(section: dict[str, Any], repair: str) -> None:

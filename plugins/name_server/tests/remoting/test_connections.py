@@ -489,6 +489,21 @@ async def test_plain_connections_are_closed_where_tls_is_demanded(
     assert (await secure.ask(CLUSTERS)).code == 0
 
 
+async def test_the_nodes_own_certificate_serves_where_the_door_has_none(
+    open_door: Opening, certificate: Path
+) -> None:
+    of_node = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    of_node.load_cert_chain(certificate)
+    door = await open_door(tls=of_node, remoting_tls_only=True)
+    secure = await door.connect(ssl=client_context(certificate))
+    assert (await secure.ask(CLUSTERS)).code == 0
+
+
+async def test_tls_cannot_be_demanded_without_any_certificate(open_door: Opening) -> None:
+    with pytest.raises(OSError, match=r"remoting_tls_only needs a certificate.*tls\.cert_file"):
+        await open_door(remoting_tls_only=True)
+
+
 async def test_clients_need_a_certificate_where_that_is_demanded(
     open_door: Opening, certificate: Path
 ) -> None:

@@ -91,7 +91,7 @@ def load(
         rows = files.read(session, path, chosen, find(table))
         options = {
             "table": table,
-            "endpoints": _endpoints(client),
+            **_reached(client),
             "load_id": load_id,
             "conflict": conflict,
         }
@@ -132,7 +132,7 @@ def export(
         from quorate_spark.source import files
 
         chosen: Any = form or "parquet"
-        options = {"table": table, "endpoints": _endpoints(client)}
+        options = {"table": table, **_reached(client)}
         rows = session.read.format("quorate").options(**options).load()
         count = files.write(rows.where(where) if where else rows, path, chosen)
     took_s = monotonic() - began
@@ -209,9 +209,14 @@ def _row(view: LoadView) -> Mapping[str, object]:
     }
 
 
-def _endpoints(client: Client) -> str:
-    """Return where the nodes are, for Spark's workers."""
-    return ",".join(node.address for node in client.topology().nodes)
+def _reached(client: Client) -> dict[str, str]:
+    """Return where the nodes are, and the files of TLS, for Spark's workers."""
+    found = {"endpoints": ",".join(node.address for node in client.topology().nodes)}
+    if (tls := client.asynchronous.tls) is not None:
+        files = {"tls_ca": tls.ca, "tls_cert": tls.cert, "tls_key": tls.key}
+        # Workers run in directories of their own.
+        found |= {name: str(Path(file).absolute()) for name, file in files.items() if file}
+    return found
 
 
 @contextmanager

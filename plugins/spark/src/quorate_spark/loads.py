@@ -135,6 +135,7 @@ def _command(*examples: Message, validate: Callable[[Any], None] = check_load_id
         message=type(examples[0]),
         group=GROUP,
         shard_key=constant_key,
+        keys=lambda command: (command.load_id.encode(),),
         validate=validate,
         public=True,
         examples=examples,

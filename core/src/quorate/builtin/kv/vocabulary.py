@@ -30,6 +30,14 @@ def _shard_of_commit(command: pb.CommitPairs) -> bytes:
     return _shard_of_operation(command.operations[0]) if command.operations else b""
 
 
+def _key_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> Sequence[bytes]:
+    return (pair.key,)
+
+
+def _keys_of_commit(command: pb.CommitPairs) -> Sequence[bytes]:
+    return [getattr(each, each.WhichOneof("operation")).key for each in command.operations]
+
+
 _PUT: Final = pb.PutPair(key=b"brokers/1", value=b"idle")
 _LEASE: Final = pb.PutPair(key=b"locks/leader", value=b"broker 1", ttl_ms=10_000)
 _DELETE: Final = pb.DeletePair(key=b"brokers/1")
@@ -62,6 +70,7 @@ def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Me
         message=message,
         group=GROUP,
         shard_key=shard_key,
+        keys=_keys_of_commit if message is pb.CommitPairs else _key_of,
         validate=validate,
         public=True,
         examples=examples,
@@ -79,6 +88,7 @@ def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: A
             make=lambda _, items: message(**{field: items}),
             key=attrgetter("key") if field == "pairs" else None,
         ),
+        keys=_keys_of_commit if field == "transactions" else _key_of,
         validate=validate,
         public=True,
         examples=(message(**{field: examples}),),

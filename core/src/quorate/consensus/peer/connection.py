@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from typing import Final, Protocol, cast
 
 from quorate.consensus.peer.wire import LENGTH
@@ -54,16 +55,20 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def peer(self) -> str:
         """The address of the other end."""
-        found = self._transport and self._transport.get_extra_info("peername")
-        return f"{found[0]}:{found[1]}" if found else "an unknown address"
+        return "an unknown address" if self._transport is None else address_of(self._transport)
 
     @property
-    def certified(self) -> frozenset[str] | None:
-        """The names in the certificate of the other end; None without TLS."""
-        found = self._transport and self._transport.get_extra_info("peercert")
-        if not found:
+    def host(self) -> str:
+        """The machine at the other end."""
+        return self.peer.rpartition(":")[0]
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The certificate of the other end, as DER; None without TLS."""
+        if self._transport is None:
             return None
-        return frozenset(name for kind, name in found.get("subjectAltName", ()) if kind == "DNS")
+        encrypted: ssl.SSLObject | None = self._transport.get_extra_info("ssl_object")
+        return None if encrypted is None else encrypted.getpeercert(binary_form=True)
 
     def write(self, frame: bytes) -> None:
         """Send bytes; call it only while `writable`."""
@@ -140,6 +145,12 @@ class Connection(asyncio.BufferedProtocol):
             self._buffer = bytearray(max(wanted, _READ_BYTES))
         self._buffer[: len(left)] = left
         self._begin, self._end = 0, len(left)
+
+
+def address_of(transport: asyncio.BaseTransport) -> str:
+    """Return the address of the other end."""
+    found = transport.get_extra_info("peername")
+    return f"{found[0]}:{found[1]}" if found else "an unknown address"
 
 
 def _notice_death(connected: socket.socket, silent_s: float) -> None:

@@ -5,12 +5,12 @@ import logging
 import ssl
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from quorate.consensus.messages import Lane, Message, Peer
-from quorate.consensus.peer.connection import Connection
+from quorate.consensus.peer.connection import Connection, address_of
 from quorate.consensus.peer.frames import decode_frame
-from quorate.consensus.peer.streams import StreamLimits
+from quorate.consensus.peer.streams import StreamLimits, tls_fault
 from quorate.consensus.peer.wire import (
     NO_OPENING,
     OPENING_BYTES,
@@ -26,9 +26,11 @@ from quorate.consensus.peer.wire import (
 _logger = logging.getLogger(__name__)
 
 OVERSIZED: Final = "a frame over the limit"
+NO_TLS: Final = "it begins no TLS"
 SILENT: Final = "it connects and says nothing"
 
-#: Maximum number of connections without a handshake; one more closes the oldest.
+#: Maximum number of connections without a handshake; one more closes the oldest of the machine
+#: that has most of them.
 _MOST_UNKNOWN: Final = 128
 
 
@@ -54,9 +56,10 @@ class Refused:
 class Incoming:
     """Listens for other nodes, and reads what they send.
 
-    `answer(handshake, lane, address, certified)` admits or refuses, and `deliver(peer, messages)`
+    `answer(handshake, lane, address, certificate)` admits or refuses, and `deliver(peer, messages)`
     gets messages.
-    A connection without a handshake after `answer_s`, or with one that is too large, is closed.
+    A connection without a handshake after `answer_s`, or with one that is too large, is closed, and
+    so is one that is not encrypted by then where it has to be.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class Incoming:
         me: Peer,
         limits: StreamLimits,
         *,
-        answer: Callable[[Handshake, Lane, str, frozenset[str] | None], Answer],
+        answer: Callable[[Handshake, Lane, str, bytes | None], Answer],
         deliver: Callable[[Peer, list[tuple[str, Message]]], None],
         refused: Refused,
     ) -> None:
@@ -74,7 +77,7 @@ class Incoming:
         self.deliver: Final = deliver
         self.refused: Final = refused
         #: Connections without a handshake, the oldest first.
-        self.unknown: Final[dict[Connection, None]] = {}
+        self.unknown: Final[dict[Connection | _Encrypting, None]] = {}
         #: The newest connection of each node and lane; it replaces an older one.
         self.newest: Final[dict[tuple[str, Lane], Connection]] = {}
         self._server: asyncio.Server | None = None
@@ -86,11 +89,7 @@ class Incoming:
         """Start to accept connections; raises `OSError`."""
         self._stopped = False
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self.caller(), OPENING_BYTES, self.limits.silent_s),
-            host,
-            port,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else self.limits.answer_s,
+            self.connection if tls is None else lambda: _Encrypting(self, tls), host, port
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -104,11 +103,15 @@ class Incoming:
             connection.abort()
         await self._server.wait_closed()
 
+    def connection(self) -> Connection:
+        """Return a new connection, whose handshake is the next thing that comes."""
+        return Connection(self.caller(), OPENING_BYTES, self.limits.silent_s)
+
     def caller(self) -> "_Caller":
-        """Return the protocol of a new connection."""
+        """Return what reads a new connection."""
         return _Caller(self)
 
-    def admit(self, connection: Connection) -> None:
+    def admit(self, connection: "Connection | _Encrypting") -> None:
         """Add a connection that has not sent its handshake yet."""
         if self._stopped:
             # It was accepted before the end.
@@ -116,9 +119,68 @@ class Incoming:
             return
         self.unknown[connection] = None
         if len(self.unknown) > _MOST_UNKNOWN:
-            oldest = next(iter(self.unknown))
+            # A flood from one machine keeps no other out.
+            held = Counter(each.host for each in self.unknown)
+            [(most, _)] = held.most_common(1)
+            oldest = next(each for each in self.unknown if each.host == most)
             del self.unknown[oldest]
             oldest.abort()
+
+
+class _Encrypting(asyncio.Protocol):
+    """A connection until TLS stands: it counts as one without a handshake.
+
+    A server that encrypts by itself would tell nobody of it before.
+    """
+
+    def __init__(self, incoming: Incoming, tls: ssl.SSLContext) -> None:
+        self._in: Final = incoming
+        self._tls: Final = tls
+        self._transport: asyncio.Transport | None = None
+        self._working: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless it is one too many."""
+        self._transport = cast(asyncio.Transport, transport)
+        # Its first bytes are for TLS.
+        self._transport.pause_reading()
+        self._in.admit(self)
+        self._working = asyncio.create_task(self._encrypt(self._transport))
+
+    @property
+    def host(self) -> str:
+        """The machine at the other end."""
+        return address_of(self._transport).rpartition(":")[0] if self._transport else ""
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _encrypt(self, transport: asyncio.Transport) -> None:
+        connection = self._in.connection()
+        address = address_of(transport)
+        try:
+            encrypted = await asyncio.get_running_loop().start_tls(
+                transport,
+                connection,
+                self._tls,
+                server_side=True,
+                ssl_handshake_timeout=self._in.limits.answer_s,
+            )
+        except ssl.SSLError as error:
+            reason = tls_fault(str(error)) or NO_TLS
+            self._in.refused.record(address, reason, f"{error.reason} from {address}")
+        except OSError:
+            # It ended, or took too long.
+            transport.abort()
+        else:
+            if encrypted is not None and not encrypted.is_closing():
+                connection.connection_made(encrypted)
+                # What came with the end of the handshake waits already.
+                connection.buffer_updated(0)
+        finally:
+            self._in.unknown.pop(self, None)
 
 
 class _Caller:
@@ -168,7 +230,7 @@ class _Caller:
         assert connection is not None
         lane, shown = decode_opening(content)
         asker = decode_handshake(shown)
-        answer = self._in.answer(asker, lane, self._address, connection.certified)
+        answer = self._in.answer(asker, lane, self._address, connection.certificate)
         self._known()
         if not answer.refusal:
             # Before the answer, after which the peer relies on older connections not being read.

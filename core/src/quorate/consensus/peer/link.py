@@ -11,7 +11,7 @@ from typing import Any, Final
 from quorate.consensus.messages import Append, Lane, Message, Peer, weight
 from quorate.consensus.peer.connection import Connection
 from quorate.consensus.peer.frames import encode_frame, size_of
-from quorate.consensus.peer.streams import StreamLimits
+from quorate.consensus.peer.streams import StreamLimits, tls_fault
 from quorate.consensus.peer.wire import (
     OPENING_BYTES,
     Answer,
@@ -112,7 +112,7 @@ class Link:
             except LinkRefusedError as error:
                 self._refused(str(error))
             except ssl.SSLError as error:
-                self._refused(f"TLS with it fails: {error.reason}")
+                self._refused(tls_fault(str(error)) or f"TLS with it fails: {error.reason}")
             except (OSError, TimeoutError, _BrokenError):
                 pass
             finally:

@@ -19,13 +19,15 @@ from quorate.consensus.messages import Lane, Message, Peer, lane
 from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
 from quorate.consensus.peer.streams import (
+    CLIENT_CERTIFICATE,
     Context,
     PeerTls,
     StreamLimits,
     add_service,
     ask,
-    certified,
+    certificate,
     open_channel,
+    tls_fault,
 )
 from quorate.consensus.peer.wire import (
     Answer,
@@ -42,17 +44,11 @@ OTHER_TARGET: Final = "it looks for another node at this address"
 OTHER_NODE: Final = "another node answers at its address"
 OTHER_REPLICA: Final = "the cluster knows this node under another replica id"
 OTHER_CERTIFICATE: Final = "its certificate is not that of the node that it says it is"
-FOREIGN_CERTIFICATE: Final = (
-    "its certificate is not accepted here: it has expired, is for another name, or its authority "
-    "is not in tls.ca_file"
-)
 NO_PORT: Final = "it takes no connections of other nodes; run the same release on all of them"
 NOT_FORMED: Final = "it has no cluster yet"
 UNDELIVERABLE: Final = "a message for a shard that is not here"
 
 _REFUSED: Final = "it refuses this node: "
-#: In what gRPC says of a connection whose other end has such a certificate.
-_FOREIGN: Final = "CERTIFICATE_VERIFY_FAILED"
 _LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 
 
@@ -223,9 +219,9 @@ class PeerNetwork:
             why, reason = error.details() or "", ""
             if error.code() is grpc.StatusCode.PERMISSION_DENIED:
                 reason = _REFUSED + why
-            elif _FOREIGN in why:
+            elif fault := tls_fault(why):
                 # What gRPC says of it is about sockets, and long.
-                why = reason = FOREIGN_CERTIFICATE
+                why = reason = fault
             raise IntroductionRefusedError(f"{node}: {why}", reason) from None
         except MalformedMessageError as error:
             raise IntroductionRefusedError(f"{node}: {error}", error.reason) from None
@@ -294,11 +290,9 @@ class PeerNetwork:
         """Return this node's handshake for another."""
         return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
 
-    def _answer(
-        self, asker: Handshake, lane: Lane, address: str, certified: frozenset[str] | None
-    ) -> Answer:
-        """Return the answer to a handshake."""
-        reason = _judge_certificate(asker, certified) or self.judge_asker(asker)
+    def _answer(self, asker: Handshake, lane: Lane, address: str, shown: bytes | None) -> Answer:
+        """Return the answer to a handshake, and to the certificate that its sender showed."""
+        reason = self._judge_certificate(asker.peer.node, shown) or self.judge_asker(asker)
         mine = self.handshake("")
         if reason is None:
             return Answer(mine, "")
@@ -317,8 +311,8 @@ class PeerNetwork:
         self, asker: Handshake, context: Context[bytes, bytes], *, of_old: bool = False
     ) -> str | None:
         """Return why the caller that sends a handshake is refused, as `judge_asker` does."""
-        names = certified(context)
-        return _judge_certificate(asker, names) or self.judge_asker(asker, of_old=of_old)
+        reason = self._judge_certificate(asker.peer.node, certificate(context))
+        return reason or self.judge_asker(asker, of_old=of_old)
 
     def judge_asker(self, asker: Handshake, *, of_old: bool = False) -> str | None:
         """Return why the sender of a handshake is refused, or None.
@@ -328,6 +322,14 @@ class PeerNetwork:
         if asker.target != self._me.node:
             return OTHER_TARGET
         return self._judge_cluster(asker) if of_old else self._judge(asker)
+
+    def _judge_certificate(self, node: str, shown: bytes | None) -> str | None:
+        if shown is None or self._tls is None:
+            return None
+        found = self._tls.certified(shown)
+        if node not in found.names:
+            return OTHER_CERTIFICATE
+        return None if found.node else CLIENT_CERTIFICATE
 
     def _judge_cluster(self, other: Handshake) -> str | None:
         if not hmac.compare_digest(other.token_hash, self._token_hash):
@@ -368,8 +370,7 @@ class PeerNetwork:
         except MalformedMessageError as error:
             self._refused.record(context.peer(), error.reason, error.detail)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        names = certified(context)
-        reason = OTHER_CERTIFICATE if names is not None and asker.peer.node not in names else None
+        reason = self._judge_certificate(asker.peer.node, certificate(context))
         if not hmac.compare_digest(shown, self._token_hash):
             reason = OTHER_TOKEN
         if reason is not None:
@@ -380,12 +381,6 @@ class PeerNetwork:
         except FormationRefusedError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return encode_introduction(answer, self._token_hash, self.port)
-
-
-def _judge_certificate(asker: Handshake, certified: frozenset[str] | None) -> str | None:
-    if certified is None or asker.peer.node in certified:
-        return None
-    return OTHER_CERTIFICATE
 
 
 def token_hash(token: str) -> bytes:

@@ -1,9 +1,9 @@
 """Limits, TLS and gRPC options of the connections between nodes."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import grpc
 import grpc.aio
@@ -16,6 +16,36 @@ INTRODUCE: Final = "Introduce"
 
 #: Bytes that a frame may hold in addition to one entry of the largest size.
 _FRAME_SLACK: Final = 1 << 20
+
+FOREIGN_CERTIFICATE: Final = (
+    "the authority of its certificate is not in tls.ca_file here; sign it there by one that is, or"
+    " add its own here"
+)
+OTHER_NAME: Final = (
+    "its certificate is for another name; it needs its [node] name as a DNS name there"
+)
+CLIENT_CERTIFICATE: Final = (
+    "its certificate was issued for a client; that of a node may serve (extended key usage"
+    " serverAuth), and its authority is in tls.ca_file"
+)
+_SELF_SIGNED: Final = "its certificate is self-signed; let an authority sign it there"
+#: By words of OpenSSL or of gRPC's library for TLS.
+_TLS_FAULTS: Final = (
+    ("certificate has expired", "its certificate has ended; replace it there"),
+    ("certificate is not yet valid", "its certificate begins later; compare both clocks"),
+    ("self signed certificate", _SELF_SIGNED),
+    ("self-signed certificate", _SELF_SIGNED),
+    ("local issuer certificate", FOREIGN_CERTIFICATE),
+    ("verify the first certificate", FOREIGN_CERTIFICATE),
+    ("Hostname", OTHER_NAME),
+    ("certificate purpose", CLIENT_CERTIFICATE),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not accepted here"),
+    ("did not return a certificate", "it shows no certificate"),
+    ("DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
+    ("CERTIFICATE_EXPIRED", "it says that this node's certificate has ended; replace it here"),
+    ("UNKNOWN_CA", "it does not know the authority of this node's certificate"),
+    ("_ALERT_", "it does not accept this node's certificate; its log says why"),
+)
 
 Call = grpc.aio.StreamStreamCall
 Context = grpc.aio.ServicerContext
@@ -51,6 +81,15 @@ class StreamLimits:
         return self.bulk_queue_bytes if lane == "bulk" else self.control_queue_bytes
 
 
+class Certified(NamedTuple):
+    """What the certificate of a caller shows."""
+
+    #: Whom it is for.
+    names: frozenset[str]
+    #: Whether it was issued for nodes, and not for clients.
+    node: bool
+
+
 @dataclass(frozen=True, slots=True)
 class PeerTls:
     """What connections between nodes are encrypted with; the certificates may be replaced."""
@@ -62,6 +101,8 @@ class PeerTls:
     credentials: Callable[[], grpc.ChannelCredentials]
     #: Returns how often certificates were replaced: a channel keeps those that it began with.
     replaced: Callable[[], int]
+    #: Returns what a certificate shows, PEM or DER.
+    certified: Callable[[bytes], Certified]
 
 
 def server_options(limits: StreamLimits) -> Options:
@@ -107,13 +148,19 @@ def open_channel(
     return grpc.aio.secure_channel(address, credentials, options=options)
 
 
-def certified(context: Context[bytes, bytes]) -> frozenset[str] | None:
-    """Return the names in the certificate of a caller; None if it was not asked for one."""
-    shown = context.auth_context()
-    if "x509_pem_cert" not in shown:
-        return None
-    # A certificate may name nobody: its owner is no node then.
-    return frozenset(name.decode() for name in shown.get("x509_subject_alternative_name", ()))
+def certificate(context: Context[bytes, bytes]) -> bytes | None:
+    """Return the certificate of a caller, as PEM; None if it was not asked for one."""
+    shown: Iterable[bytes] = context.auth_context().get("x509_pem_cert", ())
+    return next(iter(shown), None)
+
+
+def tls_fault(text: str) -> str | None:
+    """Return why TLS with another node fails, as OpenSSL or gRPC say it; None: for another reason.
+
+    The answer is one of a few sentences, of which each says on which side the repair is.
+    """
+    found = next((said for word, said in _TLS_FAULTS if word in text), None)
+    return found
 
 
 async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:

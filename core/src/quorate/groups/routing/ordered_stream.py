@@ -3,12 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from quorate.groups.refusals import NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
 from quorate.groups.routing.delivery import Call, Delivery
-from quorate.groups.routing.requests import Answered, Part, Proposal
+from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal
 from quorate.groups.timing import Alarm, end
 from quorate.plugin import Caller
 from quorate.plugin.shard_id import ShardId
@@ -32,7 +33,11 @@ class OrderedStream:
         admissions: Admissions,
         *,
         caller: str,
+        audit: Audit | None = None,
     ) -> None:
+        self._audit: Final = audit
+        #: What records the answers that have not come.
+        self._unrecorded: Final[set[Answered]] = set()
         self._place: Final = place
         self._delivery: Final = carrier
         self._loop: Final = loop
@@ -44,7 +49,18 @@ class OrderedStream:
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Enqueue a command; it is answered exactly once, possibly at once."""
+        ended = None if self._audit is None else self._audit(proposal.message)
+        if ended is not None:
+            self._unrecorded.add(ended)
+            answered = partial(self._record, ended, answered)
         self._entrance.put(proposal, answered)
+
+    def _record(self, ended: Answered, answered: Answered, answer: Answer | Exception) -> None:
+        # What was proposed may still be answered after the end of the stream.
+        if ended in self._unrecorded:
+            self._unrecorded.remove(ended)
+            ended(answer)
+        answered(answer)
 
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
         for part in self._place(proposal, answered):
@@ -65,6 +81,9 @@ class OrderedStream:
         self._patience.stop()
         await self._entrance.close()
         await end(*self._running)
+        for ended in self._unrecorded:
+            ended(LEFT)
+        self._unrecorded.clear()
 
     async def _run(self, shard: ShardId, queue: deque[Part]) -> None:
         while queue:

@@ -42,6 +42,10 @@ class Answer(NamedTuple):
 
 #: Called once with the answer to a command, or its failure.
 Answered = Callable[[Answer | Exception], None]
+#: Returns what records the answer to a command that enters here; None: it is not recorded.
+Audit = Callable[[Message], Answered | None]
+#: How a command ends for the audit log whose caller did not wait for the answer.
+LEFT: Final = OutcomeUnknownError("its caller left before it was answered")
 
 
 class Request:

@@ -216,6 +216,7 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
             make=lambda whole, items: write.of(items, whole),
             key=key_of if named and not spec.repeats else None,
         ),
+        keys=(lambda item: (key_of(item),)) if named else None,
         validate=validate_of(binding, write),
         admit=spec.admit,
         public=called if spec.public is None else spec.public,

@@ -44,11 +44,22 @@ _LONGEST_REMARK: Final = 500
 Handle = Callable[[Connection, Request], Response | Awaitable[Response]]
 
 
+class UnencryptedError(OSError):
+    """TLS is demanded, and there is no certificate to serve it with."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "plugins.name_server.remoting_tls_only needs a certificate; set remoting_cert_file, or "
+            "tls.cert_file for the whole node"
+        )
+
+
 class Server:
     """Serves the connections of a port until it is closed.
 
-    `codes` says what answers each request, and `lose` is called with connections that have closed
-    by which somebody has registered.
+    `tls` is what connections are encrypted with if the section names no certificate of its own.
+    `codes` says what answers each request, and `lose` is called with connections that have closed by
+    which somebody has registered.
     """
 
     def __init__(
@@ -57,7 +68,9 @@ class Server:
         port: int,
         codes: Mapping[int, Handle],
         lose: Callable[[Connection], Coroutine[Any, Any, None]],
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._tls: Final = tls
         self._config: Final = config
         self._port: Final = port
         self._codes: Final = codes
@@ -113,7 +126,9 @@ class Server:
     def tls_context(self) -> ssl.SSLContext:
         """Return what a connection's TLS is served with; raises `MalformedError`."""
         if self._certificates is None:
-            raise MalformedError("it begins with TLS, and remoting_cert_file is not set")
+            if self._tls is None:
+                raise MalformedError("it begins with TLS; set remoting_cert_file, or [tls]")
+            return self._tls
         try:
             return self._certificates.context()
         except OSError as error:
@@ -194,18 +209,22 @@ class Server:
 async def serving(node: NodeApi) -> AsyncIterator[None]:
     """Serve RocketMQ's protocol as long as the node lives, at the ports that are set for it."""
     config = node.config(NameServerConfig)
+    tls = node.tls()
+    is_served = config.remoting_port or config.controller_port
+    if is_served and config.remoting_tls_only and not (tls or config.remoting_cert_file):
+        raise UnencryptedError
     async with AsyncExitStack() as open_ports:
         if config.remoting_port:
             door = Door(node, config)
             codes = {code: partial(handle, door) for code, handle in CODES.items()}
-            server = Server(config, config.remoting_port, codes, door.lose)
+            server = Server(config, config.remoting_port, codes, door.lose, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
             server.start(notify_forever(door))
         if config.controller_port:
             controller = Controller(node, config)
             own = {code: partial(handle, controller) for code, handle in CONTROLLER_CODES.items()}
-            server = Server(config, config.controller_port, own, controller.lose)
+            server = Server(config, config.controller_port, own, controller.lose, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
         yield

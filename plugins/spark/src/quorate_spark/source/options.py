@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar, cast
 
+from quorate.client import InvalidError, Tls
+
 from quorate_spark.source.errors import SourceError
 
 T = TypeVar("T", int, float)
@@ -21,7 +23,7 @@ TIMEOUT_S: Final = 120.0
 VIEW_TTL_S: Final = 600.0
 _MOST_BATCH_ROWS: Final = 10_000
 
-_BOTH: Final = frozenset({"table", "endpoints", "timeout_s"})
+_BOTH: Final = frozenset({"table", "endpoints", "timeout_s", "tls_ca", "tls_cert", "tls_key"})
 _WRITE: Final = _BOTH | {
     "load_id",
     "conflict",
@@ -40,6 +42,8 @@ class WriteOptions:
 
     table: str
     endpoints: str | None
+    #: None: what the environment of each process says.
+    tls: Tls | None
     timeout_s: float
     #: Empty: one of its own for every write.
     load_id: str
@@ -59,6 +63,8 @@ class ReadOptions:
 
     table: str
     endpoints: str | None
+    #: None: what the environment of each process says.
+    tls: Tls | None
     timeout_s: float
     #: Parts into which the keys of a shard are divided; 0: as its size asks for.
     ranges_per_shard: int
@@ -79,6 +85,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     return WriteOptions(
         table=options.table(),
         endpoints=options.text("endpoints") or None,
+        tls=options.tls(),
         timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
         load_id=options.text("load_id"),
         conflict=cast("Conflict", options.choice("conflict", ("upsert", "insert_only"))),
@@ -96,6 +103,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     return ReadOptions(
         table=options.table(),
         endpoints=options.text("endpoints") or None,
+        tls=options.tls(),
         timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
         ranges_per_shard=options.number("ranges_per_shard", 0, 0, 1_000),
         view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
@@ -127,6 +135,18 @@ class _Given:
         if not name:
             raise SourceError('the option table is not set: name one, as in "kv.pairs"')
         return name
+
+    def tls(self) -> Tls | None:
+        ca, cert, key = (self.text(f"tls_{name}") for name in ("ca", "cert", "key"))
+        if not ca and (cert or key):
+            raise SourceError(
+                "tls_cert and tls_key need the option tls_ca: name the file of the CA of the nodes,"
+                " which every executor can read"
+            )
+        try:
+            return Tls(ca=ca, cert=cert or None, key=key or None) if ca else None
+        except InvalidError as error:
+            raise SourceError(f"options tls_cert and tls_key: {error.reason}") from None
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """Return what was chosen; without a word the first one."""

@@ -36,6 +36,10 @@ class ShardRange(InputPartition):
     keys: tuple[KeyRange, ...]
 
 
+def _client(options: ReadOptions) -> Client:
+    return Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls)
+
+
 class TableReader(DataSourceReader):
     """Reads a table as it was when the driver asked: each shard at one revision."""
 
@@ -53,7 +57,7 @@ class TableReader(DataSourceReader):
         found = find(self.options.table)
         wanted = ranges.of_filters(found.table, self.filters)
         try:
-            with Client(self.options.endpoints, timeout_s=self.options.timeout_s) as client:
+            with _client(self.options) as client:
                 plan = plan_of(client.topology(), found.group)
                 planned = [
                     part
@@ -71,7 +75,7 @@ class TableReader(DataSourceReader):
             return
         found = find(self.options.table)
         try:
-            with Client(self.options.endpoints, timeout_s=self.options.timeout_s) as client:
+            with _client(self.options) as client:
                 node = client.at(partition.node)
                 for start, end in partition.keys:
                     request = views.ReadViewRequest(

@@ -47,7 +47,7 @@ class Sent:
 async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBatch]) -> Sent:
     """Load a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
-    async with connect(options.endpoints, timeout_s=options.timeout_s) as client:
+    async with connect(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
         try:
             plan = plan_of(await client.topology(), found.group)
             return await _Sending(options, partition, found, plan, client).run(rows)

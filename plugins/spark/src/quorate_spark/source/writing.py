@@ -97,7 +97,7 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
 
 def _ask(options: WriteOptions, command: Any) -> Load:
     try:
-        with Client(options.endpoints, timeout_s=options.timeout_s) as client:
+        with Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
             return client.execute(command, Load)
     except QuorateError as error:
         raise source_error(error, options.load_id) from error

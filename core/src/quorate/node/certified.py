@@ -1,0 +1,107 @@
+"""What certificates say: whom they are for, who has issued them, and when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+Certificate = x509.Certificate
+
+#: A certificate is to be replaced when a tenth of its life is left, or less than this.
+_EARLY: Final = timedelta(days=30)
+#: Authorities between a certificate and one that is trusted.
+_DEEPEST: Final = 8
+
+
+def names(certificate: Certificate) -> frozenset[str]:
+    """Return the DNS names that a certificate is for."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except (x509.ExtensionNotFound, ValueError):
+        return frozenset()
+    return frozenset(found.value.get_values_for_type(x509.DNSName))
+
+
+def may_serve(certificate: Certificate) -> bool:
+    """Return whether it may be shown to those who connect, which those of clients may not."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
+    except x509.ExtensionNotFound:
+        return True
+    except ValueError:
+        return False
+    allowed = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+    return not allowed.isdisjoint(found.value)
+
+
+def issued_by(
+    certificate: Certificate, authorities: Sequence[Certificate], others: Sequence[Certificate]
+) -> bool:
+    """Return whether one of some authorities has issued a certificate, `others` in between."""
+    current = certificate
+    for _ in range(_DEEPEST):
+        if current in authorities or any(_has_issued(each, current) for each in authorities):
+            return True
+        issuers = (each for each in others if each != current and _has_issued(each, current))
+        issuer = next(issuers, None)
+        if issuer is None:
+            return False
+        current = issuer
+    return False
+
+
+def renewal(certificate: Certificate) -> datetime:
+    """Return when a certificate is to be replaced."""
+    life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    return certificate.not_valid_after_utc - min(_EARLY, life / 10)
+
+
+def untimely(certificate: Certificate) -> str | None:
+    """Return why nobody accepts a certificate now; None: its time has come and is not over."""
+    now = datetime.now(UTC)
+    if now >= certificate.not_valid_after_utc:
+        return f"ended on {day(certificate.not_valid_after_utc)}"
+    if now < certificate.not_valid_before_utc:
+        return f"begins on {day(certificate.not_valid_before_utc)}, later than this machine's clock"
+    return None
+
+
+def faults(
+    chain: Sequence[Certificate], authorities: Sequence[Certificate], node: str
+) -> Iterator[str]:
+    """Yield why other nodes will not accept a node's certificate, whatever the time is."""
+    own, *others = chain
+    if node not in names(own):
+        named = ", ".join(sorted(names(own))) or "nobody"
+        yield f"names {named}, and not {node!r}: add DNS:{node} to its subjectAltName"
+    if not may_serve(own):
+        yield "is a client's: its extended key usages need serverAuth besides clientAuth"
+    if not issued_by(own, authorities, others):
+        if own.issuer == own.subject:
+            yield "is self-signed, and not in tls.ca_file: let the authority of the nodes sign it"
+        else:
+            yield (
+                f"is of {own.issuer.rfc4514_string()}, which is not in tls.ca_file: let an"
+                " authority of that file sign it, or add this one to the file on all nodes"
+            )
+
+
+def day(moment: datetime) -> str:
+    """Return a moment to the minute."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _has_issued(issuer: Certificate, certificate: Certificate) -> bool:
+    try:
+        basic = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+        if not basic.ca:
+            return False
+        certificate.verify_directly_issued_by(issuer)
+    except (x509.ExtensionNotFound, InvalidSignature, ValueError, TypeError):
+        return False
+    return True

@@ -1,0 +1,49 @@
+"""Sends the records of the node's audit log as they are made."""
+
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.observe.audit import AuditLog, LaggingError, line
+from quorate.plugin import Rejected
+from quorate.rpc.server import RpcServer
+from quorate.v1 import audit_pb2 as pb
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["AuditService"]
+
+
+@dataclass(eq=False)
+class AuditService:
+    """Refuses followers where nothing is recorded."""
+
+    _log: AuditLog | None
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+        server.add(SERVICE, self)
+
+    async def Follow(
+        self, request: pb.FollowAudit, context: object
+    ) -> AsyncIterator[pb.AuditRecords]:
+        """Send the records of these domains, or of all."""
+        if self._log is None:
+            raise Rejected("FAILED_PRECONDITION", "this node records nothing; set audit.file")
+        with closing(self._log.follow()) as follower:
+            # So that the caller knows from when on it sees everything.
+            yield pb.AuditRecords()
+            try:
+                while found := await follower.next():
+                    wanted = [
+                        line(each)
+                        for each in found
+                        if not request.domains or each["domain"] in request.domains
+                    ]
+                    if wanted:
+                        yield pb.AuditRecords(records=wanted)
+            except LaggingError:
+                raise Rejected(
+                    "RESOURCE_EXHAUSTED",
+                    "this caller did not keep up; read what is missing in the node's audit log",
+                ) from None
+        raise Rejected("UNAVAILABLE", "the node stops")
