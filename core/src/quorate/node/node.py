@@ -27,7 +27,7 @@ from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
-from quorate.node.serving import Serving
+from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.status import NodeReports
 from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.watching import Watching
@@ -35,6 +35,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
@@ -149,10 +150,13 @@ class Node:
             partial(purge, catalog, self.shards, self.groups, channels),
         )
         watches = self._watching.watches
+        call_limits = CallLimits(limits, NODE_SERVICES, self._loop)
+        views = HeldViews(self._loop, share=call_limits.views)
         self._serving: Final = Serving(
             settings,
             catalog,
             self.api,
+            call_limits,
             WatchService(watches, lambda group: self.shards.slot_map.shards(group), catalog),
             [
                 self.peers,
@@ -164,9 +168,10 @@ class Node:
                     wall_ms,
                     watches,
                     lambda: self._serving.forwarding(),
+                    call_limits.connections.trust,
                 ),
                 CommandService(self.groups, catalog, limits),
-                ViewService(HeldViews(self._loop), self.shards.get, catalog),
+                ViewService(views, self.shards.get, catalog),
                 self.admin,
             ],
             certificates=self._certificates,

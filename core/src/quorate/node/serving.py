@@ -20,18 +20,19 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc import callers
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.limits import CallLimits
 from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.watch_service import WatchService
 from quorate.v1 import snapshot_pb2
 
-#: What nodes and probes ask whatever the node is doing.
-_UNGATED: Final = (
-    "grpc.health.v1.Health",
+#: What nodes ask of each other: these are no clients.
+NODE_SERVICES: Final = (
     NODE_SERVICE.full_name,
     PEER_SERVICE,
-    *admin_service.ALWAYS,
     snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
 )
+#: What nodes and probes ask whatever the node is doing.
+_UNGATED: Final = ("grpc.health.v1.Health", *NODE_SERVICES, *admin_service.ALWAYS)
 #: What other nodes ask for on behalf of their clients.
 _AWAITED: Final = (f"{NODE_SERVICE.full_name}/Query",)
 #: What they forward is inside for as long as it is carried out: their streams stay.
@@ -58,6 +59,7 @@ class Serving:
         settings: Settings,
         catalog: Catalog,
         api: NodeApi,
+        limits: CallLimits,
         watch_service: WatchService,
         services: Sequence[Service],
         *,
@@ -78,10 +80,12 @@ class Serving:
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
         identify = callers.certified if settings.tls.require_client_cert else callers.nobody
+        self.limits: Final = limits
         self._server: Final = RpcServer(
             settings.limits,
             tuning.stream_limits(settings),
             [self.calls.around, self.gate.around, callers.around(identify)],
+            self.limits,
         )
         self._probes: Final = Probes(loop, registry, missing)
 
