@@ -191,6 +191,18 @@ def _shares(read: Callable[[FairShare], int]) -> Callable[[Parts], Iterator[Read
     return read_all
 
 
+def _quotas(place: int) -> Callable[[Parts], Iterator[Reading]]:
+    """Read a figure of the quotas; each series is a row's, so that callers add none."""
+
+    def read_all(parts: Parts) -> Iterator[Reading]:
+        quotas = parts.serving.limits.quotas
+        for found in quotas.uses():
+            if quotas.has_own(found[0]):
+                yield (*found[0], found[1]), found[place]  # type: ignore[misc]
+
+    return read_all
+
+
 def _cache_ages(parts: Parts) -> Iterator[Reading]:
     for cache in parts.watching.caches:
         if (age_ms := cache.age_ms()) is not None:
@@ -254,6 +266,15 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_limits_refused_total", "counter", ("setting",),
            "Calls, views and connections that were refused because of it.",
            _shares(lambda share: share.refused)),
+    Metric("quorate_quota_limit", "gauge", ("kind", "name", "quota"),
+           "A bound of the quota of a tenant, an identity or an address that has a row of its own.",
+           _quotas(2)),
+    Metric("quorate_quota_used", "gauge", ("kind", "name", "quota"),
+           "What is used of it: rows and bytes of the cluster, the rest on this node.",
+           _quotas(3)),
+    Metric("quorate_quota_refused_total", "counter", ("kind", "name", "quota"),
+           "Calls and commands that were refused because of it.",
+           _quotas(4)),
     Metric("quorate_rpc_slow_readers_total", "counter", (),
            "Calls that were ended because their clients read nothing.",
            lambda node: [((), node.serving.limits.slow_readers)]),

@@ -30,6 +30,7 @@ from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.status import NodeReports
 from quorate.node.upkeep import Backups, purge, recover
+from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
@@ -103,6 +104,7 @@ class Node:
             catalog,
             self.shards,
             channels,
+            quotas=self.groups.quotas,
             loop=self._loop,
             read_timeout_s=shard_settings.read_timeout_s,
         )
@@ -148,9 +150,11 @@ class Node:
             Members(self.shards, self.groups, steps, self.peers, self._loop),
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
+            self.groups.quotas,
         )
+        self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
-        call_limits = CallLimits(limits, NODE_SERVICES, self._loop)
+        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, self.groups.quotas)
         views = HeldViews(self._loop, share=call_limits.views)
         self._serving: Final = Serving(
             settings,
@@ -254,6 +258,7 @@ class Node:
         await self._serving.refuse(STOPPING)
         await self._life.stop_settling()
         await self.leader_tasks.stop()
+        await self._usage.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
@@ -281,6 +286,7 @@ class Node:
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()
         self.leader_tasks.start()
+        self._usage.start()
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()

@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -38,7 +39,7 @@ class _Socket(NamedTuple):
 class _Connection:
     """What is known of a connection."""
 
-    __slots__ = ("address", "calls", "found", "is_node", "used_at")
+    __slots__ = ("address", "calls", "closed", "found", "is_node", "used_at")
 
     def __init__(self, now: float) -> None:
         self.calls = 0
@@ -48,6 +49,8 @@ class _Connection:
         self.found = False
         #: Set while it counts as one of its address.
         self.address = ""
+        #: Called with its other end when it is gone.
+        self.closed: Callable[[str], None] | None = None
 
 
 class Connections:
@@ -61,7 +64,7 @@ class Connections:
         self, share: FairShare | None, idle_s: int | None, loop: asyncio.AbstractEventLoop
     ) -> None:
         #: Whether connections are looked at.
-        self.on: Final = share is not None or idle_s is not None
+        self.on = share is not None or idle_s is not None
         #: Those that were closed, by the reason.
         self.closed: Final = {"share": 0, "idle": 0}
         self._share: Final = share
@@ -70,14 +73,23 @@ class Connections:
         #: By the other end.
         self._open: Final[dict[str, _Connection]] = {}
         self._sockets: dict[int, _Socket] = {}
+        self._port = 0
         self._looking: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def start(self, port: int) -> None:
-        """Look after the connections that this process accepts at a port."""
-        self._looking = self._loop.create_task(self._look(port))
+    def listen(self, port: int) -> None:
+        """Be for the connections that this process accepts at a port."""
+        self._port = port
+        if self.on:
+            self.look()
+
+    def look(self) -> None:
+        """Look after connections from now on."""
+        self.on = True
+        if self._looking is None and self._port:
+            self._looking = self._loop.create_task(self._look(self._port))
 
     async def stop(self) -> None:
         """Look no more."""
@@ -93,6 +105,10 @@ class Connections:
         if self.on and (connection := self._open.get(peer)) is not None:
             connection.calls = max(0, connection.calls - 1)
             connection.used_at = self._loop.time()
+
+    def on_close(self, peer: str, closed: Callable[[str], None]) -> None:
+        """Let something know when a connection is gone."""
+        self._of(peer).closed = closed
 
     def trust(self, peer: str) -> None:
         """Record that a node of the cluster calls: its connections are left alone."""
@@ -126,6 +142,8 @@ class Connections:
             if connection.found or now - connection.used_at > 3 * LOOK_S:
                 del self._open[peer]
                 self._give(connection)
+                if connection.closed is not None:
+                    connection.closed(peer)
         closing = {peer for peer in present if not self._counted(peer)}
         self.closed["share"] += len(closing)
         if self._unused_s is not None:

@@ -16,6 +16,15 @@ from google.protobuf.message import Message
 
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import ExhaustedError, SlowReaderError
+from quorate.groups.routing.quotas import (
+    ADDRESS,
+    CALLS,
+    IDENTITY,
+    Account,
+    Quotas,
+    Subject,
+    calling,
+)
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end, every
 from quorate.rpc import callers
@@ -32,13 +41,15 @@ _LAST_S: Final = 1.0
 class _Held:
     """What a call holds, and since when its answer is being sent."""
 
-    __slots__ = ("sent_from", "shares", "task", "who")
+    __slots__ = ("sent_from", "shares", "task", "watcher", "who")
 
     def __init__(self, who: str) -> None:
         self.who: Final = who
         self.shares: list[tuple[FairShare, int]] = []
         self.sent_from = 0.0
         self.task: asyncio.Task[Any] | None = None
+        #: Whose quota a watch counts for.
+        self.watcher: Account | None = None
 
     def take(self, share: FairShare, amount: int = 1) -> None:
         """Hold more; raises `ExhaustedError`."""
@@ -55,6 +66,9 @@ class _Held:
         for share, amount in self.shares:
             share.give(self.who, amount)
         self.shares.clear()
+        if self.watcher is not None:
+            self.watcher.watches -= 1
+            self.watcher = None
 
 
 #: What the call that was answered in this task holds until its answer is sent.
@@ -72,7 +86,9 @@ class CallLimits:
         limits: LimitsSection,
         exempt: Collection[str],
         loop: asyncio.AbstractEventLoop,
+        quotas: Quotas | None = None,
     ) -> None:
+        self.quotas: Final = quotas or Quotas(loop.time)
         self._exempt: Final = frozenset(exempt)
         self._loop: Final = loop
         self._slow_s: Final = limits.slow_reader_s
@@ -95,8 +111,8 @@ class CallLimits:
             )
             if share is not None
         }
-        #: Whether anything is bounded.
-        self.on = bool(self.shares) or self.connections.on or self._slow_s is not None
+        #: Whether a setting bounds anything; quotas may do so besides.
+        self.bounded: Final = bool(self.shares) or self.connections.on or self._slow_s is not None
         #: Calls that were ended because their clients read nothing.
         self.slow_readers = 0
         #: The methods whose calls `ended` is called for.
@@ -107,8 +123,9 @@ class CallLimits:
     def start(self, port: int, late: Collection[str] = ()) -> None:
         """Look after connections at a port; `ended` is called for calls of the methods `late`."""
         self._late = frozenset(late)
-        if self.connections.on:
-            self.connections.start(port)
+        self.connections.listen(port)
+        self.quotas.on_change = self._go_by_quotas
+        self._go_by_quotas()
         if self._slow_s is not None:
             look = every(self._loop, LOOK_S, self._end_unread, "looking at answers failed")
             self._looking = self._loop.create_task(look)
@@ -124,7 +141,7 @@ class CallLimits:
             return serve
 
         def served(request: Any, context: Context) -> Any:
-            if self.on:
+            if self.bounded or self.quotas.on:
                 return self._serve(path, serve, request, context)
             return serve(request, context)
 
@@ -139,14 +156,19 @@ class CallLimits:
             held.release()
 
     async def _serve(self, path: str, serve: Behaviour, request: Any, context: Context) -> Any:
-        peer = context.peer()
-        held = _Held(caller_in(context))
+        peer, name = context.peer(), callers.caller().name
+        caller = Subject(IDENTITY, name) if name else Subject(ADDRESS, address_of(peer))
+        calling.set(caller)
+        held = _Held(caller.name)
+        self.connections.called(peer)
         try:
+            if self.quotas.on and (account := self.quotas.account(caller)) is not None:
+                self._charge(held, account, path, peer)
             self._enter(held, path, request)
         except ExhaustedError as refusal:
+            self.connections.left(peer)
             held.release()
             return await fail(path, refusal, context)
-        self.connections.called(peer)
         if self._slow_s is not None:
             context = _PatientContext(context, self._slow_s, self._count_slow)  # type: ignore[assignment]
         answer: Any = None
@@ -160,13 +182,29 @@ class CallLimits:
             else:
                 held.release()
 
+    def _charge(self, held: _Held, account: Account, path: str, peer: str) -> None:
+        """Count a call for its caller's quota; raises `ExhaustedError`."""
+        now = self._loop.time()
+        account.check_rate(CALLS, now)
+        if self.quotas.counts_connections and account.connect(peer):
+            self.connections.on_close(peer, account.peers.discard)
+        if path == WATCH:
+            account.open_watch()
+            held.watcher = account
+        account.take(CALLS, 1, now)
+
     def _enter(self, held: _Held, path: str, request: Any) -> None:
+        """Hold what a call takes of the node; raises `ExhaustedError`."""
         if self._calls is not None:
             held.take(self._calls)
         if self._watches is not None and path == WATCH:
             held.take(self._watches)
         if self._bytes is not None and isinstance(request, bytes):
             held.take(self._bytes, len(request))
+
+    def _go_by_quotas(self) -> None:
+        if self.quotas.counts_connections:
+            self.connections.look()
 
     def _sends(self, held: _Held, answer: Any) -> None:
         if self._bytes is not None:

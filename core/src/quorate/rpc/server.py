@@ -209,11 +209,10 @@ class RpcServer:
         # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
         unary, bounds = self._methods.unary(), self._bounds
-        if bounds is None or not bounds.on:
-            await self._accepting.start(unary)
-        else:
-            await self._accepting.start(unary, bounds.ended)
-            bounds.start(self._port, unary if supported() else ())
+        ended = bounds.ended if bounds is not None and bounds.bounded and supported() else None
+        await self._accepting.start(unary, ended)
+        if bounds is not None:
+            bounds.start(self._port, unary if ended is not None else ())
 
     async def set_serving(self, serving: bool) -> None:
         """Report the status of the node and of each service to the health service."""
