@@ -32,6 +32,14 @@ def test_defaults_are_those_of_the_design() -> None:
         "batch_items": 10_000,
         "stream_commands": 10_000,
         "stream_bytes": 16_777_216,
+        "connections": None,
+        "streams_per_connection": 10_000,
+        "open_calls": None,
+        "open_watches": None,
+        "open_views": None,
+        "inflight_bytes": None,
+        "idle_connection_s": None,
+        "slow_reader_s": None,
     }
 
 

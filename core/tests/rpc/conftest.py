@@ -189,6 +189,7 @@ class Node:
             lambda: self.wall_ms,
             self.watching,
             nullcontext,
+            lambda _: None,
         ).add_to(server)
         return server
 

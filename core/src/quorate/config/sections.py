@@ -386,6 +386,45 @@ class LimitsSection(Section):
         "beyond it the stream is not read on.",
     )
     stream_bytes: PositiveInt = Field(default=16 * MIB, description="The same, in bytes.")
+    connections: PositiveInt | None = Field(
+        default=None,
+        description="Most connections of clients; an address gets at most as many as are left for "
+        "others, and what is beyond that is closed. Without it there is no bound; so it is with "
+        "the settings below.",
+    )
+    streams_per_connection: PositiveInt = Field(
+        default=10_000,
+        description="Most calls of one connection at a time; what is beyond them waits at the "
+        "client.",
+    )
+    open_calls: PositiveInt | None = Field(
+        default=None,
+        description="Most calls of clients at a time, streams and watches among them; a caller "
+        "gets at most as many as are left for others, and further ones are refused with a "
+        "retry-after.",
+    )
+    open_watches: PositiveInt | None = Field(
+        default=None, description="The same of watches: each may hold a page of about 1 MiB."
+    )
+    open_views: PositiveInt | None = Field(
+        default=None, description="The same of views, of which there are never more than 256."
+    )
+    inflight_bytes: PositiveInt | None = Field(
+        default=None,
+        validate_default=True,
+        description="Most bytes of requests that are worked on and of answers that are not sent "
+        "yet, shared in the same way.",
+    )
+    idle_connection_s: PositiveInt | None = Field(
+        default=None,
+        description="Seconds after which a connection without a call is closed, and, half as many "
+        "later, one whose first request has not come to its end.",
+    )
+    slow_reader_s: PositiveInt | None = Field(
+        default=None,
+        description="Seconds after which a call is ended whose client takes nothing of what is "
+        "sent.",
+    )
 
     @field_validator("command_bytes")
     @classmethod
@@ -429,6 +468,20 @@ class LimitsSection(Section):
                 ("command_bytes",),
             )
         return grpc_message_bytes
+
+    @field_validator("inflight_bytes")
+    @classmethod
+    def _requests_have_room(cls, inflight_bytes: int | None, info: ValidationInfo) -> int | None:
+        message_bytes = info.data.get("grpc_message_bytes", 0)
+        if inflight_bytes is not None and inflight_bytes < message_bytes:
+            raise clash(
+                f"{inflight_bytes} bytes in flight have no room for the largest gRPC message, "
+                f"{message_bytes} bytes",
+                "make inflight_bytes larger, or grpc_message_bytes smaller",
+                ("inflight_bytes",),
+                ("grpc_message_bytes",),
+            )
+        return inflight_bytes
 
 
 class TlsSection(Section):

@@ -22,6 +22,7 @@ from quorate.groups.routing.forwarding import (
 )
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.routing.quotas import Quotas
 from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal, Request
 from quorate.plugin import (
@@ -74,6 +75,8 @@ class Groups:
         self._delivery: Final = Delivery(node, catalog, shards, forwarder, loop, limits)
         #: Admits commands of this node's callers.
         self.admissions: Final = Admissions(catalog, limits)
+        #: What tenants and callers may do.
+        self.quotas: Final = Quotas(loop.time)
         #: Runs queries, of this node and of others.
         self.reads: Final = Reads(node, catalog, shards, forwarder, loop, read_timeout_s)
 
@@ -253,6 +256,8 @@ class Groups:
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
+            if self.quotas.on:
+                self.quotas.charge(command, message)
             shard_commands = routing.route(command, message, self._shards.slot_map, self._limits)
             stamp: Stamp | None = None
             if session is not None:

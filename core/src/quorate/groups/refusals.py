@@ -46,14 +46,18 @@ class UnknownShardError(NotProposedError):
 
 
 class ExhaustedError(NotProposedError):
-    """There is no capacity for the command; retry after `retry_after_ms`."""
+    """There is no capacity for the command; retry after `retry_after_ms`.
+
+    `quota` names the setting or the quota that is used up, if one is.
+    """
 
     code = "RESOURCE_EXHAUSTED"
 
-    def __init__(self, what: str, retry_after_ms: int) -> None:
+    def __init__(self, what: str, retry_after_ms: int, quota: str = "") -> None:
         super().__init__(f"{what}; try again after {retry_after_ms} ms")
         self.what: Final = what
         self.retry_after_ms: Final = retry_after_ms
+        self.quota: Final = quota
 
 
 class WrongShardError(NotProposedError):
@@ -81,6 +85,12 @@ class OutcomeUnknownError(Exception):
     """
 
     code = "UNAVAILABLE"
+
+
+class SlowReaderError(OutcomeUnknownError):
+    """The client of a stream read nothing of it for too long."""
+
+    code = "RESOURCE_EXHAUSTED"
 
 
 class UnansweredInTimeError(OutcomeUnknownError):

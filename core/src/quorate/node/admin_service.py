@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
+from quorate.groups.routing.quotas import Quotas
 from quorate.groups.snapshots.parts import BackupError
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
@@ -37,6 +38,7 @@ class AdminService:
     _members: Members
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
+    _quotas: Quotas
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -49,6 +51,26 @@ class AdminService:
     async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
         """Return what this node is doing."""
         return self._reports.status()
+
+    async def QuotaUsage(
+        self, request: pb.QuotaUsageRequest, context: object
+    ) -> pb.QuotaUsageResponse:
+        """Return what tenants and callers use of their quotas here."""
+        uses = self._quotas.uses()
+        return pb.QuotaUsageResponse(
+            uses=(
+                pb.QuotaUse(
+                    kind=subject.kind,
+                    name=subject.name,
+                    quota=quota,
+                    limit=most,
+                    used=used,
+                    refused=refused,
+                )
+                for subject, quota, most, used, refused in uses
+                if request.kind in ("", subject.kind) and request.name in ("", subject.name)
+            )
+        )
 
     async def TransferLeader(
         self, request: pb.TransferLeaderRequest, context: object

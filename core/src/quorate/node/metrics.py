@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
-from quorate.groups.shard.capacity import free_bytes_of
+from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.node.certificates import Certificates
 from quorate.node.readiness import ended
@@ -188,6 +188,25 @@ def _states(parts: Parts) -> Iterator[Reading]:
             yield (post.name, str(post.shard), state), post.state == state
 
 
+def _shares(read: Callable[[FairShare], int]) -> Callable[[Parts], Iterator[Reading]]:
+    def read_all(parts: Parts) -> Iterator[Reading]:
+        return (((name,), read(each)) for name, each in parts.serving.limits.shares.items())
+
+    return read_all
+
+
+def _quotas(place: int) -> Callable[[Parts], Iterator[Reading]]:
+    """Read a figure of the quotas; each series is a row's, so that callers add none."""
+
+    def read_all(parts: Parts) -> Iterator[Reading]:
+        quotas = parts.serving.limits.quotas
+        for found in quotas.uses():
+            if quotas.has_own(found[0]):
+                yield (*found[0], found[1]), found[place]  # type: ignore[misc]
+
+    return read_all
+
+
 def _cache_ages(parts: Parts) -> Iterator[Reading]:
     for cache in parts.watching.caches:
         if (age_ms := cache.age_ms()) is not None:
@@ -241,6 +260,32 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_rpc_open_calls", "gauge", ("method",),
            "gRPC calls that go on.",
            lambda node: [((method,), count) for method, count in node.serving.calls.open.items()]),
+    Metric("quorate_limits_used", "gauge", ("setting",),
+           "What callers hold of a bound of the section `limits`: calls, watches, views,"
+           " connections, bytes.",
+           _shares(lambda share: share.total)),
+    Metric("quorate_limits_callers", "gauge", ("setting",),
+           "Callers that hold something of it.",
+           _shares(lambda share: len(share.held))),
+    Metric("quorate_limits_refused_total", "counter", ("setting",),
+           "Calls, views and connections that were refused because of it.",
+           _shares(lambda share: share.refused)),
+    Metric("quorate_quota_limit", "gauge", ("kind", "name", "quota"),
+           "A bound of the quota of a tenant, an identity or an address that has a row of its own.",
+           _quotas(2)),
+    Metric("quorate_quota_used", "gauge", ("kind", "name", "quota"),
+           "What is used of it: rows and bytes of the cluster, the rest on this node.",
+           _quotas(3)),
+    Metric("quorate_quota_refused_total", "counter", ("kind", "name", "quota"),
+           "Calls and commands that were refused because of it.",
+           _quotas(4)),
+    Metric("quorate_rpc_slow_readers_total", "counter", (),
+           "Calls that were ended because their clients read nothing.",
+           lambda node: [((), node.serving.limits.slow_readers)]),
+    Metric("quorate_rpc_closed_connections_total", "counter", ("reason",),
+           "Connections that were closed: too many of an address (`share`), or unused (`idle`).",
+           lambda node: [((why,), count)
+                         for why, count in node.serving.limits.connections.closed.items()]),
     Metric("quorate_controller_runs_total", "counter", ("controller",),
            "Runs of a controller on this node that came to their end.",
            lambda node: [((name,), of.runs) for name, of in node.runner.counters.items()]),

@@ -27,9 +27,10 @@ from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
-from quorate.node.serving import Serving
+from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.status import NodeReports
 from quorate.node.upkeep import Backups, purge, recover
+from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
 from quorate.plugin.catalog import Catalog
@@ -38,6 +39,7 @@ from quorate.rpc.audit_service import AuditService
 from quorate.rpc.auditing import Audit, admin_methods
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
@@ -111,6 +113,7 @@ class Node:
             catalog,
             self.shards,
             channels,
+            quotas=self.groups.quotas,
             loop=self._loop,
             read_timeout_s=shard_settings.read_timeout_s,
         )
@@ -158,12 +161,17 @@ class Node:
             Members(self.shards, self.groups, steps, self.peers, self._loop),
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
+            self.groups.quotas,
         )
+        self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
+        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, self.groups.quotas)
+        views = HeldViews(self._loop, share=call_limits.views)
         self._serving: Final = Serving(
             settings,
             catalog,
             self.api,
+            call_limits,
             WatchService(watches, lambda group: self.shards.slot_map.shards(group), catalog),
             [
                 self.peers,
@@ -175,9 +183,10 @@ class Node:
                     wall_ms,
                     watches,
                     lambda: self._serving.forwarding(),
+                    call_limits.connections.trust,
                 ),
                 CommandService(self.groups, catalog, limits),
-                ViewService(HeldViews(self._loop), self.shards.get, catalog),
+                ViewService(views, self.shards.get, catalog),
                 self.admin,
                 AuditService(self._audit_log),
             ],
@@ -266,6 +275,7 @@ class Node:
             self._audit_log.end_following()
         await self._life.stop_settling()
         await self.leader_tasks.stop()
+        await self._usage.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
@@ -295,6 +305,7 @@ class Node:
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()
         self.leader_tasks.start()
+        self._usage.start()
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()

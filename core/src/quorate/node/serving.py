@@ -21,18 +21,19 @@ from quorate.rpc import callers
 from quorate.rpc.auditing import Audit
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.limits import CallLimits
 from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.watch_service import WatchService
 from quorate.v1 import snapshot_pb2
 
-#: What nodes and probes ask whatever the node is doing.
-_UNGATED: Final = (
-    "grpc.health.v1.Health",
+#: What nodes ask of each other: these are no clients.
+NODE_SERVICES: Final = (
     NODE_SERVICE.full_name,
     PEER_SERVICE,
-    *admin_service.ALWAYS,
     snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
 )
+#: What nodes and probes ask whatever the node is doing.
+_UNGATED: Final = ("grpc.health.v1.Health", *NODE_SERVICES, *admin_service.ALWAYS)
 #: What other nodes ask for on behalf of their clients.
 _AWAITED: Final = (f"{NODE_SERVICE.full_name}/Query",)
 #: What they forward is inside for as long as it is carried out: their streams stay.
@@ -59,6 +60,7 @@ class Serving:
         settings: Settings,
         catalog: Catalog,
         api: NodeApi,
+        limits: CallLimits,
         watch_service: WatchService,
         services: Sequence[Service],
         *,
@@ -83,7 +85,10 @@ class Serving:
         outermost = [self.calls.around, self.gate.around, callers.around(identify)]
         if audit is not None:
             outermost.insert(1, audit.around)
-        self._server: Final = RpcServer(settings.limits, tuning.stream_limits(settings), outermost)
+        self.limits: Final = limits
+        self._server: Final = RpcServer(
+            settings.limits, tuning.stream_limits(settings), outermost, self.limits
+        )
         self._probes: Final = Probes(loop, registry, missing)
 
     def _demand_secret(self) -> None:

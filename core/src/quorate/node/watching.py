@@ -8,6 +8,7 @@ from typing import Final
 from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
+from quorate.groups.routing.quotas import FAMILIES, Quotas
 from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
@@ -26,6 +27,7 @@ class Watching:
         shards: NodeShards,
         channels: NodeChannels,
         *,
+        quotas: Quotas,
         loop: asyncio.AbstractEventLoop,
         read_timeout_s: float,
     ) -> None:
@@ -46,6 +48,12 @@ class Watching:
             )
             for cache in catalog.caches.values()
         ]
+        self._quotas: Final = CacheKeeper(
+            "quotas",
+            quotas,
+            partial(self._open, METADATA.group, dict.fromkeys(FAMILIES, b"")),
+            loop=loop,
+        )
         self._mirrors: Final = Mirrors(catalog, self._open_mirrored, self._newest_mirrored, loop)
 
     # Life.
@@ -66,13 +74,15 @@ class Watching:
         cluster = self.watches().cluster
         for keeper in self.caches:
             keeper.start()
+        if all(family in self._catalog.families for family in FAMILIES):
+            self._quotas.start()
         self._mirrors.start(cluster)
         self._shards.on_open(self._mirrors.keep)
 
     async def stop(self) -> None:
         """Keep nothing any more, and end what is read from other nodes."""
         await self._mirrors.stop()
-        await asyncio.gather(*(cache.stop() for cache in self.caches))
+        await asyncio.gather(*(cache.stop() for cache in (self._quotas, *self.caches)))
         await self._feeds.stop()
 
     # Who watches.

@@ -82,6 +82,8 @@ class Items(Generic[M, I]):
     make: Callable[[M, Sequence[I]], M]
     #: What an item is for: one that repeats it is refused in its place. None: items may repeat.
     key: Callable[[I], bytes] | None = None
+    #: Whose an item is: its tenant's quotas are charged. None: it is of no tenant.
+    tenant: Callable[[I], str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +114,8 @@ class Command(Generic[M]):
     public: bool = False
     #: What it touches; None: every caller may send it.
     access: Callable[[M], Access] | None = None
+    #: It only deletes: tenants may send it that have stored all they may.
+    frees: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

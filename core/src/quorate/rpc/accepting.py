@@ -12,7 +12,7 @@ them as they are known here, calls are served by `grpc.aio` as it does: slower, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
 import grpc
@@ -45,15 +45,23 @@ class Accepting:
         if self._core is not None:
             self.server._server = self._core  # type: ignore[attr-defined]  # it is not public
 
-    async def start(self, methods: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> None:
-        """Start the server, and accept the calls of these methods, by their paths."""
+    async def start(
+        self,
+        methods: Mapping[str, grpc.RpcMethodHandler[Any, Any]],
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        """Start the server, and accept the calls of these methods, by their paths.
+
+        `ended` is called in the task of each of these calls once its answer was sent, if it is
+        `supported`.
+        """
         core = self._core
         if core is not None:
             core.add_registered_method_handlers(dict(methods))
         await self.server.start()
         if core is not None:
             for path, method in methods.items():
-                _Method(core, path, method).accept()
+                _Method(core, path, method, ended).accept()
 
 
 def supported() -> bool:
@@ -89,11 +97,18 @@ def _core(options: list[tuple[str, Any]]) -> Any:
 class _Method:
     """The tasks that accept the calls of a method."""
 
-    def __init__(self, core: Any, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> None:
+    def __init__(
+        self,
+        core: Any,
+        path: str,
+        handler: grpc.RpcMethodHandler[Any, Any],
+        ended: Callable[[], None] | None,
+    ) -> None:
         self._core: Final = core
         self._path: Final = path
         self._wire: Final = path.encode()
         self._handler: Final = handler
+        self._ended: Final = ended
         self._loop: Final = asyncio.get_running_loop()
         self._idle = 0
         #: The loop itself does not keep them.
@@ -124,7 +139,9 @@ class _Method:
             # What is raised, a cancellation as well, ends there.
             await cygrpc._handle_exceptions(state, answer, loop, path)
             call.ended = True
-            if call.cancelled or self._idle >= _IDLE:
+            if self._ended is not None:
+                self._ended()
+            if task.cancelling() or self._idle >= _IDLE:
                 # A task that was cancelled once would spoil the timeouts of the next call.
                 return
             self._idle += 1
@@ -133,13 +150,12 @@ class _Method:
 class _Call:
     """What gRPC takes for the task of a call: it cancels it when the caller has gone."""
 
-    __slots__ = ("_closing", "_task", "cancelled", "ended")
+    __slots__ = ("_closing", "_task", "ended")
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task: Final = task
         self._closing: Generator[Any, None, None] | None = None
         self.ended = False
-        self.cancelled = False
 
     def watch(self, closing: Any) -> None:
         """Run the coroutine that waits for the end of the call; it needs no task for one future."""
@@ -153,7 +169,6 @@ class _Call:
     def cancel(self) -> None:
         """End what serves the call."""
         if not self.ended:
-            self.cancelled = True
             self._task.cancel()
 
     def _go_on(self, _: object) -> None:

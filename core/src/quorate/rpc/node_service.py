@@ -43,6 +43,8 @@ class NodeService:
     _watching: Callable[[], Watches]
     #: Entered for as long as forwarded commands are carried out.
     _under_way: Callable[[], AbstractContextManager[None]]
+    #: Told the other end of each connection on which a node calls.
+    _trust: Callable[[str], None]
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -148,6 +150,7 @@ class NodeService:
         reason = self._network.judge_caller(handshake, context, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
+        self._trust(context.peer())
         return handshake
 
 

@@ -20,12 +20,11 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.discovery import module_owners
 from quorate.plugin.services import Kind, handler, methods_of, missing
 from quorate.plugin.splicing import encoded
-from quorate.rpc.accepting import Accepting
+from quorate.rpc.accepting import Accepting, supported
 from quorate.rpc.large_requests import LargeRequests
+from quorate.rpc.limits import CallLimits
 from quorate.rpc.methods import Around, Context, Read, answering, fail, reading, streaming
 
-#: Calls that one connection may have open at a time; what is beyond them waits at the client.
-STREAMS_PER_CONNECTION: Final = 10_000
 #: How long a caller may take until its connection stands, encrypted or not.
 HANDSHAKE_MS: Final = 10_000
 #: A request that is over the limit by less is refused by name; gRPC itself drops a larger one.
@@ -121,7 +120,7 @@ class Unknown(Generic):
 class RpcServer:
     """One server for clients and peers. Everything is added before it starts.
 
-    `outermost` are put around every method, the first one farthest out.
+    `outermost` are put around every method, the first one farthest out, and `bounds` within them.
     """
 
     def __init__(
@@ -129,15 +128,23 @@ class RpcServer:
         limits: LimitsSection,
         streams: StreamLimits | None = None,
         outermost: Sequence[Around] = (),
+        bounds: CallLimits | None = None,
     ) -> None:
         options = dict(server_options(streams or StreamLimits()))
         # A node forwards what a client may send, with a little around it.
         options[_RECEIVE] = max(options[_RECEIVE], limits.grpc_message_bytes + _SLACK_BYTES)
-        options["grpc.max_concurrent_streams"] = STREAMS_PER_CONNECTION
+        options["grpc.max_concurrent_streams"] = limits.streams_per_connection
         options["grpc.server_handshake_timeout_ms"] = HANDSHAKE_MS
+        if limits.connections is not None:
+            # Before this node knows where they come from.
+            options["grpc.max_allowed_incoming_connections"] = limits.connections
+        if limits.idle_connection_s is not None:
+            options["grpc.max_connection_idle_ms"] = limits.idle_connection_s * 1_000
         self._limits: Final = limits
         self._large: Final = LargeRequests(monotonic)
-        self._outermost: Final = tuple(outermost)
+        self._outermost: Final = (*outermost, *(() if bounds is None else (bounds.around,)))
+        self._bounds: Final = bounds
+        self._port = 0
         self._methods: Final = Methods()
         self._accepting: Final = Accepting(list(options.items()))
         self.server: Final = self._accepting.server
@@ -163,13 +170,15 @@ class RpcServer:
             )
         try:
             if credentials is not None:
-                return self.server.add_secure_port(address, credentials)
-            return self.server.add_insecure_port(address)
+                self._port = self.server.add_secure_port(address, credentials)
+            else:
+                self._port = self.server.add_insecure_port(address)
         except RuntimeError as error:
             raise ServingRefusedError(
                 f"{address} cannot be listened on; end what holds it, or set node.port and "
                 f"node.host to another one ({error})"
             ) from None
+        return self._port
 
     def add(self, service: ServiceDescriptor, servicer: object) -> None:
         """Serve a service by a servicer that has its methods; raises `ServingRefusedError`."""
@@ -199,7 +208,11 @@ class RpcServer:
         self.add(_REFLECTION, ReflectionServicer(names))
         # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
-        await self._accepting.start(self._methods.unary())
+        unary, bounds = self._methods.unary(), self._bounds
+        ended = bounds.ended if bounds is not None and bounds.bounded and supported() else None
+        await self._accepting.start(unary, ended)
+        if bounds is not None:
+            bounds.start(self._port, unary if ended is not None else ())
 
     async def set_serving(self, serving: bool) -> None:
         """Report the status of the node and of each service to the health service."""
@@ -209,6 +222,8 @@ class RpcServer:
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are open after a while."""
+        if self._bounds is not None:
+            await self._bounds.stop()
         await self.server.stop(grace_s)
 
     def _put(self, path: str, kind: Kind, serve: Any, read: Read | None, write: Any) -> None:

@@ -65,6 +65,7 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
     refusals.ExhaustedError: _Row("RESOURCE_EXHAUSTED", "EXHAUSTED", "safe"),
     refusals.NotProposedInTimeError: _Row("DEADLINE_EXCEEDED", "NOT_PROPOSED_IN_TIME", "safe"),
     refusals.OutcomeUnknownError: _Row("UNAVAILABLE", "OUTCOME_UNKNOWN", "session"),
+    refusals.SlowReaderError: _Row("RESOURCE_EXHAUSTED", "SLOW_READER", "session"),
     refusals.UnansweredInTimeError: _Row("DEADLINE_EXCEEDED", "UNANSWERED_IN_TIME", "session"),
     refusals.UnreadableError: _Row("UNAVAILABLE", "UNREADABLE", "safe"),
     refusals.LeaderlessError: _Row("UNAVAILABLE", "LEADERLESS", "safe"),
@@ -105,6 +106,8 @@ def status_of(error: Exception) -> status_pb2.Status:
         delay = Duration()
         delay.FromMilliseconds(error.retry_after_ms)
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+        if error.quota:
+            metadata["quota"] = error.quota
     if isinstance(error, refusals.NoLeaderError) and error.leader is not None:
         metadata["leader"] = error.leader.node
         metadata["leader_replica"] = str(error.leader.replica)
@@ -136,7 +139,7 @@ def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
         if info.reason == _TABLE[refusals.ExhaustedError].reason:
             delay_ms = detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds()
             text = status.message.removesuffix(str(refusals.ExhaustedError("", delay_ms)))
-            return refusals.ExhaustedError(text, delay_ms)
+            return refusals.ExhaustedError(text, delay_ms, info.metadata.get("quota", ""))
         for kind, row in _TABLE.items():
             says_all = row.retry and kind not in (
                 refusals.UnknownShardError,

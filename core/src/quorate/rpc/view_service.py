@@ -11,6 +11,7 @@ from quorate.plugin import Invalid
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
+from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import view_pb2 as pb
@@ -32,7 +33,7 @@ class ViewService:
         """Serve it."""
         server.add(SERVICE, self)
 
-    async def Open(self, request: pb.OpenViewRequest, context: object) -> pb.OpenViewResponse:
+    async def Open(self, request: pb.OpenViewRequest, context: Context) -> pb.OpenViewResponse:
         """Take a view after a read barrier."""
         shard = ShardId(self._group(request.family), request.shard)
         ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
@@ -43,7 +44,11 @@ class ViewService:
             raise UnreadableError(f"this node has no replica of shard {shard}")
         remaining_s = deadline.remaining_s()
         view = await self._views.open(
-            replica, request.family, ttl_s, _OPEN_S if remaining_s is None else remaining_s
+            replica,
+            request.family,
+            ttl_s,
+            _OPEN_S if remaining_s is None else remaining_s,
+            caller_in(context),
         )
         opened = pb.OpenViewResponse(
             view=view.name, revision=view.revision, estimated_rows=view.estimated_rows

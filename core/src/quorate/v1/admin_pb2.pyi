@@ -302,3 +302,33 @@ class BackupPart(_message.Message):
     content: bytes
     size: int
     def __init__(self, path: _Optional[str] = ..., offset: _Optional[int] = ..., content: _Optional[bytes] = ..., size: _Optional[int] = ...) -> None: ...
+
+class QuotaUsageRequest(_message.Message):
+    __slots__ = ("kind", "name")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    name: str
+    def __init__(self, kind: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class QuotaUsageResponse(_message.Message):
+    __slots__ = ("uses",)
+    USES_FIELD_NUMBER: _ClassVar[int]
+    uses: _containers.RepeatedCompositeFieldContainer[QuotaUse]
+    def __init__(self, uses: _Optional[_Iterable[_Union[QuotaUse, _Mapping]]] = ...) -> None: ...
+
+class QuotaUse(_message.Message):
+    __slots__ = ("kind", "name", "quota", "limit", "used", "refused")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    name: str
+    quota: str
+    limit: int
+    used: int
+    refused: int
+    def __init__(self, kind: _Optional[str] = ..., name: _Optional[str] = ..., quota: _Optional[str] = ..., limit: _Optional[int] = ..., used: _Optional[int] = ..., refused: _Optional[int] = ...) -> None: ...

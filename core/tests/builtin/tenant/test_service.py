@@ -285,7 +285,9 @@ def test_put_creates_and_replaces(service: Any) -> None:
 def test_clients_cannot_mark_or_finish(node: MemoryNode) -> None:
     public = {name for name, command in node.catalog.commands.items() if command.public}
 
-    assert public == {f"quorate.v1.{verb}Tenants" for verb in ("Create", "Update", "Put")}
+    changing = {f"quorate.v1.{verb}Tenants" for verb in ("Create", "Update", "Put")}
+    of_quotas = {f"quorate.v1.{verb}Quotas" for verb in ("Create", "Update", "Put", "Delete")}
+    assert public == changing | of_quotas
 
 
 def test_what_is_wrong_with_an_item_is_said_in_its_place(service: Any) -> None:

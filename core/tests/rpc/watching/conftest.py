@@ -244,6 +244,7 @@ class Node:
             rest,
             lambda: self.fresh,
             rest,
+            lambda _: None,
         ).add_to(server)
         self.watch_service.add_to(server)
         self.view_service.add_to(server)

@@ -1,9 +1,12 @@
 """What the domain declares: tenants, whose deletion waits for what other plugins hold of them."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
+from quorate.builtin.tenant.quotas import QUOTAS, USAGES
 from quorate.plugin import (
+    CliCommand,
     Extension,
     ExtensionPoint,
     Invalid,
@@ -189,7 +192,18 @@ TENANTS: Final = Resource(
 
 @hookimpl
 def quorate_resources() -> Sequence[Resource[Any]]:
-    return [TENANTS]
+    return [TENANTS, QUOTAS, USAGES]
+
+
+@hookimpl
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    return [
+        CliCommand(
+            name="tenant",
+            help="See and change tenants, their quotas and those of callers.",
+            load=lambda: import_module("quorate.builtin.tenant.cli").tenant,
+        )
+    ]
 
 
 @hookimpl

@@ -60,6 +60,54 @@ class Admission:
         self.count -= count
 
 
+class FairShare:
+    """A bound on what callers hold, of which each gets at most as much as it leaves free.
+
+    One caller alone may hold half of it. Of several that want more than there is, each gets the
+    same, and as much again stays free for the next one. `setting` is where the bound is set.
+    """
+
+    def __init__(self, what: str, most: int, setting: str) -> None:
+        #: By caller.
+        self.held: Final[dict[str, int]] = {}
+        self.total = 0
+        self.most: Final = most
+        self.refused = 0
+        self._what: Final = what
+        self._setting: Final = setting
+
+    def take(self, who: str, amount: int = 1) -> None:
+        """Let a caller have more; raises `ExhaustedError`."""
+        held, free = self.held.get(who, 0), self.most - self.total - amount
+        # One that has nothing gets whatever there is.
+        if free < 0 or (held and held + amount > free):
+            self.refused += 1
+            raise ExhaustedError(
+                f"{who} has {held} of the {self.most} {self._what} of this node "
+                f"({self._setting}), {self.most - self.total} are free, and nobody gets more than "
+                "is left for others",
+                _RETRY_MS,
+                self._setting,
+            )
+        self.charge(who, amount)
+
+    def charge(self, who: str, amount: int) -> None:
+        """Let a caller have more, whether or not there is any."""
+        self.held[who] = self.held.get(who, 0) + amount
+        self.total += amount
+
+    def give(self, who: str, amount: int = 1) -> None:
+        """Take back what a caller had."""
+        left = self.held[who] - amount
+        if left < 0:
+            raise ValueError(f"{who} gives back more {self._what} than it had")
+        self.total -= amount
+        if left:
+            self.held[who] = left
+        else:
+            del self.held[who]
+
+
 class FreeSpace:
     """Checks whether there is space for writes, at most twenty times a second."""
 

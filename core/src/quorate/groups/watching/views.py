@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from quorate.apply.entries import whole
 from quorate.groups.refusals import ExhaustedError
+from quorate.groups.shard.capacity import FairShare
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
 from quorate.storage.engine.port import View
@@ -80,27 +81,42 @@ class HeldView:
 
 
 class HeldViews:
-    """The views of a node."""
+    """The views of a node; with `share` none has more of them than it leaves for others."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, most: int = MOST_VIEWS) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        most: int = MOST_VIEWS,
+        share: FairShare | None = None,
+    ) -> None:
         self._loop: Final = loop
+        self._share: Final = share
         self._most: Final = most
         self._held: Final[dict[str, _Entry]] = {}
 
-    async def open(self, replica: Shard, family: str, ttl_s: float, timeout_s: float) -> HeldView:
+    async def open(
+        self, replica: Shard, family: str, ttl_s: float, timeout_s: float, owner: str = ""
+    ) -> HeldView:
         """Take a view with every write answered before.
 
-        Raises `UnreadableError`, and `ExhaustedError` if the node has too many views.
+        Raises `UnreadableError`, and `ExhaustedError` if the node or the owner has too many views.
         """
         if len(self._held) >= self._most:
             raise ExhaustedError(f"this node holds {self._most} views already", _RETRY_AFTER_MS)
-        await replica.read_barrier(timeout_s)
+        if self._share is not None:
+            self._share.take(owner)
+        try:
+            await replica.read_barrier(timeout_s)
+        except BaseException:
+            self._give(owner)
+            raise
         view = HeldView(secrets.token_hex(8), replica, family, ttl_s, self._loop.time())
         why = f"the database of shard {replica.id} on its node was closed or replaced"
         # Dropping the entry releases the callback.
         cancel = replica.on_replace(lambda: self._lose(view.name, why))
         timer = self._loop.call_later(ttl_s, self._expire, view.name)
-        self._held[view.name] = _Entry(view, cancel, timer)
+        self._held[view.name] = _Entry(view, owner, cancel, timer)
         return view
 
     def get(self, name: str) -> HeldView:
@@ -130,10 +146,16 @@ class HeldViews:
             entry.view.let_go(why)
             entry.cancel()
             entry.timer.cancel()
+            self._give(entry.owner)
+
+    def _give(self, owner: str) -> None:
+        if self._share is not None:
+            self._share.give(owner)
 
 
 class _Entry(NamedTuple):
     view: HeldView
+    owner: str
     cancel: Callable[[], None]
     timer: asyncio.TimerHandle
 

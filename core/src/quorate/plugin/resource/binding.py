@@ -174,6 +174,16 @@ class Binding:
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
 
+    def tenant_of_item(self, write: Write) -> Callable[[Any], str] | None:
+        """Return what finds the tenant of a verb's items; None: they are of no tenant."""
+        tenant = self.resource.tenant
+        if not tenant:
+            return None
+        if write.has(tenant.partition(".")[0]):
+            return attrgetter(tenant)
+        key_of = self.key_of_item(write)
+        return lambda item: str(keys.unpack(key_of(item))[0])
+
     def _only_shard(self, _: object) -> bytes:
         return self.resource.shard_key
 

@@ -215,12 +215,14 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
             shard_key=binding.shard_of_item(write),
             make=lambda whole, items: write.of(items, whole),
             key=key_of if named and not spec.repeats else None,
+            tenant=binding.tenant_of_item(write),
         ),
         keys=(lambda item: (key_of(item),)) if named else None,
         validate=validate_of(binding, write),
         admit=spec.admit,
         public=called if spec.public is None else spec.public,
         access=spec.access,
+        frees=write.verb == "Delete",
         examples=tuple(_examples(binding, write)),
     )
 

@@ -21,6 +21,11 @@ from quorate.v1.tenant_pb2 import FinishTenantCascade, Tenant
 
 #: The mirrored family of the tenants: what reads it names it in its `reads`.
 TENANTS: Final = "tenant.tenants"
+#: How much tenants and callers may have and do, and what tenants have stored.
+QUOTAS: Final = "tenant.quotas"
+USAGES: Final = "tenant.usages"
+#: The name of the quota of whoever has none.
+EVERYONE: Final = "*"
 #: The extension point through which plugins take part in the deletion of a tenant.
 CASCADES: Final = "tenant.cascades"
 #: Tenants that are looked at in one read.

@@ -1,0 +1,70 @@
+"""What `quorate tenant` has besides the commands of its resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from quorate.plugin import Console
+from quorate.v1 import admin_pb2 as pb
+
+_METHOD: Final = "/quorate.v1.AdminService/QuotaUsage"
+#: What counts in the whole cluster; the rest does on each node by itself.
+_OF_CLUSTER: Final = ("rows", "bytes")
+
+
+@click.group("tenant")
+def tenant() -> None:
+    """See and change tenants, their quotas and those of callers."""
+
+
+@tenant.command("usage")
+@click.argument("name", required=False, default="")
+@click.option(
+    "--kind",
+    type=click.Choice(("tenant", "identity", "address", "all")),
+    default="tenant",
+    show_default=True,
+    help="Whose quotas.",
+)
+@click.pass_obj
+def usage(console: Console, name: str, kind: str) -> None:
+    """Show what is used of quotas, and how often they refused something.
+
+    Every node is asked. Rates are those of the last second. Rows and bytes are those of the whole
+    cluster, as they were counted last.
+    """
+    client = console.client()
+    request = pb.QuotaUsageRequest(kind="" if kind == "all" else kind, name=name)
+    answers = {
+        each.node: client.at(each.node).call(_METHOD, request, pb.QuotaUsageResponse)
+        for each in client.topology().nodes
+    }
+    console.print(list(_rows(answers)))
+
+
+def _rows(answers: Mapping[str, pb.QuotaUsageResponse]) -> Iterator[Mapping[str, object]]:
+    of_cluster: dict[tuple[str, str, str], dict[str, Any]] = {}
+    rows = []
+    for node, answer in answers.items():
+        for use in answer.uses:
+            row = {
+                "kind": use.kind,
+                "name": use.name,
+                "quota": use.quota,
+                "node": "all" if use.quota in _OF_CLUSTER else node,
+                "limit": use.limit,
+                "used": use.used,
+                "refused": use.refused,
+            }
+            if use.quota in _OF_CLUSTER:
+                known = of_cluster.get((use.kind, use.name, use.quota))
+                if known is not None:
+                    known["used"] = max(known["used"], use.used)
+                    known["refused"] += use.refused
+                    continue
+                of_cluster[use.kind, use.name, use.quota] = row
+            rows.append(row)
+    yield from sorted(rows, key=lambda row: (row["kind"], row["name"], row["quota"], row["node"]))

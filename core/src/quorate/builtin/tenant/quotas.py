@@ -1,0 +1,90 @@
+"""Quotas and what is measured against them: rows that every node keeps at hand."""
+
+from typing import Final
+
+from quorate.plugin import Invalid, Resource, Txn, Verb, find_row, keys, write_row
+from quorate.plugin.checking import LARGEST_PAGE, check_name, check_text
+from quorate.plugin.resource.tenants import EVERYONE, QUOTAS as FAMILY, USAGES as USAGE_FAMILY
+from quorate.v1 import quota_pb2 as pb
+
+#: What a tenant has, and what a caller opens.
+_OF_TENANTS: Final = ("rows", "bytes")
+_OF_CALLERS: Final = ("calls_per_s", "watches", "connections")
+_KINDS: Final = {"tenant": _OF_CALLERS, "identity": _OF_TENANTS, "address": _OF_TENANTS}
+LONGEST_NAME: Final = 256
+
+
+def check_kind(field: str, kind: str) -> None:
+    """Refuse what has no quotas."""
+    if kind not in _KINDS:
+        raise Invalid(field, f"must be one of {', '.join(_KINDS)}, not {kind[:128]!r}")
+
+
+def check_whose(field: str, name: str) -> None:
+    """Refuse a name that nobody can have."""
+    if name != EVERYONE:
+        check_text(field, name, LONGEST_NAME)
+
+
+def check_quota(quota: pb.Quota, path: str) -> None:
+    """Refuse bounds of what this kind does not have."""
+    if quota.kind == "tenant" and quota.name != EVERYONE:
+        check_name(f"{path}name", quota.name)
+    for name in _KINDS.get(quota.kind, ()):
+        if getattr(quota, name):
+            raise Invalid(f"{path}{name}", f"is not counted of a quota of kind {quota.kind}")
+
+
+def report(txn: Txn, usage: pb.TenantUsage) -> pb.TenantUsage:
+    """Record what was measured."""
+    if usage.rows:
+        return write_row(txn, USAGES, usage)
+    if find_row(txn, USAGES, usage) is not None:
+        txn.delete(USAGE_FAMILY, keys.pack(usage.tenant, usage.shard))
+    return usage
+
+
+_SERVICE: Final = pb.DESCRIPTOR.services_by_name["QuotaService"]
+
+QUOTAS: Final[Resource[pb.Quota]] = Resource(
+    family=FAMILY,
+    row=pb.Quota,
+    service=_SERVICE,
+    serves=("Create", "Update", "Put", "Delete", "Get", "List"),
+    key=("kind", "name"),
+    check=check_quota,
+    check_key={"kind": check_kind, "name": check_whose},
+    table=False,
+    examples=(
+        pb.Quota(kind="tenant", name="acme", rows=100_000, bytes=1 << 30, commands_per_s=5_000),
+        pb.Quota(kind="identity", name="loader", commands_per_s=50_000, watches=10),
+        pb.Quota(kind="address", name=EVERYONE, calls_per_s=100, watches=10, connections=20),
+    ),
+)
+
+
+def _check_shard(field: str, shard: str) -> None:
+    check_text(field, shard, LONGEST_NAME)
+
+
+USAGES: Final[Resource[pb.TenantUsage]] = Resource(
+    family=USAGE_FAMILY,
+    row=pb.TenantUsage,
+    service=_SERVICE,
+    serves=("ListUsages",),
+    key=("tenant", "shard"),
+    noun="tenant usage",
+    check_key={"shard": _check_shard},
+    table=False,
+    lookups=LARGEST_PAGE,
+    verbs={
+        "Report": Verb(
+            apply=report,
+            message=pb.ReportTenantUsages,
+            examples=(
+                pb.TenantUsage(tenant="acme", shard="mqtt/0", rows=12, bytes=3_400),
+                pb.TenantUsage(tenant="bolt", shard="mqtt/0"),
+            ),
+        ),
+    },
+)

@@ -1,0 +1,239 @@
+"""The connections of clients: how many each address has, and which of them nobody uses.
+
+gRPC neither says who connects nor bounds it by address. The sockets are looked at by their
+descriptors, in a thread; one that is to go is shut down, as if its client had closed it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from quorate.groups.refusals import ExhaustedError
+from quorate.groups.shard.capacity import FairShare
+from quorate.groups.timing import end, pause
+
+_log = logging.getLogger(__name__)
+
+#: How often they are looked at.
+LOOK_S: Final = 1.0
+_DESCRIPTORS: Final = "/dev/fd"
+
+
+class _Socket(NamedTuple):
+    """A descriptor; the number of its inode tells whether it is still of the same socket."""
+
+    inode: int
+    #: The other end as gRPC names it; empty: it is no connection of the port.
+    peer: str
+
+
+class _Connection:
+    """What is known of a connection."""
+
+    __slots__ = ("address", "calls", "closed", "found", "is_node", "used_at")
+
+    def __init__(self, now: float) -> None:
+        self.calls = 0
+        self.used_at = now
+        self.is_node = False
+        #: Whether its socket was found: a call may be known first.
+        self.found = False
+        #: Set while it counts as one of its address.
+        self.address = ""
+        #: Called with its other end when it is gone.
+        self.closed: Callable[[str], None] | None = None
+
+
+class Connections:
+    """Closes connections that are too many of an address, and those without a call.
+
+    gRPC itself closes one that has no call for `idle_s`, as it should be done. But a call counts
+    there from its first byte on: this closes what has no whole request for half as long again.
+    """
+
+    def __init__(
+        self, share: FairShare | None, idle_s: int | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        #: Whether connections are looked at.
+        self.on = share is not None or idle_s is not None
+        #: Those that were closed, by the reason.
+        self.closed: Final = {"share": 0, "idle": 0}
+        self._share: Final = share
+        self._unused_s: Final = None if idle_s is None else idle_s * 1.5
+        self._loop: Final = loop
+        #: By the other end.
+        self._open: Final[dict[str, _Connection]] = {}
+        self._sockets: dict[int, _Socket] = {}
+        self._port = 0
+        self._looking: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def listen(self, port: int) -> None:
+        """Be for the connections that this process accepts at a port."""
+        self._port = port
+        if self.on:
+            self.look()
+
+    def look(self) -> None:
+        """Look after connections from now on."""
+        self.on = True
+        if self._looking is None and self._port:
+            self._looking = self._loop.create_task(self._look(self._port))
+
+    async def stop(self) -> None:
+        """Look no more."""
+        await end(self._looking)
+
+    def called(self, peer: str) -> None:
+        """Record that a call begins."""
+        if self.on:
+            self._of(peer).calls += 1
+
+    def left(self, peer: str) -> None:
+        """Record that a call ended."""
+        if self.on and (connection := self._open.get(peer)) is not None:
+            connection.calls = max(0, connection.calls - 1)
+            connection.used_at = self._loop.time()
+
+    def on_close(self, peer: str, closed: Callable[[str], None]) -> None:
+        """Let something know when a connection is gone."""
+        self._of(peer).closed = closed
+
+    def trust(self, peer: str) -> None:
+        """Record that a node of the cluster calls: its connections are left alone."""
+        if self.on:
+            connection = self._of(peer)
+            connection.is_node = True
+            self._give(connection)
+
+    def _of(self, peer: str) -> _Connection:
+        connection = self._open.get(peer)
+        if connection is None:
+            connection = self._open[peer] = _Connection(self._loop.time())
+        return connection
+
+    async def _look(self, port: int) -> None:
+        while True:
+            try:
+                self._sockets = await asyncio.to_thread(_sockets, port, self._sockets)
+                if closing := self._judge({each.peer for each in self._sockets.values()} - {""}):
+                    await asyncio.to_thread(_shut_down, port, closing, self._sockets)
+            except OSError:
+                _log.exception("connections cannot be looked at")
+            await pause(self._loop, LOOK_S)
+
+    def _judge(self, present: set[str]) -> set[str]:
+        """Take note of the connections that there are, and return those to close."""
+        now = self._loop.time()
+        for peer in [each for each in self._open if each not in present]:
+            connection = self._open[peer]
+            # One that a call was faster to tell of is seen at the next look.
+            if connection.found or now - connection.used_at > 3 * LOOK_S:
+                del self._open[peer]
+                self._give(connection)
+                if connection.closed is not None:
+                    connection.closed(peer)
+        closing = {peer for peer in present if not self._counted(peer)}
+        self.closed["share"] += len(closing)
+        if self._unused_s is not None:
+            unused = {
+                peer
+                for peer in present - closing
+                if self._is_unused(self._open[peer], now - self._unused_s)
+            }
+            self.closed["idle"] += len(unused)
+            closing |= unused
+        return closing
+
+    def _counted(self, peer: str) -> bool:
+        """Count a connection that is new; False: its address has too many."""
+        connection = self._of(peer)
+        connection.found = True
+        if connection.address or connection.is_node or self._share is None:
+            return True
+        address = address_of(peer)
+        try:
+            self._share.take(address)
+        except ExhaustedError:
+            return False
+        connection.address = address
+        return True
+
+    def _is_unused(self, connection: _Connection, since: float) -> bool:
+        return not connection.calls and not connection.is_node and connection.used_at < since
+
+    def _give(self, connection: _Connection) -> None:
+        if connection.address and self._share is not None:
+            self._share.give(connection.address)
+            connection.address = ""
+
+
+def address_of(peer: str) -> str:
+    """Return the address of the other end of a connection, which gRPC names so."""
+    kind, _, rest = peer.partition(":")
+    if kind not in ("ipv4", "ipv6"):
+        return peer
+    return unquote(rest.rpartition(":")[0]).strip("[]")
+
+
+def peer_name(address: str, port: int) -> str:
+    """Return the other end of a connection as gRPC names it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else ip
+    return f"ipv4:{mapped}:{port}" if mapped is not None else f"ipv6:%5B{ip}%5D:{port}"
+
+
+def _sockets(port: int, known: dict[int, _Socket]) -> dict[int, _Socket]:
+    """Return the sockets of this process by their descriptors; what is known is not asked again."""
+    found = {}
+    for name in os.listdir(_DESCRIPTORS):
+        descriptor = int(name)
+        # Another thread may close it at any time.
+        with suppress(OSError):
+            status = os.fstat(descriptor)
+            if stat.S_ISSOCK(status.st_mode):
+                before = known.get(descriptor)
+                if before is None or before.inode != status.st_ino:
+                    before = _Socket(status.st_ino, _peer_of(descriptor, port))
+                found[descriptor] = before
+    return found
+
+
+def _peer_of(descriptor: int, port: int) -> str:
+    """Return the other end of a connection that was accepted at a port; empty for other sockets."""
+    try:
+        found = socket.socket(fileno=descriptor)
+    except OSError:
+        return ""
+    try:
+        if found.family not in (socket.AF_INET, socket.AF_INET6) or found.getsockname()[1] != port:
+            return ""
+        return peer_name(*found.getpeername()[:2])
+    except OSError:
+        # The one that listens.
+        return ""
+    finally:
+        # It is gRPC's to close.
+        found.detach()
+
+
+def _shut_down(port: int, peers: set[str], sockets: dict[int, _Socket]) -> None:
+    """End the connections with these other ends."""
+    for descriptor, known in sockets.items():
+        if known.peer not in peers:
+            continue
+        # The copy stays of this connection whatever becomes of the descriptor.
+        with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
+            if peer_name(*copy.getpeername()[:2]) == known.peer and copy.getsockname()[1] == port:
+                copy.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,271 @@
+"""What the clients of a node may hold of it at a time, each no more than is left for others.
+
+A caller is the identity that it has proved, or else the address that it calls from. Other nodes are
+not bounded. Without settings a call pays for the look at a flag.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextvars import ContextVar
+from typing import Any, Final
+
+import grpc.aio
+from google.protobuf.message import Message
+
+from quorate.config.sections import LimitsSection
+from quorate.groups.refusals import ExhaustedError, SlowReaderError
+from quorate.groups.routing.quotas import (
+    ADDRESS,
+    CALLS,
+    IDENTITY,
+    Account,
+    Quotas,
+    Subject,
+    calling,
+)
+from quorate.groups.shard.capacity import FairShare
+from quorate.groups.timing import end, every
+from quorate.rpc import callers
+from quorate.rpc.connections import Connections, address_of
+from quorate.rpc.methods import Behaviour, Context, fail
+
+WATCH: Final = "/quorate.v1.WatchService/Watch"
+#: How often connections and answers that are not read are looked at.
+LOOK_S: Final = 1.0
+#: How long the status of a call may take to its client that reads nothing.
+_LAST_S: Final = 1.0
+
+
+class _Held:
+    """What a call holds, and since when its answer is being sent."""
+
+    __slots__ = ("sent_from", "shares", "task", "watcher", "who")
+
+    def __init__(self, who: str) -> None:
+        self.who: Final = who
+        self.shares: list[tuple[FairShare, int]] = []
+        self.sent_from = 0.0
+        self.task: asyncio.Task[Any] | None = None
+        #: Whose quota a watch counts for.
+        self.watcher: Account | None = None
+
+    def take(self, share: FairShare, amount: int = 1) -> None:
+        """Hold more; raises `ExhaustedError`."""
+        share.take(self.who, amount)
+        self.shares.append((share, amount))
+
+    def charge(self, share: FairShare, amount: int) -> None:
+        """Hold more, whether or not there is any."""
+        share.charge(self.who, amount)
+        self.shares.append((share, amount))
+
+    def release(self) -> None:
+        """Give everything back."""
+        for share, amount in self.shares:
+            share.give(self.who, amount)
+        self.shares.clear()
+        if self.watcher is not None:
+            self.watcher.watches -= 1
+            self.watcher = None
+
+
+#: What the call that was answered in this task holds until its answer is sent.
+_answered: Final[ContextVar[_Held | None]] = ContextVar("quorate_rpc_answered", default=None)
+
+
+class CallLimits:
+    """Bounds what it is put around; the methods of the services of `exempt` never are.
+
+    It stands within what finds out who calls.
+    """
+
+    def __init__(
+        self,
+        limits: LimitsSection,
+        exempt: Collection[str],
+        loop: asyncio.AbstractEventLoop,
+        quotas: Quotas | None = None,
+    ) -> None:
+        self.quotas: Final = quotas or Quotas(loop.time)
+        self._exempt: Final = frozenset(exempt)
+        self._loop: Final = loop
+        self._slow_s: Final = limits.slow_reader_s
+        self._calls: Final = _share("open calls", limits.open_calls, "open_calls")
+        self._watches: Final = _share("open watches", limits.open_watches, "open_watches")
+        self._bytes: Final = _share("bytes in flight", limits.inflight_bytes, "inflight_bytes")
+        #: Of views, which outlast the calls that open them.
+        self.views: Final = _share("open views", limits.open_views, "open_views")
+        connections = _share("connections", limits.connections, "connections")
+        self.connections: Final = Connections(connections, limits.idle_connection_s, loop)
+        #: By the name of the setting.
+        self.shares: Final = {
+            name: share
+            for name, share in (
+                ("connections", connections),
+                ("open_calls", self._calls),
+                ("open_watches", self._watches),
+                ("open_views", self.views),
+                ("inflight_bytes", self._bytes),
+            )
+            if share is not None
+        }
+        #: Whether a setting bounds anything; quotas may do so besides.
+        self.bounded: Final = bool(self.shares) or self.connections.on or self._slow_s is not None
+        #: Calls that were ended because their clients read nothing.
+        self.slow_readers = 0
+        #: The methods whose calls `ended` is called for.
+        self._late: frozenset[str] = frozenset()
+        self._sent: Final[set[_Held]] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    def start(self, port: int, late: Collection[str] = ()) -> None:
+        """Look after connections at a port; `ended` is called for calls of the methods `late`."""
+        self._late = frozenset(late)
+        self.connections.listen(port)
+        self.quotas.on_change = self._go_by_quotas
+        self._go_by_quotas()
+        if self._slow_s is not None:
+            look = every(self._loop, LOOK_S, self._end_unread, "looking at answers failed")
+            self._looking = self._loop.create_task(look)
+
+    async def stop(self) -> None:
+        """Look no more."""
+        await self.connections.stop()
+        await end(self._looking)
+
+    def around(self, path: str, serve: Behaviour) -> Behaviour:
+        """Refuse calls of a method that would hold too much."""
+        if path.split("/")[1] in self._exempt:
+            return serve
+
+        def served(request: Any, context: Context) -> Any:
+            if self.bounded or self.quotas.on:
+                return self._serve(path, serve, request, context)
+            return serve(request, context)
+
+        return served
+
+    def ended(self) -> None:
+        """Take back what the call held that was answered in this task: its answer was sent."""
+        held = _answered.get()
+        if held is not None:
+            _answered.set(None)
+            self._sent.discard(held)
+            held.release()
+
+    async def _serve(self, path: str, serve: Behaviour, request: Any, context: Context) -> Any:
+        peer, name = context.peer(), callers.caller().name
+        caller = Subject(IDENTITY, name) if name else Subject(ADDRESS, address_of(peer))
+        calling.set(caller)
+        held = _Held(caller.name)
+        self.connections.called(peer)
+        try:
+            if self.quotas.on and (account := self.quotas.account(caller)) is not None:
+                self._charge(held, account, path, peer)
+            self._enter(held, path, request)
+        except ExhaustedError as refusal:
+            self.connections.left(peer)
+            held.release()
+            return await fail(path, refusal, context)
+        if self._slow_s is not None:
+            context = _PatientContext(context, self._slow_s, self._count_slow)  # type: ignore[assignment]
+        answer: Any = None
+        try:
+            answer = await serve(request, context)
+            return answer
+        finally:
+            self.connections.left(peer)
+            if answer is not None and path in self._late:
+                self._sends(held, answer)
+            else:
+                held.release()
+
+    def _charge(self, held: _Held, account: Account, path: str, peer: str) -> None:
+        """Count a call for its caller's quota; raises `ExhaustedError`."""
+        now = self._loop.time()
+        account.check_rate(CALLS, now)
+        if self.quotas.counts_connections and account.connect(peer):
+            self.connections.on_close(peer, account.peers.discard)
+        if path == WATCH:
+            account.open_watch()
+            held.watcher = account
+        account.take(CALLS, 1, now)
+
+    def _enter(self, held: _Held, path: str, request: Any) -> None:
+        """Hold what a call takes of the node; raises `ExhaustedError`."""
+        if self._calls is not None:
+            held.take(self._calls)
+        if self._watches is not None and path == WATCH:
+            held.take(self._watches)
+        if self._bytes is not None and isinstance(request, bytes):
+            held.take(self._bytes, len(request))
+
+    def _go_by_quotas(self) -> None:
+        if self.quotas.counts_connections:
+            self.connections.look()
+
+    def _sends(self, held: _Held, answer: Any) -> None:
+        if self._bytes is not None:
+            size = answer.ByteSize() if isinstance(answer, Message) else len(answer)
+            held.charge(self._bytes, size)
+        held.sent_from, held.task = self._loop.time(), asyncio.current_task()
+        self._sent.add(held)
+        _answered.set(held)
+
+    def _end_unread(self) -> None:
+        assert self._slow_s is not None
+        latest = self._loop.time() - self._slow_s
+        for held in [each for each in self._sent if each.sent_from < latest]:
+            if held.task is not None:
+                self._count_slow()
+                held.task.cancel()
+                held.task = None
+
+    def _count_slow(self) -> None:
+        self.slow_readers += 1
+
+
+class _PatientContext:
+    """The context of a call whose client has to read what is written."""
+
+    def __init__(self, context: Context, within_s: float, slow: Callable[[], None]) -> None:
+        self._context: Final = context
+        self._within_s: Final = within_s
+        self._slow: Final = slow
+        self._ended = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    async def write(self, message: Any) -> None:
+        """Write a message; raises `SlowReaderError`."""
+        try:
+            async with asyncio.timeout(self._within_s):
+                await self._context.write(message)
+        except TimeoutError:
+            self._ended = True
+            self._slow()
+            raise SlowReaderError(
+                f"the client took nothing for {self._within_s:g} s (limits.slow_reader_s): the "
+                "call is ended; read faster, or ask for less"
+            ) from None
+
+    async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> None:
+        """End the call; one whose client reads nothing is reset when it does not take this."""
+        try:
+            async with asyncio.timeout(_LAST_S if self._ended else None):
+                await self._context.abort(code, details, trailing_metadata)
+        except (TimeoutError, grpc.aio.InternalError):
+            # The client does not take the status either, or has gone.
+            raise asyncio.CancelledError from None
+
+
+def caller_in(context: Context) -> str:
+    """Return who makes a call: the identity of the caller, or else its address."""
+    return callers.caller().name or address_of(context.peer())
+
+
+def _share(what: str, most: int | None, setting: str) -> FairShare | None:
+    return None if most is None else FairShare(what, most, f"limits.{setting}")

@@ -1,0 +1,329 @@
+"""What a caller may hold of a server, and what becomes of what it holds too long."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.wrappers_pb2 import StringValue
+from google.rpc import error_details_pb2, status_pb2
+from quorate.config.sections import LimitsSection, TlsSection
+from quorate.groups.refusals import ExhaustedError
+from quorate.groups.shard.capacity import FairShare
+from quorate.rpc import callers
+from quorate.rpc.connections import address_of, peer_name
+from quorate.rpc.limits import CallLimits
+from quorate.rpc.server import RpcServer
+from quorate.rpc.status import DETAILS_KEY, detail
+
+LARGE = "x" * 3_000_000
+
+
+class Service:
+    """Waits for ever at `wait`, answers a lot at `much`, and echoes the rest."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.ended = 0
+
+    async def unary_unary(self, request: StringValue, context: Any) -> StringValue:
+        await self._wait(request)
+        return StringValue(value=LARGE) if request.value == "much" else request
+
+    async def unary_stream(self, request: StringValue, context: Any) -> AsyncIterator[StringValue]:
+        await self._wait(request)
+        try:
+            while request.value == "much":
+                yield StringValue(value=LARGE)
+        finally:
+            self.ended += 1
+        yield request
+
+    async def stream_unary(self, requests: AsyncIterator[StringValue], context: Any) -> StringValue:
+        return await anext(aiter(requests))
+
+    async def stream_stream(
+        self, requests: AsyncIterator[StringValue], context: Any
+    ) -> AsyncIterator[StringValue]:
+        async for each in requests:
+            yield each
+
+    async def _wait(self, request: StringValue) -> None:
+        if request.value == "wait":
+            self.waiting += 1
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.waiting -= 1
+
+
+class Site:
+    """A server, and channels to it."""
+
+    def __init__(self, port: int, limits: CallLimits, service: Service) -> None:
+        self.port = port
+        self.limits = limits
+        self.service = service
+        self._channels: list[grpc.aio.Channel] = []
+
+    def channel(self) -> grpc.aio.Channel:
+        """Open a connection of its own."""
+        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
+        channel = grpc.aio.insecure_channel(f"127.0.0.1:{self.port}", options=options)
+        self._channels.append(channel)
+        return channel
+
+    def call(self, text: str, kind: str = "unary_unary", channel: Any = None) -> Any:
+        method = getattr(channel or self.channel(), kind)(
+            f"/limited.Calls/{kind}", StringValue.SerializeToString, StringValue.FromString
+        )
+        return method(StringValue(value=text), timeout=20)
+
+    async def close(self) -> None:
+        for channel in self._channels:
+            await channel.close(None)
+
+
+Serve = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(four_kinds: Callable[[str], ServiceDescriptor]) -> Serve:
+    @asynccontextmanager
+    async def served(**limits: int) -> AsyncIterator[Site]:
+        section = LimitsSection.model_validate(limits)
+        service = Service()
+        bounds = CallLimits(section, ("exempt.Service",), asyncio.get_running_loop())
+        server = RpcServer(section, outermost=[callers.around(callers.nobody)], bounds=bounds)
+        server.add(four_kinds("limited.Calls"), service)
+        port = server.bind("127.0.0.1", 0, TlsSection())
+        await server.start()
+        site = Site(port, bounds, service)
+        try:
+            yield site
+        finally:
+            await site.close()
+            await server.stop(0)
+
+    return served
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+async def refusal(call: Awaitable[object]) -> status_pb2.Status:
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await call
+    assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, raised.value
+    metadata: Any = raised.value.trailing_metadata()
+    return status_pb2.Status.FromString(dict(metadata)[DETAILS_KEY])
+
+
+def test_one_caller_gets_half_and_two_a_third_each() -> None:
+    share = FairShare("things", 12, "limits.things")
+
+    def taken_by(who: str) -> int:
+        taken = 0
+        while True:
+            try:
+                share.take(who)
+            except ExhaustedError:
+                return taken
+            taken += 1
+
+    assert taken_by("a") == 6
+    assert taken_by("b") == 3
+    share.give("a", 6)
+    share.give("b", 3)
+    for _ in range(4):
+        share.take("a")
+        share.take("b")
+    assert (taken_by("a"), taken_by("b"), taken_by("c")) == (0, 0, 2)
+
+
+def test_who_has_nothing_gets_what_there_is() -> None:
+    share = FairShare("bytes", 10, "limits.bytes")
+    share.take("a", 8)
+    with pytest.raises(
+        ExhaustedError, match=r"2 are free.*limits\.bytes|limits\.bytes.*2 are free"
+    ):
+        share.take("a", 1)
+    share.take("b", 2)
+    with pytest.raises(ExhaustedError):
+        share.take("c", 1)
+    assert share.refused == 2
+
+
+async def test_calls_beyond_the_share_are_refused_by_name_and_may_come_again(serve: Serve) -> None:
+    async with serve(open_calls=4) as site:
+        channel = site.channel()
+        waiting = [site.call("wait", channel=channel) for _ in range(2)]
+        await until(lambda: site.service.waiting == 2)
+
+        status = await refusal(site.call("hello", channel=channel))
+
+        info = detail(status, error_details_pb2.ErrorInfo)
+        assert info.metadata["quota"] == "limits.open_calls"
+        assert info.metadata["retry"] == "safe"
+        assert detail(status, error_details_pb2.RetryInfo).retry_delay.ToMilliseconds() > 0
+        assert "127.0.0.1 has 2 of the 4 open calls" in status.message
+        for call in waiting:
+            call.cancel()
+        await until(lambda: not site.service.waiting)
+        await until(lambda: not site.limits.shares["open_calls"].total)
+        assert (await site.call("hello", channel=channel)).value == "hello"
+
+
+@pytest.mark.parametrize("kind", ["unary_unary", "unary_stream"])
+async def test_everything_is_given_back_at_the_end(serve: Serve, kind: str) -> None:
+    async with serve(open_calls=100, inflight_bytes=20 << 20) as site:
+        call = site.call("hello", kind)
+        if kind == "unary_unary":
+            await call
+        else:
+            assert [each.value async for each in call] == ["hello"]
+
+        await until(lambda: not any(each.total for each in site.limits.shares.values()))
+
+
+async def test_answers_that_are_not_sent_count_until_they_are_and_are_dropped(serve: Serve) -> None:
+    async with serve(inflight_bytes=20 << 20, slow_reader_s=1) as site:
+        # A client of HTTP/2 that opens no window for what it asks.
+        stubborn = await _stubborn(site.port, b"\x0a\x04much", 3)
+        share = site.limits.shares["inflight_bytes"]
+        await until(lambda: share.total > 3 * len(LARGE))
+
+        await until(lambda: not share.total)
+
+        assert site.limits.slow_readers == 3
+        stubborn.close()
+        assert (await site.call("hello")).value == "hello"
+
+
+async def test_a_stream_whose_client_reads_nothing_is_ended(serve: Serve) -> None:
+    async with serve(slow_reader_s=1) as site:
+        call = site.call("much", "unary_stream")
+        await call.read()
+
+        await until(lambda: site.service.ended == 1)
+
+        assert site.limits.slow_readers == 1
+        with pytest.raises(grpc.aio.AioRpcError):
+            await _read_all(call)
+
+
+async def test_an_address_gets_half_of_the_connections(serve: Serve) -> None:
+    async with serve(connections=6) as site:
+        channels = [site.channel() for _ in range(3)]
+        for channel in channels:
+            await site.call("hello", channel=channel)
+        await until(lambda: site.limits.shares["connections"].total == 3)
+
+        excess = socket.create_connection(("127.0.0.1", site.port))
+        excess.setblocking(False)
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(20):
+            while await loop.sock_recv(excess, 1_000):
+                pass
+
+        excess.close()
+        assert site.limits.connections.closed == {"share": 1, "idle": 0}
+        for channel in channels:
+            await site.call("hello", channel=channel)
+
+
+async def test_a_connection_of_a_node_is_not_counted(serve: Serve) -> None:
+    async with serve(connections=2) as site:
+        of_node, other = (socket.create_connection(("127.0.0.1", site.port)) for _ in range(2))
+        connections = site.limits.connections
+        connections.trust(peer_name(*of_node.getsockname()))
+
+        await until(lambda: len(connections) == 2 and site.limits.shares["connections"].total == 1)
+
+        assert connections.closed == {"share": 0, "idle": 0}
+        of_node.close()
+        other.close()
+        await until(lambda: not len(connections))
+        assert site.limits.shares["connections"].total == 0
+
+
+async def test_what_has_no_whole_request_is_closed(serve: Serve) -> None:
+    async with serve(idle_connection_s=1) as site:
+        half = await _stubborn(site.port, b"\x0a\x05hello", 1, whole=False)
+        waiting = site.call("wait")
+        await until(lambda: site.service.waiting == 1)
+        loop = asyncio.get_running_loop()
+
+        async with asyncio.timeout(20):
+            while await loop.sock_recv(half, 1_000):
+                pass
+
+        half.close()
+        assert site.limits.connections.closed["idle"] == 1
+        # Whoever waits for an answer is not idle.
+        assert site.service.waiting == 1
+        waiting.cancel()
+
+
+def test_ends_of_connections_are_named_as_grpc_names_them() -> None:
+    assert peer_name("10.0.0.1", 5) == "ipv4:10.0.0.1:5"
+    assert peer_name("::ffff:10.0.0.1", 5) == "ipv4:10.0.0.1:5"
+    assert peer_name("::1", 5) == "ipv6:%5B::1%5D:5"
+    assert address_of("ipv4:10.0.0.1:5") == "10.0.0.1"
+    assert address_of("ipv6:%5B::1%5D:5") == "::1"
+    assert address_of("unix:/a:b") == "unix:/a:b"
+
+
+async def _read_all(call: Any) -> None:
+    while await call.read():
+        pass
+
+
+def _frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
+    return (
+        len(content).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + content
+    )
+
+
+def _header(name: str, value: str) -> bytes:
+    return b"\0" + b"".join(bytes((len(each),)) + each.encode() for each in (name, value))
+
+
+async def _stubborn(port: int, request: bytes, calls: int, *, whole: bool = True) -> socket.socket:
+    """Make calls over a connection that takes nothing of their answers, or leave them half sent."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    # No window for what is sent back.
+    frames = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", _frame(4, 0, 0, b"\0\4\0\0\0\0")]
+    headers = b"".join(
+        _header(*each)
+        for each in (
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":path", "/limited.Calls/unary_unary"),
+            (":authority", "localhost"),
+            ("content-type", "application/grpc"),
+            ("te", "trailers"),
+        )
+    )
+    message = b"\0" + len(request).to_bytes(4, "big") + request
+    for number in range(calls):
+        frames.append(_frame(1, 4, 2 * number + 1, headers))
+        frames.append(
+            _frame(0, 1, 2 * number + 1, message)
+            if whole
+            else _frame(0, 0, 2 * number + 1, message[:6])
+        )
+    await loop.sock_sendall(connection, b"".join(frames))
+    return connection
