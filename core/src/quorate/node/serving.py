@@ -17,6 +17,7 @@ from quorate.node.probes import Probes
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
+from quorate.rpc import callers
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.server import RpcServer, ServingRefusedError
@@ -76,8 +77,11 @@ class Serving:
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
+        identify = callers.certified if settings.tls.require_client_cert else callers.nobody
         self._server: Final = RpcServer(
-            settings.limits, tuning.stream_limits(settings), [self.calls.around, self.gate.around]
+            settings.limits,
+            tuning.stream_limits(settings),
+            [self.calls.around, self.gate.around, callers.around(identify)],
         )
         self._probes: Final = Probes(loop, registry, missing)
 

@@ -42,6 +42,8 @@ class Caller:
     #: How the command came: as a `client` made it, through `CommandService`; from a `service` or
     #: another part of a plugin on this node; or from a `controller` or timer, fenced to a leader.
     via: Literal["client", "service", "controller"] = "client"
+    #: Whether it is a node of the cluster, which acts for nobody else and may do everything.
+    node: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,72 @@
+"""Who makes a call, as its method, and what it leads to, are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from quorate.plugin import Caller, Rejected
+from quorate.rpc import callers
+
+
+class Shown:
+    """The context of a call whose caller shows a certificate with these names, or none."""
+
+    def __init__(self, **names: list[bytes]) -> None:
+        self.names = names
+        self.ended: Any = None
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        return self.names
+
+    def cancelled(self) -> bool:
+        return False
+
+    done = cancelled
+
+    async def abort(self, code: Any, text: str, metadata: Any) -> None:
+        self.ended = (code.name, text)
+
+
+@pytest.mark.parametrize(
+    ("names", "name"),
+    [
+        ({"x509_common_name": [b"alice"], "x509_subject_alternative_name": [b"a.b"]}, "alice"),
+        ({"x509_subject_alternative_name": [b"a.b", b"c.d"]}, "a.b"),
+        ({"transport_security_type": [b"ssl"]}, ""),
+    ],
+)
+def test_the_owner_of_a_certificate_is_its_common_name(
+    names: dict[str, list[bytes]], name: str
+) -> None:
+    context: Any = Shown(**names)
+
+    assert callers.certified(context) == Caller(name=name)
+
+
+async def test_a_call_and_what_it_starts_know_their_caller_and_others_are_the_node() -> None:
+    async def serve(request: Any, context: Any) -> tuple[Caller, Caller]:
+        async def later() -> Caller:
+            return callers.caller()
+
+        return callers.caller(), await asyncio.create_task(later())
+
+    served: Any = callers.around(callers.certified)("/a.B/C", serve)
+    alice: Any = Shown(x509_common_name=[b"alice"])
+
+    assert await asyncio.create_task(served(b"", alice)) == (Caller(name="alice"),) * 2
+    assert callers.caller() == Caller(node=True)
+
+
+async def test_a_caller_who_proves_nothing_is_refused() -> None:
+    def refuse(context: Any) -> Caller:
+        raise Rejected("UNAUTHENTICATED", "the token has ended")
+
+    async def serve(request: Any, context: Any) -> None:
+        raise AssertionError("it is not called")
+
+    context: Any = Shown()
+    await callers.around(refuse)("/a.B/C", serve)(b"", context)
+
+    assert context.ended == ("UNAUTHENTICATED", "the token has ended")
