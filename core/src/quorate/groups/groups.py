@@ -14,6 +14,7 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
+from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
@@ -31,6 +32,7 @@ from quorate.plugin import (
     SessionRef,
     ShardRef,
 )
+from quorate.plugin.access import Authority, Open
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand
@@ -63,6 +65,7 @@ class Groups:
         limits: LimitsSection,
         write_timeout_s: float = 30.0,
         read_timeout_s: float = 30.0,
+        authority: Authority | None = None,
     ) -> None:
         self._catalog: Final = catalog
         self._shards: Final = shards
@@ -70,6 +73,7 @@ class Groups:
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
         self._delivery: Final = Delivery(node, catalog, shards, forwarder, loop, limits)
+        self._access: Final = CommandAccess(catalog, authority or Open())
         #: Admits commands of this node's callers.
         self.admissions: Final = Admissions(catalog, limits)
         #: Runs queries, of this node and of others.
@@ -99,7 +103,8 @@ class Groups:
 
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
-        proposal = Proposal(message, self.deadline(timeout_s), session)
+        refused = self._access.refused(message, caller)
+        proposal = Proposal(message, self.deadline(timeout_s), session, refused)
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         if self.admissions.wants(message):
             proposal = await self.admissions.one(proposal, Caller(name=caller, via=via))
@@ -119,7 +124,8 @@ class Groups:
         """
         answers: dict[int, Answer | Exception] = {}
         parts: list[Part] = []
-        for place, proposal in enumerate(await self.admissions.all(proposals, Caller(name=caller))):
+        checked = [self._checked(each, caller) for each in proposals]
+        for place, proposal in enumerate(await self.admissions.all(checked, Caller(name=caller))):
             if isinstance(proposal, Exception):
                 answers[place] = proposal
             else:
@@ -130,7 +136,12 @@ class Groups:
     def ordered(self, *, caller: str = "") -> OrderedStream:
         """Return a new stream of ordered commands; the caller closes it."""
         return OrderedStream(
-            self._place, self._delivery, self._loop, self.admissions, caller=caller
+            self._place,
+            self._delivery,
+            self._loop,
+            self.admissions,
+            lambda proposal: self._checked(proposal, caller),
+            caller=caller,
         )
 
     async def propose_control(
@@ -199,9 +210,11 @@ class Groups:
         timed: list[Timed] = []
         for place, each in enumerate(forwarded):
             try:
-                routing.check_forwarded(
+                message = routing.check_forwarded(
                     self._catalog, shard, each.command, self._limits, self._shards.knowing
                 )
+                if message is not None:
+                    self._access.demand(message, each.caller)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
@@ -219,13 +232,23 @@ class Groups:
             results[place] if place in results else next(ended) for place in range(len(forwarded))
         ]
 
+    def _checked(self, proposal: Proposal, caller: str) -> Proposal | Exception:
+        """Return a proposal without the items that its caller may not send, or the refusal."""
+        try:
+            refused = self._access.refused(proposal.message, caller)
+        except Exception as error:  # noqa: BLE001 - it takes the place of the command
+            return error
+        return proposal._replace(refused=refused) if refused else proposal
+
     def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
         """Validate and route a command; answer an invalid one at once."""
-        message, deadline, session = proposal
+        message, deadline, session, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
-            shard_commands = routing.route(command, message, self._shards.slot_map, self._limits)
+            shard_commands = routing.route(
+                command, message, self._shards.slot_map, self._limits, refused
+            )
             stamp: Stamp | None = None
             if session is not None:
                 routing.check_session(shard_commands)

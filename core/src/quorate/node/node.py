@@ -15,6 +15,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
+from quorate.node.access import authority_known, authority_of, identities_of
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
 from quorate.node.certificates import Certificates
@@ -35,6 +36,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.rpc.identities import Guard
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
@@ -88,6 +90,14 @@ class Node:
         self.network: Final = self.peers.network
         channels = self.peers.channels
         self._readiness: Final = Readiness(self.shards, self._loop)
+        self._watching: Final = Watching(
+            catalog,
+            self.shards,
+            channels,
+            loop=self._loop,
+            read_timeout_s=shard_settings.read_timeout_s,
+        )
+        authority = authority_of(settings, catalog, self._watching.caches)
         self.groups: Final = Groups(
             self.me.node,
             catalog,
@@ -97,14 +107,9 @@ class Node:
             limits=limits,
             write_timeout_s=shard_settings.write_timeout_s,
             read_timeout_s=shard_settings.read_timeout_s,
+            authority=authority,
         )
-        self._watching: Final = Watching(
-            catalog,
-            self.shards,
-            channels,
-            loop=self._loop,
-            read_timeout_s=shard_settings.read_timeout_s,
-        )
+        self._identities: Final = identities_of(settings, authority, self.network)
 
         self.metrics: Final = CollectorRegistry()
         plugin_metrics = PluginMetrics(catalog.metrics, self.metrics)
@@ -116,6 +121,7 @@ class Node:
             plugin_metrics,
             self._watching.rows,
             self.shards.get,
+            authority,
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
@@ -153,7 +159,9 @@ class Node:
             settings,
             catalog,
             self.api,
-            WatchService(watches, lambda group: self.shards.slot_map.shards(group), catalog),
+            WatchService(
+                watches, lambda group: self.shards.slot_map.shards(group), catalog, authority
+            ),
             [
                 self.peers,
                 NodeService(
@@ -166,9 +174,11 @@ class Node:
                     lambda: self._serving.forwarding(),
                 ),
                 CommandService(self.groups, catalog, limits),
-                ViewService(HeldViews(self._loop), self.shards.get, catalog),
+                ViewService(HeldViews(self._loop), self.shards.get, catalog, self.api.readable),
                 self.admin,
             ],
+            identities=self._identities,
+            guard=Guard(authority),
             certificates=self._certificates,
             listen=self.network.listen,
             registry=self.metrics,
@@ -204,6 +214,7 @@ class Node:
         node = self._settings.node
         if self._certificates is not None:
             self._certificates.follow(self._loop)
+        self._identities.follow(self._loop)
         await self._serving.start()
         _log.info(
             "2/5 listening on %s, for other nodes on port %d, metrics and probes on %s, data in %s",
@@ -263,6 +274,7 @@ class Node:
         await self._watching.stop()
         await self.peers.stop()
         await self._serving.stop()
+        await self._identities.stop()
         if self._certificates is not None:
             await self._certificates.stop()
         await self._replicas.close()
@@ -276,6 +288,7 @@ class Node:
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()
         self.leader_tasks.start()
+        await authority_known(self._watching.caches)
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()

@@ -17,9 +17,9 @@ from quorate.node.probes import Probes
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
-from quorate.rpc import callers
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.identities import Guard, Identities
 from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.watch_service import WatchService
 from quorate.v1 import snapshot_pb2
@@ -61,6 +61,8 @@ class Serving:
         watch_service: WatchService,
         services: Sequence[Service],
         *,
+        identities: Identities,
+        guard: Guard,
         certificates: Certificates | None,
         listen: Callable[[str, int], Awaitable[None]],
         registry: CollectorRegistry,
@@ -77,11 +79,11 @@ class Serving:
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
-        identify = callers.certified if settings.tls.require_client_cert else callers.nobody
         self._server: Final = RpcServer(
             settings.limits,
             tuning.stream_limits(settings),
-            [self.calls.around, self.gate.around, callers.around(identify)],
+            [self.calls.around, self.gate.around, identities.around],
+            guard,
         )
         self._probes: Final = Probes(loop, registry, missing)
 

@@ -348,12 +348,12 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
     for route in plugin.routes:
         plain.append((f"the handler of {_name(route)}", route.apply))
     for command in plugin.commands:
-        parts = ("validate", "shard_key", "access")
+        parts = ("validate", "shard_key")
         plain += [(f"{part} of command {_name(command)}", getattr(command, part)) for part in parts]
         if command.admit is not None:
             waiting.append((f"admit of command {_name(command)}", command.admit))
     for query in plugin.queries:
-        for part in ("run", "shard_key", "order", "access"):
+        for part in ("run", "shard_key", "order"):
             plain.append((f"{part} of query {_name(query)}", getattr(query, part)))
     plain += [
         (f"shard_key of column family {each.name}", each.shard_key) for each in plugin.families

@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.streams import certified
 from quorate.consensus.peer.wire import Handshake, MalformedMessageError, decode_handshake
 from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, Goal, StepTaken
@@ -138,17 +139,33 @@ class NodeService:
 
         With `of_old` it need not be a member any more.
         """
-        shown = dict(context.invocation_metadata() or ()).get(PEER_KEY)
-        if not isinstance(shown, bytes):
+        handshake = shown_handshake(context)
+        if handshake is None:
             raise Invalid(PEER_KEY, "it is missing; only nodes of the cluster may call this")
-        try:
-            handshake = decode_handshake(shown)
-        except MalformedMessageError as error:
-            raise Invalid(PEER_KEY, str(error)) from None
         reason = self._network.judge_caller(handshake, context, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
         return handshake
+
+
+def shown_handshake(context: Context) -> Handshake | None:
+    """Return what a node says of itself in a call, if it is one; raises `Invalid`."""
+    for key, value in context.invocation_metadata() or ():
+        if key == PEER_KEY and isinstance(value, bytes):
+            try:
+                return decode_handshake(value)
+            except MalformedMessageError as error:
+                raise Invalid(PEER_KEY, str(error)) from None
+    return None
+
+
+def is_node(network: PeerNetwork, context: Context) -> bool:
+    """Whether a call is made by a node of the cluster, as its handshake or certificate shows."""
+    handshake = shown_handshake(context)
+    if handshake is not None:
+        return network.judge_caller(handshake, context) is None
+    names = certified(context)
+    return names is not None and not names.isdisjoint(network.addresses)
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:

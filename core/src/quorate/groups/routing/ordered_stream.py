@@ -30,12 +30,14 @@ class OrderedStream:
         carrier: Delivery,
         loop: asyncio.AbstractEventLoop,
         admissions: Admissions,
+        check: Callable[[Proposal], Proposal | Exception],
         *,
         caller: str,
     ) -> None:
         self._place: Final = place
         self._delivery: Final = carrier
         self._loop: Final = loop
+        self._check: Final = check
         self._call: Final = Call(caller=caller, ordered=True)
         self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
         self._waiting: Final[dict[ShardId, deque[Part]]] = {}
@@ -44,7 +46,11 @@ class OrderedStream:
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Enqueue a command; it is answered exactly once, possibly at once."""
-        self._entrance.put(proposal, answered)
+        checked = self._check(proposal)
+        if isinstance(checked, Exception):
+            answered(checked)
+        else:
+            self._entrance.put(checked, answered)
 
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
         for part in self._place(proposal, answered):
