@@ -97,7 +97,10 @@ class AuthRows:
             case families.ROLES:
                 rows.roles.pop(name, None)
             case families.BINDINGS:
-                rows.bindings.get(name, {}).pop(second, None)
+                if bound := rows.bindings.pop(name, None):
+                    bound.pop(second, None)
+                    if bound:
+                        rows.bindings[name] = bound
             case families.SWITCH:
                 rows.enabled = False
         self._changed()
