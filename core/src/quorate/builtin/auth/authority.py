@@ -13,7 +13,7 @@ from quorate.plugin.access import ROOT, Rights
 from quorate.v1 import auth_pb2 as pb
 
 
-@dataclass(eq=False)
+@dataclass
 class _Rows:
     enabled: bool = False
     users: dict[str, pb.User] = field(default_factory=dict)
