@@ -122,10 +122,12 @@ class Rights:
             named = (tenant for tenant, _ in access.touched(request) if tenant)
             missing = next((t for t in named if not self._in_tenant(domain, right, t)), None)
             return "" if missing is None else needed(right, domain, (missing, ""))
+        place = None
         for place in access.touched(request):
             if not self.reaches(domain, right, place):
                 return needed(right, domain, place)
-        return ""
+        # What touches nothing is for those who may touch something.
+        return "" if place is not None or self.some(domain, right) else needed(right, domain)
 
     def _in_tenant(self, domain: str, right: Right, tenant: str) -> bool:
         return any(of in ("", tenant) for of, _ in self._parts(domain, right))

@@ -20,6 +20,7 @@ from quorate.plugin.declarations import (
     RaftGroup,
 )
 from quorate.plugin.declared import Declared
+from quorate.plugin.needs import misfits
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.services import missing, undeclared
 
@@ -373,6 +374,26 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
             yield (f"{what} is not an async function", "define it with async def")
 
 
+def _access(plugin: Declared, world: _World) -> Problems:
+    """What is needed is said of what there is."""
+    for service in plugin.services:
+        known = service.service.methods_by_name
+        for name, access in service.access.items():
+            what = f"access of {service.full_name}/{name}"
+            if name not in known:
+                yield (f"{what} is of no method", f"name one of {', '.join(known)}")
+                continue
+            request = known[name].input_type
+            for path in misfits(access, request):
+                yield (
+                    f"{what} names {path!r}, and {request.full_name} has no such field",
+                    f"use one of {', '.join(each.name for each in request.fields)}",
+                )
+            domain = access.domain
+            if "." in domain and domain not in world.families:
+                yield from _unknown_family(world, what + " names", domain)
+
+
 def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
     for family in placeless(plugin):
         # Private rows may be what a shard keeps for itself, like the totals of its rows.
@@ -455,6 +476,7 @@ _CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (
     _queries,
     _rows,
     _services,
+    _access,
     _families_without_a_place,
     _async_or_not,
     _extension_types,

@@ -9,7 +9,7 @@ from quorate.plugin.access import Access, Rights
 from quorate.plugin.services import methods_of
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import ServiceDescriptor
+    from google.protobuf.descriptor import Descriptor, ServiceDescriptor
 
     from quorate.plugin.catalog import Catalog
     from quorate.plugin.declarations import ColumnFamily, Command, GrpcService
@@ -58,6 +58,26 @@ def domain_of(catalog: Catalog, command: str) -> str:
             if each.message.DESCRIPTOR.full_name == command:
                 return each.access.domain if each.access and each.access.domain else plugin
     raise LookupError(f"command {command} is not declared")
+
+
+def misfits(access: Access, request: Descriptor) -> list[str]:
+    """Return the fields that an access names and a request, or an item of it, lacks."""
+    kind: Any = request
+    for name in access.items.split(".") if access.items else ():
+        found = None if kind is None else kind.fields_by_name.get(name)
+        if found is None:
+            return [access.items]
+        kind = found.message_type
+    named = [each for each in (access.tenant, access.key) if each]
+    if kind is None or access.places is not None:
+        return []
+    return [path for path in named if not _leads(kind, path)]
+
+
+def _leads(kind: Any, path: str) -> bool:
+    name, _, rest = path.partition(".")
+    found = None if kind is None else kind.fields_by_name.get(name)
+    return found is not None and (not rest or _leads(found.message_type, rest))
 
 
 def readable(rights: Rights, family: ColumnFamily) -> Callable[[bytes], bool] | None:

@@ -324,7 +324,10 @@ def quorate_grpc_services() -> Sequence[GrpcService]:
         GrpcService(
             service=_service("AuthService"),
             servicer=AuthServicer,
-            access={"Status": Access(right="identity")},
+            access={
+                **dict.fromkeys(("Enable", "Disable"), Access(right="admin")),
+                "Status": Access(right="identity"),
+            },
         )
     ]
 

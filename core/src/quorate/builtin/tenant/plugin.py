@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from quorate.plugin import (
+    Access,
     Extension,
     ExtensionPoint,
     Invalid,
@@ -164,6 +165,10 @@ TENANTS: Final = Resource(
     mirrored=True,
     table=False,
     servicer=Deletions,
+    access={
+        "Delete": Access(right="write", domain=FAMILY, key="name"),
+        "DeleteBatch": Access(right="write", domain=FAMILY, items="deletions", key="name"),
+    },
     examples=(pb.Tenant(name="bolt"), _ACME),
     verbs={
         "Delete": Verb(by_hand=True),

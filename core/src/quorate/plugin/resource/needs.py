@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from google.protobuf.message import Message
@@ -27,7 +28,15 @@ def access_of_write(binding: Binding, write: Write) -> Access:
         tenant, key = _tenant_and_key(binding, binding.resource.key)
         return Access(right="write", domain=family, tenant=tenant, key=key)
     key_of, place = binding.key_of_item(write), place_of(binding)
-    return Access(right="write", domain=family, places=lambda item: (place(key_of(item)),))
+
+    def places(item: Any) -> tuple[Place]:
+        try:
+            return (place(key_of(item)),)
+        except ValueError:
+            # It is no key of a row: who sends it needs the right on all of them.
+            return (("", ""),)
+
+    return Access(right="write", domain=family, places=places)
 
 
 def access_of_read(binding: Binding, verb: str, read: Read) -> Access:
@@ -55,9 +64,12 @@ def needs_of(binding: Binding) -> tuple[Mapping[str, Access], frozenset[str]]:
     found: dict[str, Access] = {}
     by_command: set[str] = set()
     for write in binding.writes.values():
-        methods = [] if write.spec.by_hand else [*write.batches, *write.singles]
-        found.update(dict.fromkeys(methods, access_of_write(binding, write)))
-        by_command.update(methods)
+        if write.spec.by_hand:
+            continue
+        access = access_of_write(binding, write)
+        held = {**dict.fromkeys(write.batches, write.field), **write.singles}
+        found.update({name: replace(access, items=field) for name, field in held.items()})
+        by_command.update(held)
     for verb, reads in binding.reads.items():
         found.update({read.method: access_of_read(binding, verb, read) for read in reads})
     return found | dict(binding.resource.access), frozenset(by_command)
